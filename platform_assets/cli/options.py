@@ -24,4 +24,5 @@ OneTable = Annotated[str | None, typer.Option("--table", help="Only this table."
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides; the user by default, who is recorded in any case.")]
 """Both understood by `decisions.decided_by`."""
+Cascade = Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and change nothing.")]

@@ -11,12 +11,12 @@ import dagster as dg
 from pydantic import Field
 
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.lakehouse.errors import LockTimeoutError
+from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.files import plan_at, plan_in, read_plan
 from platform_assets.operations.backfill.pages import record_markdown
-from platform_assets.operations.backfill.record import BackfillRecord, find_record, write_record
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.plan_record import BackfillRecord, RecordError, find_record, write_record
 from platform_assets.orchestration.assets.checks import newest_materializations, published_events
 from platform_assets.orchestration.assets.events import Metadata, day_event
 from platform_assets.orchestration.assets.published_days import current_days, published_metadata
@@ -108,11 +108,12 @@ def stops_told(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
         said: by the gates so far.
 
     Raises:
-        RefusedError: in place of a `BackfillError`, or where somebody else works on it.
+        RefusedError: in place of a `BackfillError`, where somebody else works on it, or where its stage or its record
+            cannot be gone on with; what these are damaged by is in the words, and a trace would hide them.
     """
     try:
         yield
-    except (BackfillError, LockTimeoutError) as error:
+    except (BackfillError, DamagedStageError, LockTimeoutError, RecordError, StageError) as error:
         evidence = {"evidence": listed(error.lines)} | gates(said)
         description = f"{error}\n  {_GO_ON}" if isinstance(error, StoppedError) else str(error)
         raise RefusedError(description, shown | evidence) from None

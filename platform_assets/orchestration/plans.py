@@ -11,9 +11,9 @@ from platform_assets.operations.backfill.afterwards import prove_sample, rollbac
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pages import backfill_markdown, facts, standing
-from platform_assets.operations.backfill.record import read_record
 from platform_assets.operations.backfill.sitting import sitting_over
 from platform_assets.operations.backfill.staging import stage_rollout
+from platform_assets.operations.plan_record import read_record
 from platform_assets.orchestration.assets.published_days import PROVE, PUBLISH
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.jobs import log_freshness

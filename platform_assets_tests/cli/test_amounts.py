@@ -11,10 +11,10 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import published
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.record import BackfillRecord, write_record
 from platform_assets.operations.lineage import amount_changes
 from platform_assets.operations.lineage.amount_changes import AmountChanges
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run

@@ -10,9 +10,9 @@ import pytest
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.operations.backfill.record import BackfillRecord, RecordedStep, write_record
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.plan_record import BackfillRecord, RecordedStep, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
@@ -145,7 +145,7 @@ def test_where_some_days_are_rolled_back_already_the_others_can_be_still(run: Ru
     assert run("rollback", "--run", "wrong", "--days", str(DAY), "--reason", "misread", "--by", "zoe").code == 0
     said = run("rollback", "--run", "wrong", "--dry-run").err
     assert f"{SILVER} {DAY} is rolled back already, by zoe in release" in said
-    assert "Leave what is rolled back out with --days, or let it be put back with the others: --cascade." in said
+    assert "Let it be put back with the others: --cascade; or leave it out with --days" in said
     assert run("rollback", "--run", "wrong", "--cascade", "--reason", "misread").code == 0
     with open_platform(products) as platform:
         assert {record.digest for record in platform.ledger.current_days(SILVER).values()} == {"0-0-0-0-0"}

@@ -11,8 +11,8 @@ from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets.operations.backfill.record import BackfillRecord, write_record
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.operations.stages.store import write_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.history import Hold

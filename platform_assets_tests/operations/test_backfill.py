@@ -14,8 +14,9 @@ from platform_assets.operations.backfill.approve import ApprovalError, approve
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pausing import pause, unpause
 from platform_assets.operations.backfill.plan_text import PlanFileError
-from platform_assets.operations.backfill.record import read_record, refuse_stage_of_a_plan, write_record
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.plan_record import read_record, write_record
+from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.selection import Request

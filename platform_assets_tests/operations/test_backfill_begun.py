@@ -12,26 +12,29 @@ import pytest
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill import sitting as sitting_module
-from platform_assets.operations.backfill.afterwards import cancel, roll_back
+from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pausing import is_paused, pause, unpause
-from platform_assets.operations.backfill.record import (
+from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
+from platform_assets.operations.erasure.erasure import planned_erasure
+from platform_assets.operations.erasure.places import ErasureError, Request
+from platform_assets.operations.plan_record import (
     BackfillRecord,
     RecordError,
     find_record,
     read_record,
     write_record,
 )
-from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
-from platform_assets.operations.erasure.erasure import planned_erasure
-from platform_assets.operations.erasure.places import ErasureError, Request
+from platform_assets.operations.rollback.selection import RollbackError
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.readings import (
+    DAY,
     DAYS,
     RAW,
     SILVER,
@@ -41,6 +44,7 @@ from platform_assets_tests.support.readings import (
     opened,
     plan,
     publish_all,
+    put_back,
     stage,
 )
 
@@ -156,3 +160,54 @@ def test_an_erasure_that_a_stage_is_in_the_way_of_says_what_ends_it(platform: Pl
     with pytest.raises(ErasureError, match="The stage plan-mend is open") as caught:
         planned_erasure(platform, wanted)
     assert "End its plan first: `platform-assets plan apply FILE`, or `plan cancel mend`." in str(caught.value)
+
+
+def test_a_record_of_a_lake_that_was_newer_is_begun_anew_over_the_one_that_is_there(platform: Platform) -> None:
+    """A lake was restored from an older backup, and the record of a plan that was not over put beside it."""
+    correct(platform)
+    begun(platform, plan())
+    record = read_record(platform.lake, "mend")
+    write_record(platform.lake, record.model_copy(update={"looked_at": platform.current_release().number + 40}))
+    applied = apply(platform, no_session, plan(), AUTHOR)
+    assert (applied.state, digest(platform)) == ("published", STAGED)
+    assert roll_back(platform, "mend", BOB)[0].state == "rolled back"
+
+
+def test_a_plan_that_others_built_upon_is_rolled_back_with_what_they_made(platform: Platform) -> None:
+    correct(platform)
+    before = digest(platform)
+    begun(platform, plan())
+    apply(platform, no_session, plan(), AUTHOR)
+    publish(platform, SILVER, [DAY], 7, filed=True)
+    with pytest.raises(RollbackError, match=f"{SILVER} {DAY} was published again since") as refused:
+        roll_back(platform, "mend", BOB)
+    assert "--cascade" in refused.value.todo
+    record, _ = roll_back(platform, "mend", BOB, cascade=True)
+    assert (record.state, digest(platform)) == ("rolled back", before)
+
+
+@pytest.mark.parametrize("undone", [True, False], ids=["put back by hand", "published again"])
+def test_what_others_made_of_the_days_of_a_plan_is_no_proof_of_it(platform: Platform, *, undone: bool) -> None:
+    correct(platform)
+    begun(platform, plan())
+    record = apply(platform, no_session, plan(), AUTHOR)
+    if undone:
+        put_back(platform, record.publication)
+    else:
+        publish(platform, SILVER, [DAY], 7, filed=True)
+    proved = prove(platform, no_session, record)
+    [told] = [day for table in proved for day in table.of("not verifiable")]
+    assert told.reason.startswith(f"{SILVER} {DAY} was made another one since, by ")
+    what = note_proof(platform, record, proved).events[-1].what
+    assert what.startswith("0 days computed once more and equal; 1 cannot be: ")
+
+
+def test_what_a_plan_published_in_another_lake_is_neither_proved_nor_rolled_back(platform: Platform) -> None:
+    correct(platform)
+    begun(platform, plan())
+    elsewhere = apply(platform, no_session, plan(), AUTHOR).model_copy(update={"publication": "of another lake"})
+    write_record(platform.lake, elsewhere)
+    for refused in (lambda: prove(platform, no_session, elsewhere), lambda: roll_back(platform, "mend", BOB)):
+        with pytest.raises(BackfillError, match="of another lake, which this lake does not have") as caught:
+            refused()
+        assert str(platform.lake.plans_path / "mend.json") in caught.value.todo

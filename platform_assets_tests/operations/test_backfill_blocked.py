@@ -10,8 +10,8 @@ import pytest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.record import BackfillRecord, write_record
 from platform_assets.operations.backfill.sitting import StoppedError
+from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.readings import DAYS, GOLD, RAW, SILVER, opened, plan, put_back, stage

@@ -10,8 +10,8 @@ import pytest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.record import BackfillRecord, write_record
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.readings import DAY, DAYS, SILVER, STAGED, digest, opened, plan, publish_all, stage
 

@@ -10,8 +10,8 @@ from platform_assets.operations.backfill.changes import DayChange
 from platform_assets.operations.backfill.files import written
 from platform_assets.operations.backfill.html import record_html
 from platform_assets.operations.backfill.plots import before_and_after
-from platform_assets.operations.backfill.record import BackfillRecord
 from platform_assets.operations.backfill.report import MadeBy, Report, TableReport
+from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.verdicts import Figures, judged
 from platform_assets.records.manifest import STAGED

@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.record import BackfillRecord, write_record
+from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.planning.backfill.backfill import Obstacle
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.readings import DAYS, GOLD, opened, plan, publish_all, stage

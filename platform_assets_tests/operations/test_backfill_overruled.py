@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +18,19 @@ from platform_assets.operations.backfill import publishing as publishing_module
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.jobs import wants_more
 from platform_assets.operations.backfill.pages import record_markdown, standing
-from platform_assets.operations.backfill.record import BackfillRecord, read_record, write_record
+from platform_assets.operations.backfill.pausing import pause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.backfill.waiting import waits_for
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.protected_days import ProtectedDaysError
 from platform_assets.planning.reasons import Reasons
+from platform_assets.progress import Progress
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.meanwhile import once_at
@@ -40,10 +47,13 @@ from platform_assets_tests.support.readings import (
     plan,
     publish_all,
     put_back,
+    settings_in,
     stage,
 )
 
 AUTHOR = Author("apply", "a plan", "ada")
+LATER = f"{datetime.now(UTC) + timedelta(hours=8):%H:00-%H:59}"
+"""Hours that do not come while a test runs."""
 
 
 @pytest.fixture
@@ -212,3 +222,83 @@ def test_a_day_that_a_person_put_back_since_is_not_brought_forward_again(platfor
     assert not found.blocking
     begun(platform, plan())
     assert apply(platform, no_session, plan(), AUTHOR).state == "published"
+
+
+@pytest.mark.parametrize("staged", [2, 1], ids=["all staged", "some staged"])
+def test_days_that_the_calendar_has_no_more_are_not_published_nor_left_out_silently(
+    platform: Platform, tmp_path: Path, staged: int
+) -> None:
+    file = plan(days={"list": [str(DAY), str(DAYS[8])]})
+    correct(platform)
+    write_record(platform.lake, BackfillRecord.new(explain(platform, file)))
+    stage(platform, "plan-mend", {SILVER: dict.fromkeys([DAY, DAYS[8]][:staged], ())})
+    shorter = settings_in(tmp_path / "state").model_copy(update={"calendar_last": DAY, "today": DAY})
+    with open_platform(shorter) as cut:
+        said = stopped(cut, file)
+        assert f"1 day of {SILVER} lies outside the calendar by now ({DAYS[8]})" in said.what
+        assert "plan cancel mend" in said.todo
+        stage(cut, "plan-mend", {SILVER: {DAY: ()}})
+        assert apply(cut, no_session, plan(), AUTHOR).published_days == 1, "the file leaves it out"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "somebody paused it"),
+        ({"service": {"hours": LATER}}, f"it may only compute within {LATER} UTC"),
+        ({"budget": {"minutes": 1}}, "the budget of 1 minutes is used up"),
+    ],
+    ids=["paused", "out of hours", "budget"],
+)
+def test_what_is_computed_again_before_it_is_published_is_within_hours_and_budget_and_can_be_paused(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], says: str
+) -> None:
+    correct(platform)
+    file = plan(**fields)
+    begun(platform, file)
+    write_record(platform.lake, read_record(platform.lake, "mend").model_copy(update={"seconds": 61.0}))
+    before = digest(platform)
+
+    def others_correct_what_it_reads() -> None:
+        publish(platform, RAW, [DAY], 3)
+        if not fields:
+            pause(platform.lake, "mend", "lunch")
+
+    once_at(monkeypatch, stage_module, "stage.before_publish", others_correct_what_it_reads)
+    with pytest.raises(StoppedError, match=says):
+        apply(platform, no_session, file, AUTHOR)
+    assert digest(platform) == before
+    staged = stage_of(platform, "mend")
+    assert staged is not None
+    assert staged.staged.days == {SILVER: (DAY,)}, "it goes on with what it had"
+
+
+def test_a_plan_that_has_computed_all_of_its_days_waits_for_no_budget_and_no_hours(platform: Platform) -> None:
+    """Used up by its very last batch, a budget is no reason to stop: what is left costs nothing."""
+    now = Progress("computing", SILVER, 0, 8, batch=8)
+    assert wants_more(now)
+    assert wants_more(replace(now, done=7))
+    assert not wants_more(replace(now, done=8))
+    assert not wants_more(replace(now, done=8, finished=True))
+    correct(platform)
+    file = plan(budget={"minutes": 1}, service={"hours": LATER})
+    begun(platform, file)
+    record = read_record(platform.lake, "mend").model_copy(update={"seconds": 61.0})
+    assert any("It waits for more of a budget" in one for one in waits_for(platform, record))
+    done = record.model_copy(update={"done": 1})
+    write_record(platform.lake, done)
+    assert waits_for(platform, done) == ("Nobody applies it now: `platform-assets plan apply FILE` goes on.",)
+    assert apply(platform, no_session, file, AUTHOR).state == "published"
+
+
+def test_a_plan_of_which_nothing_is_staged_any_more_says_that_there_is_nothing_to_publish(platform: Platform) -> None:
+    """What was stale when it was explained, somebody else computed before it did."""
+    correct(platform)
+    file = plan(policy="stale", days={"list": [str(DAY)]})
+    publish(platform, RAW, [DAY], 3)
+    write_record(platform.lake, BackfillRecord.new(explain(platform, file)))
+    publish(platform, SILVER, [DAY], 3, filed=True)
+    stage(platform, "plan-mend", {})
+    with pytest.raises(StoppedError, match="there is nothing to publish") as error:
+        apply(platform, no_session, file, AUTHOR)
+    assert "plan cancel mend" in error.value.todo

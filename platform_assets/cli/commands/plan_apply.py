@@ -18,7 +18,7 @@ from platform_assets.cli.commands.record_view import (
 )
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
 from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Reason
+from platform_assets.cli.options import AsJson, By, Cascade, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.cli.session import session_on_demand
@@ -26,7 +26,7 @@ from platform_assets.operations.backfill.files import plan_at
 from platform_assets.operations.backfill.pages import record_markdown
 from platform_assets.operations.backfill.pausing import pause as pause_plan
 from platform_assets.operations.backfill.pausing import unpause
-from platform_assets.operations.backfill.record import (
+from platform_assets.operations.plan_record import (
     BackfillRecord,
     RecordError,
     all_records,
@@ -132,14 +132,21 @@ def cancel(name: Name, reason: Reason = None, by: By = None, as_json: AsJson = F
     _tell(record, f"{name} is cancelled; nothing that was published is touched.", as_json)
 
 
-def rollback(context: typer.Context, name: Name, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
+def rollback(
+    context: typer.Context,
+    name: Name,
+    cascade: Cascade = False,
+    reason: Reason = None,
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
     """Put exactly the days of a plan back as they were before it, and hold them there."""
     from platform_assets.operations.backfill.afterwards import roll_back
     from platform_assets.operations.rollback.amounts import rolled_back_amounts
 
     author = decided_by(reason, by)
     with opened_platform() as platform, telling(context, "plan rollback") as progress:
-        record, done = roll_back(platform, name, author, progress)
+        record, done = roll_back(platform, name, author, progress, cascade=cascade)
         with meanwhile(progress, "summing what changes"):
             amounts = rolled_back_amounts(platform, done) if done else None
     _tell(record, record.events[-1].what.capitalize(), as_json)

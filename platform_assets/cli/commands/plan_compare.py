@@ -34,7 +34,7 @@ def compare(
     from platform_assets.cli.commands.compare_view import compared_json, compared_markdown, print_compared
     from platform_assets.operations.backfill.compare import compare_plan, compare_record
     from platform_assets.operations.backfill.files import plan_at
-    from platform_assets.operations.backfill.record import read_record
+    from platform_assets.operations.plan_record import read_record
 
     file = Path(plan)
     is_file = file.is_file() or GIVEN_NAME.fullmatch(plan) is None or file.suffix in (".yaml", ".yml")

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from platform_assets.cli.console import console
-from platform_assets.operations.backfill.record import OVER, BackfillRecord, read_record
+from platform_assets.operations.plan_record import OVER, BackfillRecord, read_record
 from platform_assets.visible import visible
 from platform_assets.words import counted, lasting, size
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, say
 from platform_assets.operations.backfill.pages import staged_share, standing
-from platform_assets.operations.backfill.record import BackfillRecord, plan_of
+from platform_assets.operations.plan_record import BackfillRecord, plan_of
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.words import counted
 

@@ -31,12 +31,12 @@ from platform_assets.engine.meanwhile import PublishedMeanwhile, published_meanw
 from platform_assets.engine.pending import Delivered
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.state.planner import plan_steps
-from platform_assets.operations.backfill.record import refuse_stage_of_a_plan
 from platform_assets.operations.lineage.ended_rollbacks import (
     EndedRollback,
     ended_rollbacks,
 )
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.key_scope import scope_of
 from platform_assets.planning.plan import Plan

@@ -9,7 +9,7 @@ import typer
 from platform_assets.cli.amounts_view import sums_json
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_json
 from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Days, DryRun, Reason
+from platform_assets.cli.options import AsJson, By, Cascade, Days, DryRun, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.planning.windows import day_range
@@ -26,7 +26,7 @@ def rollback(
     run: Annotated[str | None, typer.Option("--run", help="Everything that this run published.")] = None,
     to: Annotated[int | None, typer.Option("--to", help="Everything published after this release.")] = None,
     days: Days = None,
-    cascade: Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")] = False,
+    cascade: Cascade = False,
     dry_run: DryRun = False,
     reason: Reason = None,
     by: By = None,

@@ -55,15 +55,16 @@ def list_stages(as_json: AsJson = False) -> None:
 def show(name: Name, as_json: AsJson = False) -> None:
     """Show which days of which tables a stage holds, why they were computed, and which failed a gate."""
     from platform_assets.cli.commands.stage_view import print_stage, stage_json
+    from platform_assets.operations.plan_stages import filled_by
     from platform_assets.operations.stages.inspect import of_other_code, opened_stage
 
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
-        other = of_other_code(platform, stage)
+        other, again = of_other_code(platform, stage), filled_by(platform.lake, name)
     if as_json:
         print_json(stage_json(stage) | {"of_other_code": other})
     else:
-        print_stage(stage, other)
+        print_stage(stage, other, again)
 
 
 @app.command()
@@ -136,7 +137,7 @@ def publish(
     Days that others have published meanwhile, and those that read them, are computed again first.
     """
     from platform_assets.engine.state.planner import plan_steps
-    from platform_assets.operations.backfill.record import refuse_stage_of_a_plan
+    from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
     from platform_assets.operations.stages.stages import publish_stage
     from platform_assets.planning.selection import BY_PERSON
 

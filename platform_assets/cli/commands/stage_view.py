@@ -32,8 +32,14 @@ def print_stages(stages: Sequence[OpenStage]) -> None:
         say("  by", f"{stage.who}, last changed {stage.changed_at:%Y-%m-%d %H:%M} UTC: {stage.why}")
 
 
-def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]]) -> None:
-    """What a stage holds, and what keeps it from being published."""
+def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]], again: str) -> None:
+    """What a stage holds, and what keeps it from being published.
+
+    Args:
+        stage: that is shown.
+        other: its days that today's code would make differently, by table.
+        again: the command that computes these again.
+    """
     facts = {
         "stage": f"{stage.name}, over release {stage.release}",
         "by": f"{stage.who}, {stage.opened_at:%Y-%m-%d %H:%M} UTC",
@@ -60,7 +66,7 @@ def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]]) -> None
     for table, old in other.items():
         say(
             "[yellow]of other code[/]",
-            f"{table} {which(old)}: `refresh --stage {stage.name}` computes it again",
+            f"{table} {which(old)}: {again} computes it again",
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -11,7 +11,8 @@ from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.backfill.pausing import forget_pause
 from platform_assets.operations.backfill.publishing import as_published
-from platform_assets.operations.backfill.record import (
+from platform_assets.operations.backfill.sitting import BackfillError, publication_by
+from platform_assets.operations.plan_record import (
     OVER,
     ROLLBACK_OF,
     STAGE,
@@ -19,17 +20,17 @@ from platform_assets.operations.backfill.record import (
     read_record,
     write_record,
 )
-from platform_assets.operations.backfill.sitting import BackfillError, publication_by
 from platform_assets.operations.rollback.rollback import Rollback, rollback
 from platform_assets.operations.rollback.selection import chosen_publications, rolled_back_already
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.operations.stages.store import stage_names
-from platform_assets.operations.verify.verdicts import TableVerified
+from platform_assets.operations.verify.verdicts import TableVerified, Verified
 from platform_assets.operations.verify.verify import verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
-from platform_assets.records.history import PublicationRecord
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
@@ -42,6 +43,8 @@ def prove(
 ) -> tuple[TableVerified, ...]:
     """Compute published days of a backfill once more, from what they were made from.
 
+    Of days that somebody has made something else of since, that would prove somebody else's work: they are named so.
+
     Args:
         platform: as it is now.
         spark: gives the session.
@@ -50,16 +53,33 @@ def prove(
         progress: told after every batch.
 
     Raises:
-        BackfillError: it was not published.
+        BackfillError: it was not published, or not in this lake.
     """
     days = _published(platform, record)
     proved: list[TableVerified] = []
     with private_folder(platform.lake) as folder:
         for table, of_table in days.items():
-            selection = Selection(frozenset({table}), frozenset(of_table))
-            draw = None if most is None else Draw(most, seed=int(record.hash, 16))
-            proved += verify(platform, spark, selection, folder, progress, draw)
+            replaced = _replaced(platform, table, of_table)
+            if own := frozenset(of_table.keys() - {day.day for day in replaced}):
+                draw = None if most is None else Draw(most, seed=int(record.hash, 16))
+                proved += verify(platform, spark, Selection(frozenset({table}), own), folder, progress, draw)
+            if replaced:
+                proved.append(TableVerified(table, replaced))
     return tuple(proved)
+
+
+def _replaced(platform: Platform, table: str, published: Mapping[date, DayRecord]) -> tuple[Verified, ...]:
+    """The days of which readers see something else than a backfill published, each with what made it of them."""
+    now = platform.ledger.current_days(table, among=published)
+    replaced: list[Verified] = []
+    for day, record in sorted(published.items()):
+        current = now.get(day)
+        if current is None or current.digest != record.digest:
+            head = platform.ledger.head(current.publication) if current else None
+            by = f", by {head.who} in release {head.release} ({head.kind})" if head else ""
+            reason = f"{table} {day} was made another one since{by}"
+            replaced.append(Verified(day, "not verifiable", reason, Digest.parse(record.digest)))
+    return tuple(replaced)
 
 
 def note_proof(
@@ -107,9 +127,16 @@ def prove_sample(
 
 
 def roll_back(
-    platform: Platform, name: str, author: Author, progress: OnProgress = no_progress
+    platform: Platform, name: str, author: Author, progress: OnProgress = no_progress, *, cascade: bool = False
 ) -> tuple[BackfillRecord, Rollback | None]:
     """Put exactly the days of a backfill back as they were before it.
+
+    Args:
+        platform: as it is now.
+        name: of the plan.
+        author: who rolls back, and why.
+        progress: told of each table.
+        cascade: also undo what later publications made of the same days.
 
     Returns:
         What became of it; and the rollback, None where somebody did it who died before saying so.
@@ -132,7 +159,8 @@ def roll_back(
             release: int | None = before.release
         else:
             chosen = chosen_publications(platform, record.publication, None, None)
-            done = rollback(platform, chosen, replace(author, run=_undoing(record)), progress=progress)
+            undoing = replace(author, run=_undoing(record))
+            done = rollback(platform, chosen, undoing, cascade=cascade, progress=progress)
             release = done.release
         record = record.told(f"rolled back in release {release}: {author.why}", author.who, state="rolled back")
         write_record(platform.lake, record)
@@ -175,15 +203,21 @@ def _undoing(record: BackfillRecord) -> str:
     return f"{ROLLBACK_OF}{record.run}"
 
 
-def _published(platform: Platform, record: BackfillRecord) -> dict[str, list[date]]:
+def _published(platform: Platform, record: BackfillRecord) -> dict[str, dict[date, DayRecord]]:
     if record.state != "published":
         raise BackfillError(
             f"The plan {record.name} is {record.state}, not published.",
             "`platform-assets plan status` shows all plans.",
         )
     published = platform.ledger.publication(record.publication)
-    days: dict[str, list[date]] = {}
-    for day in published.days if published else ():
+    if published is None:
+        raise BackfillError(
+            f"The plan {record.name} was published by {record.publication}, which this lake does not have: it was "
+            "restored from an older backup, or the record is of another one.",
+            f"Remove {platform.lake.plans_path / record.name}.json to apply the plan again.",
+        )
+    days: dict[str, dict[date, DayRecord]] = {}
+    for day in published.days:
         if day.table in platform.catalogue.names:
-            days.setdefault(day.table, []).append(day.day)
+            days.setdefault(day.table, {})[day.day] = day
     return days

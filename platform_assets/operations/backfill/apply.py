@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.publishing import publish
-from platform_assets.operations.backfill.record import BackfillRecord
 from platform_assets.operations.backfill.sitting import sitting_over
 from platform_assets.operations.backfill.staging import stage_rollout
+from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.spark.session.on_demand import SparkOnDemand

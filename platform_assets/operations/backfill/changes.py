@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.figures import kept_figures
-from platform_assets.operations.backfill.record import BackfillRecord
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
+from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.verdicts import Figures, difference_percent
 from platform_assets.records.history import DayRecord
 

@@ -15,12 +15,13 @@ from platform_assets.lakehouse.reading import resolve
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.narrowing import scope_in
 from platform_assets.operations.backfill.plan_text import PlanFileError
-from platform_assets.operations.backfill.record import STAGE, BackfillRecord
+from platform_assets.operations.plan_record import STAGE, BackfillRecord
+from platform_assets.operations.plan_stages import ends_of
 from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
 from platform_assets.operations.stages.compare import StagedDay, compared
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
-from platform_assets.operations.stages.store import stage_names
+from platform_assets.operations.stages.store import read_stage, stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.request import request_for
 from platform_assets.planning.backfill.sample import sampled_days
@@ -105,7 +106,9 @@ def compare_plan(
         progress: told after every batch, and every day that is compared.
 
     Raises:
-        PlanFileError: it cannot be explained, or names none of the days.
+        PlanFileError: it cannot be explained, or names none of the days; or somebody has a stage of the name in which
+            they would be computed.
+        DamagedStageError: there is such a stage, and it cannot be read.
         LockTimeoutError: somebody else compares it.
     """
     found = explain(platform, file)
@@ -116,13 +119,11 @@ def compare_plan(
     by_table = sampled_days(found.plan, sample, file.tables, platform.catalogue, platform.calendar)
     everywhere = frozenset[date]().union(*by_table.values())  # protected or not: nothing of it is published
     request = request_for(file, by_table, scope_in(platform, file), everywhere)
-    name = SCRATCH + file.name
+    name, author = SCRATCH + file.name, replace(author, why=f"plan compare {file.name}")
     if not by_table:
         return Comparison(file.name, found.release, "nothing, since it computes none of these days", ())
-    with _scratch(platform, name):
-        result = refresh_stage(
-            platform, spark, replace(author, why=f"plan compare {file.name}"), name, progress, request
-        )
+    with _scratch(platform, name, author.why):
+        result = refresh_stage(platform, spark, author, name, progress, request)
         failed = {done.table: done.not_published for done in result.steps if done.not_published}
         tables = tuple(_staged_beside(platform, name, most_examples))
     return Comparison(file.name, found.release, "the code that is here", tables, failed, result.struck)
@@ -168,9 +169,17 @@ def compare_record(platform: Platform, record: BackfillRecord, most_examples: in
 
 
 @contextmanager
-def _scratch(platform: Platform, name: str) -> Iterator[None]:
-    """A stage that is there only meanwhile; one that a killed process left is dropped first."""
+def _scratch(platform: Platform, name: str, why: str) -> Iterator[None]:
+    """A stage that is there only meanwhile; one that a killed process left is dropped first, and no person's.
+
+    Raises:
+        PlanFileError: somebody has a stage of this name.
+    """
     if name in stage_names(platform.lake):
+        if read_stage(platform.lake, name).why != why:
+            raise PlanFileError(
+                f"The stage {name} is there already, and not of a comparison.", ends_of(platform.lake, name)
+            )
         drop_stage(platform, name)
     try:
         yield

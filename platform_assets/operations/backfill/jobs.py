@@ -11,9 +11,9 @@ from platform_assets.engine.results import StepResult
 from platform_assets.errors import PlatformError
 from platform_assets.operations.backfill.explain import cores_of
 from platform_assets.operations.backfill.narrowing import scope_in
-from platform_assets.operations.backfill.record import STAGE
 from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, may_go_on, why_of
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import STAGE
 from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.planning.backfill.pace import Pace, Seen, nearly_spent
 from platform_assets.planning.backfill.request import request_for
@@ -76,7 +76,7 @@ class Jobs:
         def told(now: Progress) -> None:
             self._note(seconds + time.monotonic() - began)
             sitting.progress(now)
-            if not now.finished:
+            if wants_more(now):
                 may_go_on(sitting)
 
         try:
@@ -143,6 +143,11 @@ class Jobs:
             what = f"a job of {counted(seen.days, 'day')} was too much at once, since {why}: {now} at most from now on"
             self._report(f"{what[0].upper()}{what[1:]}.")
             self._sitting.keep(self._sitting.record.told(what))
+
+
+def wants_more(now: Progress) -> bool:
+    """Whether work goes on computing: what is done already costs nothing more, whatever its budget and its hours."""
+    return not now.finished and not (now.total and now.done >= now.total)
 
 
 def _next(left: Days, most: int) -> Days:

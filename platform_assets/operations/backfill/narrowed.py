@@ -6,8 +6,8 @@ from collections.abc import Collection
 from datetime import date
 
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.backfill.record import STAGE, BackfillRecord
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.stages.stages import drop_stage, narrow_stage
 
 

@@ -10,7 +10,7 @@ from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.errors import DamagedStageError
-from platform_assets.operations.backfill.record import (
+from platform_assets.operations.plan_record import (
     OVER,
     STAGE,
     BackfillRecord,

@@ -1,4 +1,4 @@
-"""What was decided since a backfill began and it would overrule: tables dropped, days protected, days put back."""
+"""What was decided since a backfill began and it would overrule: tables and days dropped, protected, put back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.operations.backfill.record import BackfillRecord
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.operations.stages.inspect import undeclared_days
 from platform_assets.planning.backfill.backfill import Obstacle
 from platform_assets.planning.protected_days import protected_in
@@ -39,6 +39,7 @@ def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
         for table, days in step.days.items():
             planned.setdefault(table, set()).update(days)
     yield from _dropped(platform, record)
+    yield from _outside(platform, record, planned)
     yield from _protected(platform, record, planned)
     yield from _put_back(platform, record, planned)
 
@@ -50,6 +51,19 @@ def _dropped(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
             f"its stage holds {counted(len(days), 'day')} of {table}, which no domain here declares any more",
             f"`platform-assets plan cancel {record.name}`, and apply it again, without that table; or declare it.",
         )
+
+
+def _outside(platform: Platform, record: BackfillRecord, planned: dict[str, set[date]]) -> Iterator[Obstacle]:
+    calendar = platform.calendar
+    for table, days in planned.items():
+        if outside := sorted(day for day in days if day not in calendar):
+            lie = "lies" if len(outside) == 1 else "lie"
+            yield Obstacle(
+                f"{counted(len(outside), 'day')} of {table} {lie} outside the calendar by now ({which(outside)}), from "
+                f"{calendar.first} to {calendar.last}",
+                "Leave them out in the file and apply it again, or set `calendar_first` and `calendar_last` as they "
+                f"were; or `platform-assets plan cancel {record.name}`.",
+            )
 
 
 def _protected(platform: Platform, record: BackfillRecord, planned: dict[str, set[date]]) -> Iterator[Obstacle]:

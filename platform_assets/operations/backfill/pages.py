@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from platform_assets.operations.backfill.changes import DayChange, changed_amounts, day_changes
-from platform_assets.operations.backfill.record import BackfillRecord
 from platform_assets.operations.lineage.amount_changes import AmountChanges
+from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.price import Price
 from platform_assets.planning.key_scope import shown_keys

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.backfill.record import BackfillRecord, all_records, plan_of
+from platform_assets.operations.plan_record import BackfillRecord, all_records, plan_of
 from platform_assets.planning.backfill.experience import Experience, PastRun, experience
 from platform_assets.records.history import Timing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.backfill.record import OVER, RecordError, read_record
+from platform_assets.operations.plan_record import OVER, RecordError, read_record
 
 
 def is_paused(lake: Lake, name: str) -> bool:

@@ -11,11 +11,12 @@ from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.failpoints import failpoint
 from platform_assets.operations.backfill.overruled import refuse_overruled
 from platform_assets.operations.backfill.pages import days_told
-from platform_assets.operations.backfill.record import STAGE, BackfillRecord
-from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, publication_by, why_of
+from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, may_go_on, publication_by, why_of
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.backfill.staging import judge, refuse_failed
+from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.stages.stages import publish_stage
+from platform_assets.progress import Progress
 from platform_assets.records.history import PublicationRecord
 from platform_assets.words import counted
 
@@ -31,7 +32,8 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
 
     Raises:
         StoppedError: there is nothing to publish, or days that the plan does not come to; it would overrule what was
-            decided since it began; or what others published meanwhile makes of it what a gate refuses.
+            decided since it began; what others published meanwhile makes of it what a gate refuses; or it may compute
+            no further now, and something has to be computed again.
     """
     platform, file = sitting.platform, sitting.record.file
     if sitting.record.state == "published":
@@ -43,17 +45,23 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
         refuse_failed(sitting, failed, 100)
         judge(sitting, 100, report, now)
 
+    def told(now: Progress) -> None:
+        sitting.progress(now)
+        if now.phase == "computing" and not now.finished:
+            may_go_on(sitting)  # what others overtook is computed within its hours and its budget, as all of it
+
     if sitting.record.state != "publishing":
         sitting.keep(sitting.record.told("publishing", state="publishing"))
     failpoint("plan.publishing")
-    if opened := stage_of(platform, file.name):
+    opened = stage_of(platform, file.name)
+    if opened and (opened.staged.days or opened.staged.holds):
         if publication_by(platform, sitting.record) is None:
             _refuse_strangers(sitting, opened)
             refuse_overruled(sitting)
         author = replace(sitting.author, run=sitting.record.run, why=why_of(file))
         allowed = file.override_protected.named() if file.override_protected else frozenset()
         with keys_stay_apart(sitting):
-            publish_stage(platform, sitting.spark, author, stage, sitting.progress, look, allowed)
+            publish_stage(platform, sitting.spark, author, stage, told, look, allowed)
     failpoint("plan.published")
     newest = publication_by(platform, sitting.record)
     if newest is None:

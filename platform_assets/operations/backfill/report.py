@@ -12,7 +12,7 @@ from platform_assets.operations.backfill.changes import DayChange, changed_amoun
 from platform_assets.operations.backfill.explain import cores_of
 from platform_assets.operations.backfill.figures import kept_figures
 from platform_assets.operations.backfill.files import written
-from platform_assets.operations.backfill.record import BackfillRecord
+from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.verdicts import GateVerdict, Number, judged
 from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import DayRecord

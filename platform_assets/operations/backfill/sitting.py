@@ -13,8 +13,8 @@ from platform_assets.lakehouse.locks import begin_lock, plan_lock
 from platform_assets.operations.backfill.explain import cores_of, explain
 from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
 from platform_assets.operations.backfill.pausing import forget_pause, is_paused
-from platform_assets.operations.backfill.record import OVER, BackfillRecord, find_record, write_record
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import OVER, BackfillRecord, find_record, write_record
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.pace import may_compute, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
@@ -147,7 +147,8 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
             f"The plan {file.name} was applied before: {before.came_to}.",
             "Give another plan another name.",
         )
-    if before and before.state != "cancelled":
+    is_of_this_lake = before is None or (before.looked_at or 0) <= platform.current_release().number
+    if before and before.state != "cancelled" and is_of_this_lake:
         if before.file == file and before.versions_hold(platform.versions):
             return before
         if before.state == "publishing" and publication_by(platform, before):
@@ -165,7 +166,8 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
         if before:
             kept = {name: getattr(before, name) for name in ("events", "seconds", "starts", "runs")}
             if before.state != "cancelled":
-                kept["looked_at"] = before.looked_at
+                # Of a release that the lake does not have, nobody can tell what came after it.
+                kept["looked_at"] = before.looked_at if is_of_this_lake else record.looked_at
                 keep_what_is_asked_for(platform, before, record)
             record = record.model_copy(update=kept)
         if before is None or before.state == "cancelled":

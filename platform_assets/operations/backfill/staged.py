@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
-from platform_assets.operations.backfill.record import STAGE
+from platform_assets.operations.plan_record import STAGE
 from platform_assets.operations.stages.store import read_stage, stage_names
 
 

@@ -12,9 +12,9 @@ from platform_assets.failpoints import failpoint
 from platform_assets.operations.backfill.figures import staged_figures
 from platform_assets.operations.backfill.jobs import Jobs
 from platform_assets.operations.backfill.overruled import refuse_overruled
-from platform_assets.operations.backfill.record import STAGE, RecordedStep
 from platform_assets.operations.backfill.sitting import Sitting, publication_by, stop_if_paused
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import STAGE, RecordedStep
 from platform_assets.operations.stages.inspect import without_other_code
 from platform_assets.planning.backfill.verdicts import judged
 from platform_assets.words import counted

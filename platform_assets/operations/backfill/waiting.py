@@ -11,8 +11,8 @@ from platform_assets.lakehouse.locks import plan_holder, publish_holder
 from platform_assets.operations.backfill.explain import cores_of, explain
 from platform_assets.operations.backfill.overruled import overruled
 from platform_assets.operations.backfill.pausing import is_paused
-from platform_assets.operations.backfill.record import OVER, BackfillRecord
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import OVER, BackfillRecord
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.pace import may_compute, spent
 from platform_assets.planning.backfill.standing import Standing
@@ -65,9 +65,10 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
         return
     if is_paused(lake, record.name):
         yield f"Somebody paused it: `platform-assets plan resume {record.name}`."
-    if not may_compute(file.service, datetime.now(UTC)):
+    computes = record.done < len(record.steps)
+    if computes and not may_compute(file.service, datetime.now(UTC)):
         yield f"It waits for its hours, {file.service.hours} UTC."
-    if used := spent(file.budget, record.seconds, record.bytes, cores_of(platform)):
+    if computes and (used := spent(file.budget, record.seconds, record.bytes, cores_of(platform))):
         yield f"It waits for more of a budget: {used}."
     if record.state != "publishing" and not record.versions_hold(platform.versions):
         yield "Code or a contract is another one than when it began: it is explained anew."

@@ -20,7 +20,6 @@ from platform_assets.lakehouse.errors import Conflict, LockLostError
 from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.backfill.record import ends_of
 from platform_assets.operations.erasure.lifting import LOCK_WAIT_S, is_remembered, is_remembered_everywhere
 from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
 from platform_assets.operations.erasure.search import Found, search
@@ -28,6 +27,7 @@ from platform_assets.operations.erasure.unreached import Unreached, unreached
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, ended_rollbacks
 from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
+from platform_assets.operations.plan_stages import ends_of
 from platform_assets.operations.stages.store import open_stages, stage_names
 from platform_assets.planning.backfill.request import reached_days
 from platform_assets.progress import OnProgress, meanwhile, no_progress

@@ -12,8 +12,8 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_bytes, parsed, published
-from platform_assets.operations.backfill.record import all_records
 from platform_assets.operations.erasure.places import Place, Reach
+from platform_assets.operations.plan_record import all_records
 from platform_assets.records.erased_keys import canonical
 
 _BOUND = 32

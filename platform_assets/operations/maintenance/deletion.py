@@ -24,6 +24,8 @@ from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import manifest_file, manifest_of, release
 from platform_assets.operations.maintenance.usage import Pins, Usage, released_at
+from platform_assets.operations.plan_stages import ends_of
+from platform_assets.operations.stages.store import open_stages
 from platform_assets.planning.retention import Deletion, RetainedReleases, StagingFolder, deletion_of, needed_of
 
 FILES_AT_ONCE = 500
@@ -67,10 +69,14 @@ def deletions_asked_for(
     for folder in folders:
         if folder.table not in {deletion.table for deletion in gone}:
             written = f"last written {folder.written:%Y-%m-%d %H:%M} UTC"
-            doing = "a process is working on it or `stage list` has it" if folder.in_use else written
+            if stage := next((one.name for one in open_stages(lake) if publication in one.folders), None):
+                raise StillNeededError(
+                    f"The stage {stage} is open and has {publication} of {folder.table}.", ends_of(lake, stage)
+                )
+            doing = "a process is working on it" if folder.in_use else written
             raise StillNeededError(
-                f"{publication} is an open stage of {folder.table}, {doing}.",
-                f"Publish or drop it, or wait until it was left alone for {safe_age.days} days (`stage_safe_days`).",
+                f"{publication} is staged in {folder.table} and not published, {doing}.",
+                f"Wait until it was left alone for {safe_age.days} days (`stage_safe_days`).",
             )
     return gone
 
@@ -132,9 +138,12 @@ def _refuse_needed(lake: Lake, usage: Usage, folders: Iterable[StagingFolder], w
                 "Replace the days first: what readers see is never deleted.",
             )
         if number in usage.kept.pinned:
+            if stage := next((one.name for one in open_stages(lake) if one.release == number), None):
+                raise StillNeededError(
+                    f"Release {number}, which lies under the open stage {stage}, {needs}", ends_of(lake, stage)
+                )
             raise StillNeededError(
-                f"Release {number}, which is pinned or lies under an open stage, {needs}",
-                f"Take the pin of release {number} away, or publish or drop the stage first.",
+                f"Release {number}, which is pinned, {needs}", f"Take the pin of release {number} away first."
             )
         until = released_at(lake, number + 1)[-1][1] + window
         raise StillNeededError(

@@ -201,14 +201,15 @@ def built_upon(
             return RollbackError(f"This {by}", "`platform-assets releases` shows it.")
         return RollbackError(
             f"{table} {day} {by}",
-            "Leave what is rolled back out with --days, or let it be put back with the others: --cascade.",
+            "Let it be put back with the others: --cascade; or leave it out with --days of `platform-assets rollback`.",
         )
     others = len(restored.in_the_way) - len(back) - 1
     more = f", and {others:,} more days likewise" if others else ""
     who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
     return RollbackError(
         f"{table} {day} was published again since, by {later}{who}{more}; nothing was rolled back.",
-        f"Roll back {later} first, leave the day out with --days, or undo the later work of these days too: --cascade.",
+        f"Roll back {later} first, or undo the later work of these days too: --cascade; or leave the day out with "
+        "--days of `platform-assets rollback`.",
     )
 
 

@@ -9,8 +9,10 @@ from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.open_stage import OpenStage
-from platform_assets.lakehouse.errors import DamagedStageError, StageError
+from platform_assets.lakehouse.errors import BeyondWindowError, DamagedStageError, ErasedError, StageError
+from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.releases import publication_of, release
+from platform_assets.operations.plan_stages import dropped_by, filled_by, made_anew_by
 from platform_assets.operations.stages.store import read_stage
 from platform_assets.planning.protected_days import ProtectedDaysError, protected_without_data
 from platform_assets.planning.windows import which
@@ -25,7 +27,7 @@ def opened_stage(platform: Platform, name: str) -> OpenStage:
     Raises:
         UnknownStageError: there is none of this name.
         DamagedStageError: what is written of it cannot be read, or files of it are gone.
-        StageError: the release that it lies over is not in this lake.
+        StageError: the release that it lies over is not in this lake, or not any more.
     """
     stage = read_stage(platform.lake, name)
     refuse_damaged(platform, stage)
@@ -37,15 +39,22 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
 
     Raises:
         DamagedStageError: files of it are gone.
-        StageError: the release that it lies over is not in this lake.
+        StageError: the release that it lies over is not in this lake, or not any more.
     """
     name = stage.name
     if publication_of(platform.lake, stage.release) != stage.publication:
         raise StageError(
             f"The stage {name} lies over release {stage.release} (publication {stage.publication}), which this lake "
             "does not have: it was restored from an older backup, or is another one.",
-            f"Drop it with `platform-assets stage drop {name}` and compute it again.",
+            f"Drop it with {made_anew_by(platform.lake, name)}.",
         )
+    try:
+        require_whole(platform.lake, stage.release)
+    except (BeyondWindowError, ErasedError) as error:  # it was opened while somebody looked for the rows to erase
+        raise StageError(
+            f"The stage {name} lies over a release that is gone. {error.what}",
+            f"Drop it with {made_anew_by(platform.lake, name)}.",
+        ) from None
     for change in stage.staged.tables.values():
         folder = platform.lake.table_path(change.table)
         for day, content in change.days.items():
@@ -54,8 +63,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
                     raise DamagedStageError(
                         f"The stage {name} is damaged: the file {file.path} of {change.table} on {day} is not there as "
                         "it was staged.",
-                        f"Drop it with `platform-assets stage drop {name}` and compute it again; nothing of it was "
-                        "published.",
+                        f"Drop it with {made_anew_by(platform.lake, name)}; nothing of it was published.",
                     )
 
 
@@ -104,8 +112,8 @@ def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
         raise StageError(
             f"The stage {stage.name} holds {counted(len(days), 'day')} of {table}, which no domain here declares any "
             "more.",
-            f"Publish it with the domains it was computed with; or drop it with `platform-assets stage drop "
-            f"{stage.name}`.",
+            "Publish it with the domains it was computed with; or drop it with "
+            f"{dropped_by(platform.lake, stage.name)}.",
         )
 
 
@@ -136,7 +144,7 @@ def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: 
             f"The stage {stage.name} holds {counted(len(closed), 'day')} of {table} that "
             f"{'is' if len(closed) == 1 else 'are'} protected by now ({which(list(closed))}): "
             f"{next(iter(closed.values()))}.",
-            f"Drop it with `platform-assets stage drop {stage.name}`. To change protected days, write a plan with "
+            f"Drop it with {dropped_by(platform.lake, stage.name)}. To change protected days, write a plan with "
             "`override_protected`: `platform-assets plan new`.",
         )
 
@@ -155,8 +163,8 @@ def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
         table = next(iter(other))
         raise StageError(
             f"The stage {stage.name} holds days of {table} that other code or another contract made.",
-            f"Publish it with the code it was computed with; or compute them again with `platform-assets refresh "
-            f"--stage {stage.name}`; or drop it with `platform-assets stage drop {stage.name}`.",
+            f"Publish it with the code it was computed with; or compute them again with "
+            f"{filled_by(platform.lake, stage.name)}; or drop it with {dropped_by(platform.lake, stage.name)}.",
         )
 
 

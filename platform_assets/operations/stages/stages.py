@@ -19,6 +19,7 @@ from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.locks import open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
+from platform_assets.operations.plan_stages import filled_by
 from platform_assets.operations.stages.inspect import (
     refuse_damaged,
     refuse_other_code,
@@ -138,9 +139,7 @@ def publish_stage(
         refuse_other_code(platform, before)
         refuse_protected_since(platform, before, protected_too)
         if not before.staged.days and not before.staged.holds:
-            raise StageError(
-                f"The stage {name} holds no day.", f"Compute some with `platform-assets refresh --stage {name}`."
-            )
+            raise StageError(f"The stage {name} holds no day.", f"Compute some with {filled_by(platform.lake, name)}.")
         stage = Stage(platform, replace(author, decides="stage"), before, _keep_published(platform, before, look))
         _settle_within(stage, spark, progress)
         number = stage.publish(spark, progress)

@@ -13,6 +13,7 @@ from platform_assets.errors import did_you_mean
 from platform_assets.lakehouse.errors import DamagedStageError, LakeError, UnknownStageError
 from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.operations.plan_stages import filled_by, made_anew_by
 
 
 def stage_names(lake: Lake) -> tuple[str, ...]:
@@ -56,9 +57,8 @@ def read_stage(lake: Lake, name: str) -> OpenStage:
     except OSError as error:
         raise DamagedStageError(
             f"The stage {name} cannot be read: {_file(lake, name)}: {error.strerror or error}.",
-            f"Make it readable to this user, or drop it with `platform-assets stage drop {name}` and compute it again; "
-            "nothing of it was published.",
-        ) from error
+            f"Make it readable to this user, or drop it with {made_anew_by(lake, name)}; nothing of it was published.",
+        ) from None  # said in full: a trace in Dagster would hide it
     if content is None:
         raise unknown_stage(lake, name)
     try:
@@ -68,8 +68,8 @@ def read_stage(lake: Lake, name: str) -> OpenStage:
         where = ".".join(map(str, first["loc"])) or "the document"
         raise DamagedStageError(
             f"The stage {name} is damaged: {_file(lake, name)}, {where}: {first['msg']}.",
-            f"Drop it with `platform-assets stage drop {name}` and compute it again; nothing of it was published.",
-        ) from error
+            f"Drop it with {made_anew_by(lake, name)}; nothing of it was published.",
+        ) from None  # said in full: a trace in Dagster would hide it
 
 
 def write_stage(lake: Lake, stage: OpenStage) -> None:
@@ -90,9 +90,7 @@ def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
     names = stage_names(lake)
     opened = f"Open stages: {', '.join(names)}. " if names else "None is open. "
     todo = did_you_mean(name, names) or opened
-    return UnknownStageError(
-        f"There is no stage {name!r}.", f"{todo}`platform-assets refresh --stage {name}` opens one."
-    )
+    return UnknownStageError(f"There is no stage {name!r}.", f"{todo}{filled_by(lake, name)} opens one.")
 
 
 def staged_publications(lake: Lake) -> frozenset[str]:

@@ -13,7 +13,7 @@ from dagster._core.execution.stats import StepEventStatus
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
-from platform_assets.operations.backfill.record import ROLLBACK_OF, RecordError, find_record, plan_of
+from platform_assets.operations.plan_record import ROLLBACK_OF, RecordError, find_record, plan_of
 from platform_assets.orchestration.assets.events import Metadata, figures
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.shown import plain

@@ -260,42 +260,6 @@ def write_record(lake: Lake, record: BackfillRecord) -> None:
     _file(lake, record.name).replace(record.model_dump_json().encode())
 
 
-def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
-    """Whether a plan that is not over fills a stage; by its name alone it may be anybody's.
-
-    Raises:
-        RecordError: what became of the plan cannot be read.
-    """
-    name = stage.removeprefix(STAGE)
-    record = find_record(lake, name) if name != stage and GIVEN_NAME.fullmatch(name) else None
-    return record is not None and record.state not in OVER
-
-
-def ends_of(lake: Lake, stage: str) -> str:
-    """What ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan.
-
-    Raises:
-        RecordError: what became of the plan cannot be read.
-    """
-    if is_stage_of_a_plan(lake, stage):
-        return f"End its plan first: `platform-assets plan apply FILE`, or `plan cancel {stage.removeprefix(STAGE)}`."
-    return f"Publish it or drop it first: `platform-assets stage publish {stage}`, or `stage drop {stage}`."
-
-
-def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
-    """What a plan staged, the plan publishes: behind its gates, and with its approvals.
-
-    Raises:
-        RecordError: the stage is one of a plan that is not over.
-    """
-    if is_stage_of_a_plan(lake, stage):
-        name = stage.removeprefix(STAGE)
-        raise RecordError(
-            f"The stage {stage} is filled by the plan {name}.",
-            f"`platform-assets plan apply FILE` publishes it behind its gates; `plan cancel {name}` drops it.",
-        )
-
-
 def _file(lake: Lake, name: str) -> Location:
     return lake.plans_path / f"{_checked(name)}.json"
 
