@@ -354,7 +354,7 @@ def test_a_refresh_whose_files_are_erased_while_they_are_read_says_so_and_the_ne
         if work.contract.layer == "gold" and to_come:
             to_come.pop()
             done = visits.erase()
-            assert done.is_whole, "a day that the rows do not reach counts none of them, though it is held"
+            assert not done.not_refreshed, "a day that the rows do not reach counts none of them, though it is held"
         return compute(work, *rest)
 
     with visits.world.open() as platform:

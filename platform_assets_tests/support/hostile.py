@@ -338,6 +338,8 @@ SPARKS: dict[str, tuple[Callable[[], bytes], str]] = {
 """Refused because Spark fails with them, each with a word of the reason."""
 
 ROWS: dict[str, tuple[Callable[[], bytes], int, int]] = {
+    "far_future.parquet": (lambda: parquet(measured_at=pa.array([9 * 10**18], pa.timestamp("us", "UTC"))), 0, 1),
+    "far_past.parquet": (lambda: parquet(measured_at=pa.array([-9 * 10**18], pa.timestamp("us", "UTC"))), 0, 1),
     "exponents.csv": (lambda: csv(*(f"a,2017-01-01T10:00:00Z,{n}" for n in ("1e-2147483647", "1e-300000000"))), 0, 2),
     "exponents.jsonl": (lambda: lines(*(one("celsius", n) for n in ("1e-300000000", "1e400000000", "1E+99999"))), 0, 3),
     "digits.jsonl": (lambda: lines(one("celsius", "9" * 5000), one("celsius", "0." + "0" * 5000 + "1")), 0, 2),

@@ -118,15 +118,18 @@ def _print(
         say("[yellow]stale, cannot be computed[/]", line)
     for line in bereft:
         say("[yellow]out of date[/]", line)
+    stuck = [table for table, some in changes.items() if need_of(some) == "another table"]
     for table, some in changes.items():
-        for change in some:
+        # What one of them needs, all enter with.
+        for change in (replace(one, needs=need_of(some)) if one.needs != "nothing" else one for one in some):
             colour = "red" if change.needs == "another table" else "yellow"
             say(f"[{colour}]contract changed[/]", f"{table}: {change}")
     for line in files:
         say("[yellow]waiting[/]", line)
     if waiting := sum(len(waits[step.table]) for step in steps):
-        console.print(
-            f"{counted(waiting, 'day')} of these for a person to take: `platform-assets refresh` does.", soft_wrap=True
+        takes = (
+            f"but not before {', '.join(stuck)} can follow: see above" if stuck else "`platform-assets refresh` does"
         )
-    if steps or files:
+        console.print(f"{counted(waiting, 'day')} of these for a person to take: {takes}.", soft_wrap=True)
+    if (steps or files) and not stuck:
         console.print("`platform-assets refresh --explain` shows the plan, `refresh` executes it.", soft_wrap=True)

@@ -215,11 +215,26 @@ def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, 
     for needed in (*contract.key, contract.event_time, contract.updated_at):
         if needed is not None:
             checks.append((f"`{needed}` IS NULL", f"'{needed}: no value'"))
-    # There are no others for whoever computes with days: Python, Delta's partitions, the ledger.
-    day = f"to_date(`{contract.event_time}`)"
-    says = f"concat('{contract.event_time}: ', CAST({day} AS string), ' is not in the years 1 to 9999')"
-    checks.append((f"NOT year({day}) BETWEEN 1 AND 9999", says))
+    is_void = f"coalesce(`{contract.voided}`, false)" if contract.voided else "false"
+    for name, is_in_years in _in_years(contract).items():
+        says = f"concat('{name}: ', CAST(to_date(`{name}`) AS string), ' is not in the years 1 to 9999')"
+        matters = "" if name in contract.needed else f" AND NOT {is_void}"
+        checks.append((f"NOT {is_in_years}{matters}", says))
     return f"CASE {' '.join(f'WHEN {condition} THEN {why}' for condition, why in checks)} END"
+
+
+def _in_years(contract: Contract) -> dict[str, str]:
+    """Whether a moment lies in the years 1 to 9999, or is none, for each column of moments.
+
+    There are no others for whoever computes with them: Python, Delta's partitions, the ledger. Spark has many more, and
+    already one as a bound of a staged file, though its row was refused, has the writer of Delta's log end its process.
+    """
+    bounds = {
+        "date": "DATE'0001-01-01' AND DATE'9999-12-31'",
+        "timestamp": "TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
+    }
+    kinds = {column.name: column.type for column in contract.columns if column.type in bounds}
+    return {name: f"coalesce(`{name}` BETWEEN {bounds[kind]}, true)" for name, kind in kinds.items()}
 
 
 def _payload(types: Collection[str], contract: Contract) -> str:
@@ -231,13 +246,16 @@ def _payload(types: Collection[str], contract: Contract) -> str:
 
 
 def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
-    day = f"to_date(`{contract.event_time}`)"
+    columns = {name: f"CASE WHEN {is_in} THEN `{name}` END" for name, is_in in _in_years(contract).items()}
+    assert contract.event_time is not None
+    day = f"to_date({columns[contract.event_time]})"
     kind = f"CASE WHEN `{contract.voided}` THEN '{VOID}' ELSE '{RECORD}' END" if contract.voided else f"'{RECORD}'"
     in_time = f"date_diff(_arrival_date, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
     for closed in contract.protected:
         days = f"{day} BETWEEN DATE'{closed.first}' AND DATE'{closed.last}'"
         in_time += f" AND NOT ({days} AND _arrival_date > DATE'{closed.since}')"
-    version = f"`{contract.updated_at}`" if contract.updated_at else "CAST(_arrival_date AS timestamp)"
+    of_source = contract.updated_at and columns.get(contract.updated_at, f"`{contract.updated_at}`")
+    version = of_source or "CAST(_arrival_date AS timestamp)"
     computed = {
         "_rescued": f"CASE WHEN _reason IS NULL THEN _rescued ELSE {_payload(typed.columns, contract)} END",
         "_kind": f"CASE WHEN _reason IS NULL THEN {kind} ELSE _reason END",
@@ -246,7 +264,8 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
         DAY: f"CASE WHEN _reason IS NULL AND {in_time} THEN {day} END",
     }
     return [
-        *map(F.col, (*contract.column_names, "_arrival", "_arrival_date")),
+        *(F.expr(f"{columns.get(name, f'`{name}`')} AS `{name}`") for name in contract.column_names),
+        *map(F.col, ("_arrival", "_arrival_date")),
         *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind", "_version")),
         order_hash(contract.column_names).alias("_row_hash"),
         *(F.expr(f"{computed[name]} AS {name}") for name in ("_order_day", DAY)),
