@@ -116,7 +116,7 @@ def _landing(settings: Settings) -> Finding:
     if problem:
         todo = problem.todo
         return Finding(name, False, f"{problem.path} {problem.what}.", f"{todo[0].upper()}{todo[1:]}.")
-    return _folder(name, settings.landing)
+    return _folder(name, settings.landing_folder)
 
 
 def _disk(folder: Path) -> Finding:

@@ -12,6 +12,7 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.erasure.places import Place, Reach
+from platform_assets.sources.areas import landing_area
 
 _BOUND = 32
 """Characters of a text that statistics have; of the greatest, one more follows where it was cut."""
@@ -53,8 +54,8 @@ def unreached(platform: Platform, where: Reach, secret: bytes) -> Unreached:
         # What a person approved later came in the file that it waited from.
         brought |= {known[path].origin or path for path in brought & known.keys()}
         brought |= {path for path, arrival in known.items() if arrival.erased}
-    root = platform.settings.landing
-    landing = tuple(sorted(path for path in brought if (root / path).is_file()))
+    area = landing_area(platform.settings)
+    landing = tuple(sorted(path for path in brought if not area.has_gone(path)))
     bounds = ((place.table, _bounded(platform.lake, place)) for place in where.places)
     return Unreached(landing, tuple((table, files) for table, files in bounds if files), _undeclared(platform, where))
 
