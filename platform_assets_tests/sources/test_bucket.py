@@ -178,9 +178,10 @@ def test_what_lies_in_the_way_is_told_and_keeps_nothing_back(shelf: Shelf) -> No
     shelf.deliver("e.csv", day="2017-01-06")
     listing = shelf.look()
     assert [file.path for file in listing.pending] == [taken]
+    known_are = f"known are {', '.join(FORMATS)}, and of text .gz after it"
     assert said(listing) == {
         f"sales/{DAY}/deeper": "is not a file",
-        f"sales/{DAY}/c.docx": f"has the unknown ending '.docx'; known are {', '.join(FORMATS)}, and of text .gz after it",
+        f"sales/{DAY}/c.docx": f"has the unknown ending '.docx'; {known_are}",
         "sales/yesterday": "is not a folder named after an arrival date, such as 2017-03-31",
     }
     assert not listing.delivered
