@@ -49,19 +49,25 @@ class BucketArea(Area):
     def dates(self, folder: str, only: Collection[str] | None, problems: list[Problem]) -> list[str]:
         if only is not None:
             return sorted(only)
+        try:
+            found = (self._root / folder).objects()
+        except LakeError as error:
+            # Where nothing at all can be listed, that is told once, and not of every folder.
+            problems += [_not_listed(folder, error)] if self.is_there() else []
+            return []
         by_date = self._by_date[folder] = defaultdict(dict)
-        for name, found in self._list(folder, problems).items():
+        for name, each in found.items():
             day, slash, file = name.partition("/")
-            by_date[day] |= {file: found} if slash else {}
+            by_date[day] |= {file: each} if slash else {}
         return _shown(by_date)
 
     def date_folder(self, path: str, only: Collection[str] | None) -> DateFolder | Problem:
         folder, _, day = path.rpartition("/")
-        problems: list[Problem] = []
         by_date = self._by_date.get(folder)
-        objects = self._list(path, problems) if by_date is None else by_date[day]
-        if problems:
-            return problems[0]
+        try:
+            objects = (self._root / path).objects() if by_date is None else by_date[day]
+        except LakeError as error:
+            return _not_listed(path, error)
         if not objects and only is None:
             return Problem(path, "is a file where a folder should be")
         return _Folder(self._root, path, objects, only)
@@ -69,18 +75,16 @@ class BucketArea(Area):
     def has_gone(self, path: str) -> bool:
         above, _, name = path.rpartition("/")
         if above not in self._names:
-            problems: list[Problem] = []
-            there = self._list(above, problems)
-            self._names[above] = None if problems else frozenset(there)
+            try:
+                self._names[above] = frozenset((self._root / above).objects())
+            except LakeError:
+                self._names[above] = None
         names = self._names[above]
         return names is not None and name not in names
 
-    def _list(self, path: str, problems: list[Problem]) -> Mapping[str, StoredObject]:
-        try:
-            return (self._root / path).objects()
-        except LakeError as error:
-            problems.append(Problem(path, f"cannot be listed: {error.what.rstrip('.')}", error.todo))
-            return {}
+
+def _not_listed(path: str, error: LakeError) -> Problem:
+    return Problem(path, f"cannot be listed: {error.what.rstrip('.')}", error.todo)
 
 
 class _Folder(DateFolder):
