@@ -65,8 +65,8 @@ def stale_grid(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date
 
 
 def _grid(title: str, *more: str) -> Grid:
-    whole = ("table", "days", "why")
-    return new_grid(title, (*whole, "which", *more), right=("days",), whole=whole)
+    columns = ("table", "days", "why", "which", *more)
+    return new_grid(title, columns, right=("days",), whole=[name for name in columns if name != "which"])
 
 
 def intake_lines(intakes: Iterable[Intake]) -> list[str]:
@@ -91,7 +91,7 @@ def intake_lines(intakes: Iterable[Intake]) -> list[str]:
 def estimate_line(plan: Plan) -> str:
     """What all steps take together."""
     if plan.estimate is None:
-        return "how long they take is not known before each of these tables was computed once"
+        return "how long they take is not known before a day of each of these tables was computed, and not put back"
     return f"about {_about(plan.estimate)}"
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.releases import manifest_of
+from platform_assets.lakehouse.releases import erasures_by
 from platform_assets.records.erased_keys import ErasedKeys
 from platform_assets.records.history import ERASURE, PublicationRecord
 from platform_assets.records.manifest import Erasure
@@ -21,7 +21,7 @@ class OtherSecretError(PlatformError):
 def made(platform: Platform) -> tuple[tuple[PublicationRecord, tuple[Erasure, ...]], ...]:
     """Every publication that erased something or lifted an erasure, oldest first, with what it says of tables."""
     heads = platform.ledger.heads(ERASURE)
-    return tuple((head, manifest_of(platform.lake, head.publication).erasures) for head in heads)
+    return tuple((head, erasures_by(platform.lake, head.publication)) for head in heads)
 
 
 def newest(platform: Platform) -> PublicationRecord | None:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
+from typing import TypeVar
 from urllib.parse import unquote
 
 from pydantic import ValidationError
@@ -19,13 +21,14 @@ from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, U
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.release_chain import commit_metadata, link
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.records.manifest import DataFile, Manifest, TableChange, change_of
+from platform_assets.records.manifest import DataFile, ErasedBy, Erasure, Manifest, TableChange, change_of
 
 _SCHEMA_JSON = (
     '{"type":"struct","fields":['
     '{"name":"table","type":"string","nullable":true,"metadata":{}},'
     '{"name":"version","type":"long","nullable":true,"metadata":{}}]}'
 )
+_Said = TypeVar("_Said", Manifest, ErasedBy)
 _VERSIONS = "platform.versions"
 """The key of a release's metadata that holds its versions: to read them there takes no library."""
 
@@ -148,14 +151,28 @@ def manifest_bytes(lake: Lake, publication: str) -> bytes:
     return content
 
 
+@cache
+def erasures_by(lake: Lake, publication: str) -> tuple[Erasure, ...]:
+    """What a publication erased; read once in a process, since a manifest never changes.
+
+    Raises:
+        ManifestError: its manifest is missing or cannot be read.
+    """
+    return _parsed(lake, publication, manifest_bytes(lake, publication), ErasedBy).erasures
+
+
 def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
     """The manifest of a publication from what is stored.
 
     Raises:
         ManifestError: it cannot be read, or is that of another publication.
     """
+    return _parsed(lake, publication, content, Manifest)
+
+
+def _parsed(lake: Lake, publication: str, content: bytes, what: type[_Said]) -> _Said:
     try:
-        manifest = Manifest.model_validate_json(content)
+        manifest = what.model_validate_json(content)
     except ValidationError as error:
         raise ManifestError(
             f"The manifest of publication {publication} cannot be read: {manifest_file(lake, publication)}: "

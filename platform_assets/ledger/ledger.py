@@ -180,6 +180,10 @@ class Ledger:
         records = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
         return records if among is None else {day: record for day, record in records.items() if day in among}
 
+    def marked_otherwise(self) -> tuple[tuple[str, date], ...]:
+        """Tables and days of which the ledger does not know what replaced what: somebody else wrote into it."""
+        return tuple((row["table"], row["day"]) for row in self._database.rows(queries.marked_otherwise()))
+
     def warned(self, tables: Collection[str], *, at: int) -> tuple[DayRecord, ...]:
         """As `current_days`, of some tables the days that were published with warnings, the newest published first."""
         return tuple(map(to_day, self._database.rows(queries.warned(tables, at))))

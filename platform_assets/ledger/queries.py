@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    ScalarSelect,
     Select,
     Subquery,
     Table,
@@ -246,19 +247,29 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]],
     """
     if not touched:
         return
+    this_day = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
+    may_change = () if since is None else (or_(days.c.replaced_at.is_(None), days.c.replaced_at > since),)
+    keys = [{"of_table": table, "of_day": day} for table, day in sorted(touched)]
+    connection.execute(update(days).where(*this_day, *may_change).values(replaced_at=_following()), keys)
+
+
+def marked_otherwise() -> Select[Any]:
+    """Days that are said to have been replaced by another release than the next one that published them."""
+    is_other = days.c.replaced_at.is_distinct_from(_following())
+    return select(days.c.table, days.c.day).distinct().where(is_other).order_by(days.c.table, days.c.day)
+
+
+def _following() -> ScalarSelect[Any]:
+    """The next release that published the day of a row of `days`."""
     later, its = days.alias(), publications.alias()
     own = select(_release).where(publications.c.publication == days.c.publication).correlate(days).scalar_subquery()
-    following = (
+    return (
         select(func.min(its.c.release))
         .join_from(later, its)
         .where(later.c.table == days.c.table, later.c.day == days.c.day, its.c.release > own)
         .correlate(days)
         .scalar_subquery()
     )
-    this_day = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
-    may_change = () if since is None else (or_(days.c.replaced_at.is_(None), days.c.replaced_at > since),)
-    keys = [{"of_table": table, "of_day": day} for table, day in sorted(touched)]
-    connection.execute(update(days).where(*this_day, *may_change).values(replaced_at=following), keys)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:

@@ -202,7 +202,7 @@ def make_plan(
         periods = catalogue.protecting(table)
         for day, reasons in by_version.items():
             is_closed = day in known and day not in request.protected_too and why_protected(periods, day)
-            if (request.by_person and not is_closed) or reasons_of[day]:
+            if (request.by_person and not is_closed and not request.leaves(table, day)) or reasons_of[day]:
                 reasons_of[day].update(reasons)
         why_not = {day: state for day, state in kept.items() if day in needed or (state.is_there and reasons_of[day])}
         if why_not:

@@ -65,6 +65,10 @@ class Request(Selection):
             return frozenset()
         return frozenset(wanted) if self.days is None else self.days.intersection(wanted)
 
+    def leaves(self, table: str, day: date) -> bool:
+        """Whether a day that is stale by code alone stays so: days of a table are named, and it is none of them."""
+        return bool(self.by_table) and table in self.tables and day not in self.by_table.get(table, ())
+
 
 AUTOMATIC = Request()
 """What sensors and schedules ask for: everything that is stale through data."""

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from math import ceil, expm1, floor, log1p
+from math import ceil, exp, expm1, floor, log1p
 from statistics import median
 
 from platform_assets.quality.seasonality import Rhythm
@@ -26,6 +26,9 @@ ANY, LEAST_ANY = 28, 14
 """Most and fewest days whatever their weekday, while too few are alike."""
 LEAST_SPREAD = 0.02
 """Even a constant series may vary by `Z` times this share of its rows, and by one row more."""
+LEAST_NOISE = 0.5
+"""... and one that ever varied by `Z` times this share of the standard deviation of a count (Poisson's): where two to
+four rows are seen, five are nothing odd."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,10 @@ def _mostly_empty(sample: Sequence[int]) -> bool:
 def _interval(sample: Sequence[int], of: str) -> Interval:
     logs = [log1p(rows) for rows in sample]
     middle = median(logs)
-    spread = max(NORMAL * median(abs(value - middle) for value in logs), LEAST_SPREAD)
+    seen = NORMAL * median(abs(value - middle) for value in logs)
+    noise = LEAST_NOISE * exp(-middle / 2) if len(set(sample)) > 1 else 0.0
+    spread = max(seen, LEAST_SPREAD, noise)
     low, high = ceil(expm1(middle - Z * spread)) - 1, floor(expm1(middle + Z * spread)) + 1
-    return Interval(max(low, 0), high, round(expm1(middle)), len(sample), of)
+    # Where a count may vary that far down, a day without any is odd all the same, unless there were such days.
+    least = int(noise > LEAST_SPREAD and 0 not in sample)
+    return Interval(max(low, least), high, round(expm1(middle)), len(sample), of)

@@ -1,4 +1,4 @@
-"""Loss: what is left of the rows that readers see of a day, while too few days are known to say what is usual.
+"""Loss: what is left of the rows that readers see of a day, or that a day should have brought, while too few are known.
 
 Without it a correction could halve a young table's day, or empty it, and no check would say a word. It is only warned
 of: what is left may be all that there should be, and a day alone does not tell.
@@ -10,9 +10,10 @@ from dataclasses import replace
 from datetime import date
 
 from platform_assets.contracts import Contract
-from platform_assets.quality.baseline import Undecided
+from platform_assets.quality.baseline import Interval, Undecided
 from platform_assets.quality.findings import FELL_FROM, Finding
 from platform_assets.records.history import DayRecord
+from platform_assets.words import counted
 
 
 def rows_before(shown: DayRecord) -> int:
@@ -65,6 +66,35 @@ def loss_finding(
         expected=expected,
         actual=fell,
         numbers={"rows": rows, FELL_FROM: before},
+    )
+
+
+def scant_finding(
+    contract: Contract, day: date, rows: int, beside: Interval | Undecided, unjudged: Undecided
+) -> Finding | None:
+    """A warning of a day that came with many others and has fewer than half of the rows that are usual among them.
+
+    What comes at once is no measure of itself, or a fault of all of it would be one. But half a delivery among whole
+    ones can be told.
+
+    Args:
+        contract: of the table.
+        day: event date.
+        rows: it has.
+        beside: what is usual among the days that are computed with it.
+        unjudged: why nobody can say what is usual for it.
+    """
+    if isinstance(beside, Undecided) or beside.side(rows) >= 0 or not is_loss(rows, beside.middle):
+        return None
+    fewer = f"{counted(rows, 'row')}, fewer than half of what is usual among the days that came with it"
+    return Finding(
+        check="volume",
+        day=day,
+        severity="warn",
+        message=f"{contract.name} on {day}: {fewer}; {beside}; with too little history to judge ({unjudged.why})",
+        expected=f"{beside}, of days that came with it",
+        actual=counted(rows, "row"),
+        numbers={"rows": rows},
     )
 
 

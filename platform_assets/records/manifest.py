@@ -211,6 +211,20 @@ class Erasure(_Value):
     lifts: bool = False
 
 
+class ErasedBy(BaseModel):
+    """What a manifest says of erasures alone: of one that rewrote a year, a hundredth of what there is to read.
+
+    Args:
+        publication: as `Manifest` has it.
+        erasures: likewise.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    publication: str
+    erasures: tuple[Erasure, ...] = ()
+
+
 class Manifest(_Value):
     """One publication.
 

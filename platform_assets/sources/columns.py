@@ -29,7 +29,7 @@ def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
     if longest := max((name for name in columns if len(name) > LONGEST_NAME), key=len, default=None):
         return f"has a column with a name of {len(longest):,} characters, more than {LONGEST_NAME:,}; shorten it"
     if repeated := repeated_names(columns):
-        return f"has the column {listed(repeated)} more than once"
+        return f"has the column {listed([name or 'without a name' for name in repeated])} more than once"
     if missing := missing_columns(columns, contract):
         return missing
     if reserved := sorted({name for name in columns if folded(name) in RESERVED}):

@@ -24,6 +24,7 @@ from platform_assets.sources.parquet import (
     depth,
     too_large_footer,
     unknown_codec,
+    unknown_encoding,
     unreadable_column,
     wrong_types,
 )
@@ -161,7 +162,8 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
             if reason := beyond(parquet.metadata, file.size, limits):
                 return _refused(reason, parquet.metadata.num_rows)
             schema = parquet.schema_arrow.remove_metadata()
-            codec, said = unknown_codec(parquet.metadata), said_to_spark(parquet.metadata)
+            codec = unknown_codec(parquet.metadata) or unknown_encoding(parquet.metadata)
+            said = said_to_spark(parquet.metadata)
         except (pa.ArrowException, OSError) as error:
             if _is_of_the_system(error):
                 raise

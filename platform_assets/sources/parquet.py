@@ -19,6 +19,7 @@ _ENDING = 8
 """Bytes after the footer: its length, and four letters."""
 
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
+_UNKNOWN_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
 
 _Is = Callable[[pa.DataType], bool]
 
@@ -78,6 +79,15 @@ def wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
             return f"has {column.name} as {what}, which cannot become {column.type}"
     if repeated := [name for field in schema for name in _repeated_fields(field.type, field.name)]:
         return f"has the field {listed(repeated)} more than once"
+    return None
+
+
+def unknown_encoding(metadata: pq.FileMetaData) -> str | None:
+    """That columns are written in a way that Spark does not read, if so; it then reads nothing of the file."""
+    groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
+    encodings = {name for group in groups for n in range(group.num_columns) for name in group.column(n).encodings}
+    if unknown := sorted(encodings & _UNKNOWN_ENCODINGS):
+        return f"has columns encoded as {', '.join(unknown)}, which Spark does not read; write them plain"
     return None
 
 

@@ -70,6 +70,21 @@ def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
     return changed
 
 
+def replaced_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
+    """Those of listed files that are not what they were, by their state, without reading them.
+
+    That is enough of one that is refused for what it was found to be: none of its rows is recorded.
+    """
+    replaced: dict[LandedFile, Problem] = {}
+    for landed in files:
+        try:
+            with landed.open():
+                pass
+        except NOT_AS_LISTED as error:
+            replaced[landed] = not_as_listed(landed.path, error)
+    return replaced
+
+
 def content_sha256(landed: LandedFile) -> str:
     """The sha256 of what is in a listed file; of an object of a bucket, read through the network.
 

@@ -40,21 +40,19 @@ class _Column:
         """Bytes of the largest page of which anything may come any number of times."""
         self.is_delta = False
         self._width: int = _WIDTHS.get(schema.physical_type, schema.length)
-        self._is_list = schema.max_repetition_level > 0
+        self.is_list = schema.max_repetition_level > 0
         self._largest = 0
-        self._group = self._of_group = self._most_of_group = 0
+        self.of_groups: dict[int, int] = {}
+        """How many values it has, by group of rows."""
 
     def take(self, page: Page) -> None:
         """Count one of its pages."""
         self.values += page.values
+        self.of_groups[page.group] = self.of_groups.get(page.group, 0) + page.values
         self._largest = max(self._largest, page.unpacked)
         self.is_delta |= page.is_delta
         if page.is_dictionary or page.is_delta:
             self.repeated = max(self.repeated, page.unpacked)
-        if page.group != self._group:
-            self._group, self._of_group = page.group, 0
-        self._of_group += page.values
-        self._most_of_group = max(self._most_of_group, self._of_group)
 
     @property
     def least(self) -> int:
@@ -65,7 +63,7 @@ class _Column:
     def of_a_row(self) -> int:
         """Bytes that it may have in one row: a row lies in one group, and a value in one page."""
         text = self._largest if self.is_text else self._width
-        return text + self._most_of_group * self._width if self._is_list else text
+        return text + max(self.of_groups.values(), default=0) * self._width if self.is_list else text
 
 
 def becomes_too_much(stream: BinaryIO, parquet: pq.ParquetFile, size: int, limits: Limits) -> str | None:
@@ -95,6 +93,8 @@ def becomes_too_much(stream: BinaryIO, parquet: pq.ParquetFile, size: int, limit
             columns[page.column].take(page)
     except PageError:
         return "is corrupt: a page of it makes no sense"
+    if _counts_otherwise(columns, parquet.metadata):
+        return "is corrupt: its footer counts other rows than its pages have"
     if reason := limits.repeats_too_much(sum(column.least for column in columns), size):
         return reason
     most = limits.repeated_bytes(size)
@@ -109,6 +109,17 @@ def becomes_too_much(stream: BinaryIO, parquet: pq.ParquetFile, size: int, limit
     is_long = sum(column.of_a_row for column in columns) > _LONG
     suspects = [column.path for column in columns if is_long or column.of_a_row > limits.line_bytes]
     return _long_row(stream, suspects, limits) if suspects else None
+
+
+def _counts_otherwise(columns: list[_Column], metadata: pq.FileMetaData) -> bool:
+    """Whether pages have more or fewer values than the footer says, with which Spark fails while it reads them."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    return sum(group.num_rows for group in groups) != metadata.num_rows or any(
+        column.of_groups.get(number, 0) != group.column(place).num_values
+        or (not column.is_list and group.num_rows != group.column(place).num_values)
+        for number, group in enumerate(groups)
+        for place, column in enumerate(columns)
+    )
 
 
 def _long_row(stream: BinaryIO, names: list[str], limits: Limits) -> str | None:

@@ -13,6 +13,7 @@ from platform_assets.lakehouse.releases import published
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.record import BackfillRecord, write_record
 from platform_assets.operations.lineage import amount_changes
+from platform_assets.operations.lineage.amount_changes import AmountChanges
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import load_settings
@@ -141,3 +142,14 @@ def test_what_cannot_be_read_or_is_too_much_is_said(run: Run, sold: Lake, monkey
     assert (said.code, "3 → 3" in said.out, "2 → 3" in said.out) == (0, False, True)
     assert f"amounts not told {SALES}: " in said.out
     assert "are gone" in said.out
+
+
+def test_a_column_that_was_not_there_yet_is_no_sum_of_nothing(run: Run, sold: Lake, tmp_path: Path) -> None:
+    two = {(SALES, day(n)): ({"seats": None}, {"seats": 5}) for n in range(2)}
+    assert AmountChanges(two).of(SALES, [day(0), day(1)]) == {"seats": (None, 10)}
+    mixed = AmountChanges({**two, (SALES, day(2)): ({}, {"seats": 1})})
+    assert mixed.of(SALES, [day(2)]) == {"seats": (0, 1)}, "a day without rows has nothing of it"
+    contracts = tmp_path / PACKAGE / "contracts.py"
+    contracts.write_text(contracts.read_text().replace('"cents"', '"pennies"'))
+    forget()
+    assert run("release", "diff", "0", "1", "--json").json["changes"][0]["sums"].keys() == {"price"}

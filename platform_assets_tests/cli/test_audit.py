@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -41,6 +43,21 @@ def test_a_sound_installation_passes_and_says_where_the_chain_stands(run: Run, p
     assert (shown["faults"], shown["release"], shown["chain"]["chain"]) == ([], 1, head.chain)
     assert shown["seen"] == {"chain": 2, "logs": 2, "commits": 2, "files": 2, "rows": 2, "contents": 2, "ledger": 2}
     assert run("audit", "verify", "--fast", "--json").json["seen"] == {"chain": 2, "logs": 2}
+
+
+def test_who_writes_into_the_ledger_that_a_day_was_replaced_hides_it_and_is_found(
+    run: Run, published: Settings
+) -> None:
+    more(published)
+    before = run("status", "--json").json
+    with closing(sqlite3.connect(published.state / "ledger.db")) as ledger:
+        ledger.execute("update ledger_days set replaced_at = 1 where replaced_at is null and day = '2017-01-03'")
+        ledger.commit()
+    found = run("audit", "verify", "--json").json["faults"]
+    assert [(fault["check"], fault["table"], fault["day"]) for fault in found] == [("ledger", TABLE, "2017-01-03")]
+    assert run("ledger", "rebuild").code == 0
+    assert run("audit", "verify").code == 0
+    assert run("status", "--json").json == before
 
 
 def test_a_fault_is_named_with_table_day_file_and_repair(run: Run, published: Settings) -> None:

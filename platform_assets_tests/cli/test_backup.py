@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from platform_assets.lakehouse.horizon import Cut, Horizon
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import newest_release
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.manifest import Erasure
 from platform_assets.secret import installation_secret, secret_file
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
@@ -70,6 +72,38 @@ def test_an_older_generation_can_be_restored_and_the_ledger_is_its_own(
     unknown = run("restore", folder, "--generation", "00009", "--rehearse")
     assert (unknown.code, "has no generation 00009" in unknown.err, first in unknown.err) == (3, True, True)
     assert (wrong := run("restore", folder, "--list", "--rehearse")).code == 2, wrong.err
+
+
+def test_a_generation_from_before_an_erasure_does_not_come_back_silently(
+    run: Run, published: Settings, folder: str
+) -> None:
+    first = run("backup", folder, "--json").json["generation"]
+    lake = Lake.at(published.lake)
+    said = Erasure(table=TABLE, key={"household_id": "hash"}, secret="of a test")
+    update = {"kind": "erasure", "erasures": (said,), "who": "zoe", "why": "request 17"}
+    done = staged_manifest(lake, {TABLE: {day(2): [("z", 3)]}}).model_copy(update=update)
+    publish(lake, done)
+    with open_platform(published):
+        pass
+    half = run("backup", folder)
+    assert (half.code, "are not deleted yet" in half.err, "maintenance run" in half.err) == (3, True, True)
+    cut = Cut(before=newest_release(lake), publication=done.publication)
+    lake.horizon_file.replace(Horizon(before=cut.before, cut=cut).model_dump_json().encode())
+    second = run("backup", folder, "--json").json["generation"]
+    listed = run("restore", folder, "--list", "--json").json
+    assert [each["erased_since"] for each in listed] == [1, 0]
+    shutil.rmtree(published.state)
+    back = run("restore", folder, "--generation", first)
+    shown = " ".join(back.out.split())
+    assert (back.code, "Erased rows are back" in shown, "what zoe erased" in shown, "request 17" in shown) == (
+        1,
+        *[True] * 3,
+    )
+    assert "Call `platform-assets erase` again" in shown
+    shutil.rmtree(published.state)
+    assert run("restore", folder, "--generation", first, "--json").json["erased_since"] == [done.publication]
+    shutil.rmtree(published.state)
+    assert run("restore", folder, "--generation", second).code == 0
 
 
 def test_a_rehearsal_finds_what_is_damaged_and_the_next_backup_replaces_it(

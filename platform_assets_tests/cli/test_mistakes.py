@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets_tests.support.cli.commands import TABLE
+from platform_assets_tests.support.history import GOODS
 
 USAGE, FAILED = 2, 3
 ARRIVAL = "transactions/2017-01-01/a.csv"
@@ -112,6 +113,15 @@ def test_a_wrong_command_line_is_explained(run, published, command, says):
     assert said.code == USAGE
     assert says in flat(said.err)
     assert said.out == ""
+
+
+def test_the_sample_is_not_landed_for_tables_that_do_not_take_it(run, state, monkeypatch):
+    monkeypatch.setenv("PLATFORM_DOMAINS", GOODS)
+    said = run("land", "--days", "1")
+    assert said.code == USAGE
+    assert "platform_assets.domains.retail, which PLATFORM_DOMAINS does not name" in flat(said.err)
+    assert f"{state}/landing/<folder of the source>/<date they arrive>/" in flat(said.err)
+    assert not (state / "landing").exists()
 
 
 @pytest.mark.parametrize("command", [["status"], ["read", TABLE], ["doctor"], ["ledger", "rebuild"], ["land"]])

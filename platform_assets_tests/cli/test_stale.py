@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from platform_assets.cli.commands.refresh import not_asked_for
 from platform_assets.cli.console import UsageError, parse_days
 from platform_assets.cli.plan_view import year_calendars
 from platform_assets.engine.day_contents import loaded_empty
@@ -14,6 +15,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import PlannedStep
+from platform_assets.planning.selection import Request
 from platform_assets.planning.windows import Calendar
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
@@ -76,6 +78,16 @@ def test_explain_shows_reasons_and_an_estimate_or_that_there_is_none(run, produc
     text = run("refresh", "silver.transactions", "--explain").out
     assert "never computed" in text
     assert "not known yet" in text
+
+
+def test_what_is_stale_besides_what_was_asked_for_is_told_after_a_refresh(run, products):
+    for day in DAYS[:2]:
+        deliver(products, day, 5)
+    with open_platform(products) as platform:
+        assert not_asked_for(platform, Request(tables=frozenset({SILVER}))) == {}
+        assert not_asked_for(platform, Request(days=frozenset({DAYS[1]}))) == {SILVER: [DAYS[0]]}
+        other = Request(tables=frozenset({TABLE}), days=frozenset(DAYS))
+        assert not_asked_for(platform, other) == {SILVER: [*DAYS[:2]]}
 
 
 def test_days_computed_under_other_code_or_another_contract_wait_for_a_person(run, products):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from hashlib import sha256
@@ -24,6 +25,8 @@ from platform_assets.engine.ingest import ingest as ingesting
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.results import IngestResult
+from platform_assets.sources import taking
+from platform_assets.sources.content import State, sha256_of
 from platform_assets.sources.landing import LandedFile, Problem
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.tables.failures import DiskFullError
@@ -64,6 +67,35 @@ def test_a_file_that_changes_between_being_listed_and_read_waits_and_the_others_
         (2, sha256(changing.read_bytes()).hexdigest())
     ]
     assert second.published[date.fromisoformat(DAY)].rows == 3
+
+
+def test_a_file_that_is_refused_for_what_is_in_it_is_hashed_once_and_left_if_it_is_replaced_meanwhile(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark reads none of it, so that a large one is not read a third time; two ingests without a row."""
+    world = make_world(days=1, domains=DAILY, settle_s=0)
+    bad = world.deliver("transactions", DAY, "bad.csv", "nothing\n1\n")
+    other = world.deliver("other", DAY, "other.csv", "nothing\n2\n")
+    read: list[str] = []
+
+    def noted(file: Path, path: str, state: State) -> str:
+        read.append(path)
+        return sha256_of(file, path, state)
+
+    def meanwhile(point: str) -> None:
+        if point == "ingest.staged" and other.exists():
+            os.utime(other, ns=(bad.stat().st_mtime_ns,) * 2)
+            other.replace(bad)
+
+    monkeypatch.setattr(taking, "sha256_of", noted)
+    monkeypatch.setattr(arrivals, "failpoint", meanwhile)
+    first = taken(world)
+    assert not first.arrivals
+    assert [problem.path for problem in first.growing] == [f"transactions/{DAY}/bad.csv"]
+    [refused] = taken(world).arrivals
+    assert refused.sha256 == sha256(b"nothing\n2\n").hexdigest()
+    assert "lacks the column" in (refused.reason or "")
+    assert read == [f"transactions/{DAY}/bad.csv"] * 2, "once for each of its versions"
 
 
 def failing_on(name: str, says: str) -> Callable[[SparkSession, Sequence[Layout], Contract], DataFrame]:

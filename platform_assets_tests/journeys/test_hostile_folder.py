@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from platform_assets_tests.support.cli.commands import Run, run, state
-from platform_assets_tests.support.hostile import BOUNDS, REFUSED, SPARKS, good
+from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
+from platform_assets_tests.support.hostile import BOUNDS, REFUSED, SPARKS, good, parquet
 from platform_assets_tests.support.orchestration.daemon import enter_world, idle, run_one, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS
 from platform_assets_tests.support.world import MakeWorld
@@ -50,3 +51,20 @@ def test_sixty_good_files_among_sixty_bad_ones_arrive_at_once(
     listed = run("status", "--files").out
     for found in files:
         assert found["path"] in listed, "each is named there"
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+def test_many_rows_as_long_as_a_line_may_be_end_no_jvm(state: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty of 15 MB, meant by 4 KB, on a heap of 2 GiB: taken, read again, compared and added up by one command."""
+    monkeypatch.setenv("PLATFORM_DOMAINS", SENSORS)
+    folder = state / "landing" / "readings" / DAYS[0]
+    folder.mkdir(parents=True)
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 60, pa.int32()), pa.array(["x" * (15 << 20)]))
+    (folder / "long.parquet").write_bytes(parquet({"compression": "zstd"}, 60, sensor=long))
+    name, content = good(0)
+    (folder / name).write_bytes(content)
+    done = run_apart("refresh", PLATFORM_SPARK_DRIVER_MEMORY="2g", PLATFORM_SPARK_CONF="{}", PLATFORM_SETTLE_S="0")
+    assert done.code == 0, done.err
+    [raw] = [table for table in run("status", "--json").json["tables"] if table["table"] == "raw.readings"]
+    assert raw["rows"] == 61

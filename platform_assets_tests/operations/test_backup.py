@@ -10,6 +10,7 @@ import pytest
 
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError, LakeError
+from platform_assets.lakehouse.horizon import Cut, Horizon
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
@@ -19,8 +20,10 @@ from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
+from platform_assets.operations.backup.contents import forget_deleted
 from platform_assets.operations.backup.copying import LakeCopied, copy_lake
 from platform_assets.progress import Progress
+from platform_assets.records.manifest import Erasure, Manifest
 from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
@@ -182,6 +185,47 @@ def test_a_copy_of_rows_that_are_erased_meanwhile_is_not_kept(lake: Lake, copy: 
         copy_lake(lake, copy, erase_once)
     assert current_release(copy).number == 0
     assert copied(lake, copy).release == 2
+
+
+def erasure(lake: Lake, n: int) -> Manifest:
+    """Publishes everything anew, as if rows of the first table had been erased."""
+    said = Erasure(table=SALES, key={"store": "hash"}, secret="of a test")
+    update = {"kind": "erasure", "erasures": (said,)}
+    made = staged_manifest(lake, both(n)).model_copy(update=update)
+    publish(lake, made)
+    return made
+
+
+def test_no_copy_is_kept_of_erased_rows_whose_files_still_lie_there_nor_of_those_that_it_had(
+    lake: Lake, copy: Lake
+) -> None:
+    """Whoever erases may be killed before history is cut, or after that and before the files are deleted."""
+    publish(lake, staged_manifest(lake, SEEN))
+    copied(lake, copy)
+    publish(lake, staged_manifest(lake, both(1)))
+    before = {*copy.table_path(SALES).files(), *lake.table_path(SALES).files()}
+    done = erasure(lake, 2)
+    with pytest.raises(ErasedError, match=f"by publication {done.publication}, and the files .* are not deleted yet"):
+        copied(lake, copy)
+    assert current_release(copy).number == 0
+    lake.horizon_file.replace(
+        Horizon(before=2, cut=Cut(before=2, publication=done.publication)).model_dump_json().encode()
+    )
+    assert copied(lake, copy).release == 2
+    forget_deleted(copy)
+    files = {name for name in copy.table_path(SALES).files() if name.endswith(".parquet")}
+    assert files
+    assert not files & before, "neither those of the copy before, nor those that still lie in the lake"
+    assert everything(copy) == both(2)
+    assert faults(copy) == []
+
+
+def test_that_an_erasure_was_lifted_keeps_no_copy_back(lake: Lake, copy: Lake) -> None:
+    publish(lake, staged_manifest(lake, SEEN))
+    lifts = Erasure(table=SALES, key={"store": "hash"}, secret="of a test", lifts=True)
+    update = {"kind": "erasure", "erasures": (lifts,)}
+    publish(lake, staged_manifest(lake, both(1)).model_copy(update=update))
+    assert copied(lake, copy).release == 1
 
 
 @only_on_disk

@@ -52,7 +52,7 @@ def taken(lake: Lake, backup: BackupFolder, keep: int = 7) -> tuple[Generation, 
         before = backup.generations()
         done = copy_lake(lake, Lake.at(draft.lake), no_progress, before[-1].lacking if before else {})
         draft.note_lacking(done.lacking)
-        forget_deleted(lake, Lake.at(draft.lake))
+        forget_deleted(Lake.at(draft.lake))
         return backup.show(draft, keep), done
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from platform_assets.engine.erasures import OtherSecretError
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.compute import Computed, Work, compute
+from platform_assets.engine.step.deleted import DeletedMeanwhileError
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import Conflict
@@ -335,3 +338,28 @@ def test_a_table_that_is_named_later_is_kept_from_the_rows_too_though_it_has_non
 
 def _night(guest: str) -> dict[str, object]:
     return {"guest": guest, "stay": int(guest), "night": "2017-01-01T22:00:00Z"}
+
+
+def test_a_refresh_whose_files_are_erased_while_they_are_read_says_so_and_the_next_one_goes_on(
+    visits: Visits, never: Visits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = visit(21, 8, "2017-01-02")
+    visits.deliver("2017-01-04", "again", more)
+    never.deliver("2017-01-04", "again", more)
+    to_come = ["once"]
+
+    def overtaken(work: Work, *rest: Any) -> Computed:
+        if work.contract.layer == "gold" and to_come:
+            to_come.pop()
+            visits.erase()
+        return compute(work, *rest)
+
+    monkeypatch.setattr("platform_assets.engine.step.stage.compute", overtaken)
+    with pytest.raises(
+        DeletedMeanwhileError, match=r"deleted meanwhile, by the erasure in publication \S+: files that"
+    ):
+        visits.refresh()
+    visits.refresh()
+    never.refresh()
+    assert visits.digests() == never.digests()
+    assert files_with(lake_of(visits)) == set()

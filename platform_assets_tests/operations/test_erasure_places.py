@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.operations.erasure.lifting import lift, lift_unreadable
 from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
-from platform_assets.operations.erasure.unreached import is_told_by
+from platform_assets.operations.erasure.unreached import is_among, is_told_by, unreached
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.decisions import from_content
-from platform_assets.records.manifest import Erasure, new_publication
+from platform_assets.records.digest import Digest
+from platform_assets.records.manifest import DayContent, Erasure, Scope, TableChange, new_publication
 from platform_assets.secret import installation_secret, name_of
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.domains.two_raws import DOMAIN as TWO_RAWS
@@ -24,6 +26,7 @@ from platform_assets_tests.support.domains.visits import DOMAIN
 
 CATALOGUE = Catalogue.of([DOMAIN])
 SECRET = b"secret"
+SCHEMA = '{"type":"struct","fields":[{"name":"event_date","type":"date","nullable":true,"metadata":{}}]}'
 
 
 def tables(found: Reach) -> list[str]:
@@ -192,3 +195,28 @@ def test_a_value_is_told_in_statistics_also_where_they_cut_it(
     bound: str, value: str, is_payload: bool, is_told: bool
 ) -> None:
     assert is_told_by(bound, value, is_payload=is_payload) is is_told
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_told"),
+    [({"person": ["8", "0042"]}, True), ({"person": ["421"]}, False), ({"visit": ["42"]}, False), ({}, False)],
+)
+def test_a_plan_of_keys_that_names_the_value_is_told_however_it_writes_it(
+    keys: dict[str, list[str]], is_told: bool
+) -> None:
+    assert is_among(keys, reach(CATALOGUE, "raw.visits", {"person": "42"}).places) is is_told
+
+
+def test_what_a_publication_computed_for_the_value_alone_is_told_by_its_name(tmp_path: Path) -> None:
+    settings = load_settings(state=tmp_path, domains="platform_assets_tests.support.domains.visits")
+    where = reach(CATALOGUE, "raw.visits", {"person": "42"})
+    with open_platform(settings) as platform:
+        for person in ("42", "43"):
+            scope = Scope(keys={"person": (person,)}, rows=0, made_from="", code_version="", reads={})
+            day = DayContent(files=(), base=(), digest=str(Digest()), rows=0, bytes=0, scope=scope)
+            days = {date(2017, 1, 1): day}
+            change = TableChange(table="silver.visits", schema_string=SCHEMA, days=days)
+            publish_changes(platform, new_publication(), "recompute", [change], Author("r", "mended", "zoe"))
+        found = unreached(platform, where, installation_secret(settings))
+        first, _ = platform.ledger.indexed()
+    assert (found.scopes, found.plans) == ((first,), ())

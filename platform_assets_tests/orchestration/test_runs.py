@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 
 import dagster as dg
 import pytest
 
+from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
 from platform_assets_tests.support.history import TWO_GOLDS
@@ -71,6 +73,15 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     assert changed["gold.daily_sales"] == {2}
     assert changed["gold.household_28d"] == {2, 3}
     assert changed["raw.products"] == set()
+
+    with world.open() as platform:
+        contract = platform.catalogue["gold.daily_sales"]
+        *kept, last = contract.columns
+        renamed = replace(contract, columns=(*kept, replace(last, name="renamed")))
+        shown = illustrated(platform, renamed, {LAST: {}})[LAST]
+    assert isinstance(shown["preview"], dg.TableMetadataValue)
+    seen = [column.name for column in shown["preview"].schema.columns]
+    assert seen == [column.name for column in kept], "whoever shows a day may have code with other columns"
 
 
 def test_a_day_that_was_never_delivered_fails_alone_and_by_name(world: World, instance: dg.DagsterInstance) -> None:

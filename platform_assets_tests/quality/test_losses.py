@@ -11,7 +11,7 @@ from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
 from platform_assets.planning.windows import Calendar
 from platform_assets.quality.baseline import History, Interval, Undecided
 from platform_assets.quality.findings import DayChecks, Finding, checked
-from platform_assets.quality.losses import loss_finding, not_missed, rows_before, with_rows_before
+from platform_assets.quality.losses import loss_finding, not_missed, rows_before, scant_finding, with_rows_before
 from platform_assets.quality.seasonality import Rhythm
 from platform_assets.records.history import DayRecord
 
@@ -116,3 +116,15 @@ def test_only_a_lack_of_history_leaves_a_day_to_its_own_content() -> None:
     assert isinstance(usual.pop("known"), Interval)
     told = {name for name, undecided in usual.items() if isinstance(undecided, Undecided) and undecided.lacks_history}
     assert told == {"young", "no whole window", "one like it, empty"}
+
+
+def test_half_a_day_among_whole_ones_that_come_at_once_is_warned_of():
+    usual = Interval(low=900, high=1100, middle=1000, days=20, of="days")
+    finding = scant_finding(SILVER_TRANSACTIONS, DAY, 165, usual, YOUNG)
+    assert finding is not None
+    assert (finding.check, finding.severity, finding.numbers) == ("volume", "warn", {"rows": 165})
+    assert (
+        "165 rows, fewer than half of what is usual among the days that came with it; 900 to 1,100" in finding.message
+    )
+    for rows, beside in ((600, usual), (5000, usual), (165, YOUNG)):
+        assert scant_finding(SILVER_TRANSACTIONS, DAY, rows, beside, YOUNG) is None

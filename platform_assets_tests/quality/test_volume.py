@@ -290,3 +290,14 @@ def test_few_rows_that_readers_have_are_no_excuse_for_none():
     assert judge(known, poor[0], 50).severity == "block", "the third poor day in a row"
     verdict = volume_verdicts(DAILY_SALES, RHYTHM, {poor[0]: 0}, known, (), {poor[0]: 50})[poor[0]]
     assert verdict.severity == "block"
+
+
+def test_a_row_or_two_more_are_nothing_odd_where_there_are_few_and_their_number_varies():
+    """Groups of a small table come and go; a table of always the same three has lost something with one of them."""
+    known = days([3, 3, 2, 3, 3, 4, 3, 3] * 8)
+    for rows in (1, 2, 5, 6):
+        assert judge(known, last(known) + timedelta(days=1), rows).severity is None
+    for rows in (0, 15):
+        assert judge(known, last(known) + timedelta(days=1), rows).severity is not None
+    always = days([3] * 64)
+    assert judge(always, last(always) + timedelta(days=1), 1).severity is not None

@@ -120,7 +120,7 @@ def test_a_csv_file_has_as_many_rows_as_lines_that_are_not_blank(look, text):
         ("1,2017-01-01T10:00:00Z,2.50,hello", "lacks the column id, at, paid, note; expected are id, at, paid, note"),
         ("id,at,paid,note,paid", "has the column paid more than once"),
         ("id,at,paid,note,PAID", "has the column PAID, paid more than once"),
-        ("id,at,paid,note,,", "has the column  more than once"),
+        ("id,at,paid,note,,", "has the column without a name more than once"),
         ("id,at,paid,note,\u0131d", "has the column id, \u0131d more than once"),
         ("id,at,paid,note,\u0130D", "has the column id, \u0130D more than once"),
         ("id,at,paid,note,_l\u0131ne", "has the column _l\u0131ne, a name the platform keeps for itself; rename it"),

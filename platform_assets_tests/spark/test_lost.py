@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from platform_assets.settings import load_settings
@@ -142,3 +145,21 @@ def test_what_an_interruption_leaves_behind_is_no_lost_spark() -> None:
 
     with pytest.raises(Py4JError), lost_spark_explained(SETTINGS):
         interrupted()
+
+
+def test_a_jvm_that_takes_no_connection_any_more_is_told_though_its_process_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one that dies for want of memory: what was asked then fails as any connection does."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    setattr(gateway, "proc", process)  # noqa: B010 - as PySpark does, of which its types know nothing
+    monkeypatch.setattr(SparkContext, "_gateway", gateway)
+    try:
+        with pytest.raises(SparkLostError, match="JVM does not answer any more"), lost_spark_explained(SETTINGS):
+            socket.create_connection(("127.0.0.1", port))
+    finally:
+        process.kill()
+        process.wait()

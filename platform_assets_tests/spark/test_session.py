@@ -98,6 +98,16 @@ def test_the_settings_win_over_the_tuning(settings: Settings) -> None:
     assert (conf["spark.ui.enabled"], conf["spark.x"], conf["spark.sql.ansi.enabled"]) == ("true", "y", "true")
 
 
+@pytest.mark.parametrize("line_mib", [1, 3, 16])
+def test_rows_as_long_as_lines_may_be_are_together_no_more_than_a_small_heap_holds(
+    settings: Settings, line_mib: int
+) -> None:
+    conf = configuration(load_settings(state=settings.state, line_mib=line_mib), ())
+    rows = int(conf["spark.sql.parquet.columnarReaderBatchSize"])
+    assert 256 - line_mib < rows * line_mib <= 256
+    assert int(conf["spark.hadoop.parquet.page.size.row.check.min"]) * line_mib <= 64
+
+
 def test_a_local_session_is_bound_to_this_machine_and_a_cluster_gets_the_jars(settings: Settings) -> None:
     jars = spark_jars(settings)
     local = configuration(settings, jars)

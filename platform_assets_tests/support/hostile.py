@@ -134,6 +134,18 @@ def _lying_page() -> bytes:
     return content[:4] + page + content[4 + size :]
 
 
+def _told(was: bytes, by: bytes) -> bytes:
+    """Forty rows, of which the footer says something else."""
+    content = parquet({"compression": "none"}, rows=40)
+    at = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    assert was in content[at:]
+    return content[:at] + content[at:-8].replace(was, by) + content[-8:]
+
+
+_SPLIT: dict[str, object] = {
+    "use_dictionary": False,
+    "column_encoding": dict.fromkeys(HEADER.split(","), "PLAIN") | {"more": "BYTE_STREAM_SPLIT"},
+}
 _IN_DELTAS: dict[str, object] = {
     "compression": "zstd",
     "use_dictionary": False,
@@ -170,6 +182,10 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "mark_only.csv": (lambda: b"\xef\xbb\xbf", "lacks the column"),
     "no_header.csv": (lambda: csv(ROW, header=ROW), "lacks the column"),
     "header_twice.csv": (lambda: csv(header=f"{HEADER},CELSIUS"), "has the column CELSIUS, celsius more than once"),
+    "commas_behind.csv": (
+        lambda: csv(f"{ROW},,", header=f"{HEADER},,"),
+        "has the column without a name more than once",
+    ),
     "long_header.csv": (lambda: csv(ROW, header=f"{HEADER},{'x' * 200_000}"), "has a field of more than 131,072"),
     "long_name.csv": (lambda: csv(ROW, header=f"{HEADER},{'x' * 2000}"), "has a column with a name of 2,000"),
     "long_field.csv": (lambda: csv(f'a,2017-01-01T10:00:00Z,"{"1" * 200_000}'), "has a field of more than 131,072"),
@@ -204,6 +220,13 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "bomb.csv.gz": (lambda: packed(csv() + b"1,2,3\n" * (12 << 20), 1), "has more than 50,000 rows"),
     "zeros.csv.gz": (lambda: packed(csv() + b"\0" * (80 << 20), 1), "has more than 1,048,576 bytes in row 2"),
     "blank_lines.csv.gz": (lambda: packed(csv() + b"\n" * (80 << 20), 9), "becomes more than 67,108,864 bytes"),
+    "padded.csv.gz": (lambda: packed(csv(ROW)) + b"\0" * 512, "is damaged gzip: something else lies behind it"),
+    "padded_within.csv.gz": (
+        lambda: packed(csv(ROW)) + b"\0" * 9 + packed(csv(ROW)),
+        "is damaged gzip: something else",
+    ),
+    "flags.csv.gz": (lambda: b"\x1f\x8b\x08\xe0" + packed(csv(ROW))[4:], "is damaged gzip: "),
+    "members.csv.gz": (lambda: packed(csv(ROW)) + packed(b"") * 200_000, "has more than 200,000 members of gzip"),
     "latin.jsonl.gz": (lambda: packed(b'{"sensor": "caf\xe9"}\n'), "is not UTF-8 text"),
     # JSON lines
     "array.jsonl": (lambda: f"[{OBJECT}]".encode(), "is a JSON array"),
@@ -284,6 +307,12 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: parquet()[:40] + b"\xff" * 50 + parquet()[90:],
         "is corrupt: a page of it makes no sense",
     ),
+    "fewer_rows_told.parquet": (lambda: _told(b"\x16\x50", b"\x16\x4e"), "is corrupt: its footer counts other rows"),
+    "more_rows_told.parquet": (lambda: _told(b"\x16\x50", b"\x16\x52"), "is corrupt: its footer counts other rows"),
+    "encoding.parquet": (
+        lambda: parquet(_SPLIT, more=pa.array([1.5])),
+        "has columns encoded as BYTE_STREAM_SPLIT, which Spark does not read",
+    ),
     "page.parquet": (_lying_page, "has a page of 2,147,483,647 bytes, more than 536,870,912"),
     "nanoseconds.parquet": (lambda: parquet(more=pa.array([WHEN], pa.timestamp("ns"))), "has more in nanoseconds"),
     "time.parquet": (lambda: parquet(more=pa.array([time(1)], pa.time64("us"))), "has more as TIME"),
@@ -301,7 +330,6 @@ SPARKS: dict[str, tuple[Callable[[], bytes], str]] = {
         "overflow",
     ),
     "greatest_beside.parquet": (lambda: parquet(more=_GREATEST), "overflow"),
-    "padded.csv.gz": (lambda: packed(csv(ROW)) + b"\0" * 512, "not a gzip file"),
     "broken_page.parquet": (
         lambda: parquet({"compression": "zstd"}).replace(b"\x28\xb5\x2f\xfd", b"\xff" * 4),
         "is corrupt",
@@ -327,7 +355,8 @@ ROWS: dict[str, tuple[Callable[[], bytes], int, int]] = {
         0,
     ),
     "carriage.csv": (lambda: csv(ROW).replace(b"\n", b"\r"), 1, 0),
-    "members.csv.gz": (lambda: packed(csv(ROW)[:30]) + packed(b"") + packed(csv(ROW)[30:]), 1, 0),
+    "many_members.csv.gz": (lambda: packed(csv(ROW)) + packed(b"") * 20_000, 1, 0),
+    "few_members.csv.gz": (lambda: packed(csv(ROW)[:30]) + packed(b"") + packed(csv(ROW)[30:]), 1, 0),
     "groups.parquet": (_many_groups, 2000, 0),
     "no_rows.parquet": (lambda: parquet(rows=0), 0, 0),
     "no_value.parquet": (lambda: parquet(sensor=pa.nulls(1)), 0, 1),

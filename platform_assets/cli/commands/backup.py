@@ -54,7 +54,7 @@ def backup(
         done = copy_lake(lake, copy, progress, before[-1].lacking if before else {})
         draft.note_lacking(done.lacking)
         if is_new := not before or done.release != done.before or done.files > 0 or not same(before[-1], draft):
-            forget_deleted(lake, copy)
+            forget_deleted(copy)
             generation = target.show(draft, keep)
         else:
             generation = target.lead_to_newest()

@@ -137,6 +137,14 @@ def _print(done: Erased, *, dry_run: bool) -> None:
             "[yellow]not reached[/]",
             f"logs and manifests of {table}: the value is the smallest or greatest of {counted(files, 'file')}",
         )
+    for plan in done.unreached.plans:
+        say("[yellow]not reached[/]", f"the plan {plan}: what is kept of it in `_plans` of the lake names the value")
+    if done.unreached.scopes:
+        say(
+            "[yellow]not reached[/]",
+            f"manifests of {counted(len(done.unreached.scopes), 'publication')} that computed rows of the value alone, "
+            "as a plan or a stage with `only` does: they name it",
+        )
     from platform_assets.operations.erasure.unreached import ELSEWHERE
 
     for what in ELSEWHERE:
@@ -203,4 +211,6 @@ def _json(done: Erased, *, dry_run: bool) -> dict[str, Any]:
         "landing": list(done.unreached.landing),
         "bounds": dict(done.unreached.bounds),
         "undeclared": list(done.unreached.undeclared),
+        "plans": list(done.unreached.plans),
+        "scopes": list(done.unreached.scopes),
     }

@@ -16,6 +16,9 @@ from platform_assets.words import counted
 if TYPE_CHECKING:
     from platform_assets.domains.retail.sample import Rates
 
+_TAKEN_BY = "platform_assets.domains.retail"
+"""The domain whose tables take what lands here."""
+
 
 def land(
     context: typer.Context,
@@ -31,6 +34,11 @@ def land(
     from platform_assets.domains.retail.sample import land as land_files
 
     settings = load_settings()
+    if _TAKEN_BY not in settings.domains:
+        raise UsageError(
+            f"`land` delivers the sample of {_TAKEN_BY}, which PLATFORM_DOMAINS does not name: no table would take it.",
+            f"Put files of your own into {settings.landing}/<folder of the source>/<date they arrive>/ instead.",
+        )
     last = settings.calendar_last or settings.last_day()
     whole = (last - settings.calendar_first).days + 1
     try:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from platform_assets.cli.commands.refresh_plan import Ahead, left_json, look_ahead, refused_of
 from platform_assets.cli.commands.refresh_view import outcome_of
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.keys import parse_keys
 from platform_assets.cli.options import AsJson, Days, Only
@@ -29,6 +30,7 @@ from platform_assets.engine.ingest.listing import each_once
 from platform_assets.engine.meanwhile import PublishedMeanwhile, published_meanwhile
 from platform_assets.engine.pending import Delivered
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.state.planner import plan_steps
 from platform_assets.operations.backfill.record import refuse_stage_of_a_plan
 from platform_assets.operations.lineage.ended_rollbacks import (
     EndedRollback,
@@ -38,7 +40,7 @@ from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.key_scope import scope_of
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.selection import Request
+from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import new_publication
 from platform_assets.settings import Settings
@@ -91,6 +93,7 @@ def refresh(
         planned_anew = {"planned_anew": plan_json(anew)} if anew else {}
         shown = {"result": outcome.json(), "held": [held_json(day) for day in after.held]}
         shown["rollbacks_ended"] = [ended_json(rollback) for rollback in after.ended]
+        shown["still_stale"] = {table: list(days) for table, days in after.stale.items()}
         left = left_json(after.problems, ahead.landed.growing, refused)
         print_json({"plan": plan_json(ahead.plan)} | planned_anew | shown | ahead.scope_json | left)
     else:
@@ -101,6 +104,9 @@ def refresh(
             print_ended(rollback)
         print_held(after.held, in_short=True)
         print_left_anew(platform.settings.state, after.problems, refused, told)
+        if after.stale:
+            which = ", ".join(f"{counted(len(days), 'day')} of {table}" for table, days in after.stale.items())
+            say("[yellow]still stale[/]", f"and not asked for: {which}; `platform-assets refresh` takes them")
     if outcome.wants_a_look or after.held or after.problems or refused:
         raise typer.Exit(EXIT_LOOK)
 
@@ -159,6 +165,7 @@ class _After(NamedTuple):
         ended: rollbacks.
         refused: files that lie there refused.
         problems: what was left in the landing area.
+        stale: days that nobody asked for and that are stale, by table.
     """
 
     held: tuple[HeldDay, ...] = ()
@@ -166,6 +173,7 @@ class _After(NamedTuple):
     ended: tuple[EndedRollback, ...] = ()
     refused: tuple[ArrivalRecord, ...] = ()
     problems: tuple[Problem, ...] = ()
+    stale: Mapping[str, Collection[date]] = MappingProxyType({})
 
 
 def _after(platform: Platform, ahead: Ahead, author: Author, result: RefreshResult) -> _After:
@@ -179,7 +187,15 @@ def _after(platform: Platform, ahead: Ahead, author: Author, result: RefreshResu
         ended=ended_rollbacks(platform, ahead.stood),
         refused=refused_of(platform, ahead.raw),
         problems=_not_taken(ahead.landed, result),
+        stale=not_asked_for(platform, request) if request.tables or request.days is not None else {},
     )
+
+
+def not_asked_for(platform: Platform, request: Request) -> dict[str, list[date]]:
+    """Days that are stale besides, as those whose window reaches into days that were asked for, by table."""
+    steps = plan_steps(platform, BY_PERSON).steps
+    left = {s.table: [d for d in s.days if not (request.has_table(s.table) and request.has_day(d))] for s in steps}
+    return {table: days for table, days in left.items() if days}
 
 
 def _by_others(platform: Platform, since: int, author: Author, plan: Plan) -> tuple[PublishedMeanwhile, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from platform_assets.words import counted
 if TYPE_CHECKING:
     from platform_assets.operations.backup.generations import BackupFolder, Generation
     from platform_assets.operations.backup.restore import Rehearsed
+    from platform_assets.records.manifest import Manifest
 
 _SHOWN = 20
 
@@ -34,7 +36,7 @@ def restore(
 ) -> None:
     """Put lake and ledger of a backup where PLATFORM_STATE says, or rehearse it; nothing is ever replaced.
 
-    Exit code 1: the rehearsal found something that is not as it was published.
+    Exit code 1: the rehearsal found something that is not as it was published, or rows are back that were erased later.
     """
     from platform_assets.operations.backup.generations import BackupFolder
 
@@ -43,21 +45,24 @@ def restore(
     backup = BackupFolder(folder.absolute())
     chosen = backup.generation(generation)
     if listed:
-        _list(backup.generations(), as_json=as_json)
+        _list(backup, as_json=as_json)
     elif only_rehearsed:
         _rehearse(context, backup, chosen, as_json=as_json)
     else:
         _restore(context, backup, chosen, as_json=as_json)
 
 
-def _list(generations: list[Generation], *, as_json: bool) -> None:
+def _list(backup: BackupFolder, *, as_json: bool) -> None:
+    from platform_assets.operations.backup.erased import erased_since
+
+    every = [(each, len(erased_since(backup, each))) for each in backup.generations()]
     if as_json:
-        print_json([{"generation": each.name, "release": each.release} for each in generations])
+        print_json([{"generation": one.name, "release": one.release, "erased_since": since} for one, since in every])
         return
-    names = ("generation", "release")
-    grid = new_grid("Generations, oldest first", names, right=("release",), whole=names)
-    for each in generations:
-        grid.add_row(each.name, f"{each.release:,}")
+    names = ("generation", "release", "erased since")
+    grid = new_grid("Generations, oldest first", names, right=names[1:], whole=names)
+    for one, since in every:
+        grid.add_row(one.name, f"{one.release:,}", f"{since:,}" if since else "")
     console.print(grid)
 
 
@@ -99,17 +104,33 @@ def _print(done: Rehearsed, seconds: float) -> None:
 
 
 def _restore(context: typer.Context, backup: BackupFolder, generation: Generation, *, as_json: bool) -> None:
+    from platform_assets.operations.backup.erased import erased_since
     from platform_assets.operations.backup.restore import restore
 
+    since = erased_since(backup, generation)
     settings, started = load_settings(), time.monotonic()
     with telling(context, "restore") as progress:
         lake, ledger = restore(backup, generation, settings, progress)
     seconds = round(time.monotonic() - started, 1)
     if as_json:
         print_json(
-            {"generation": generation.name, "lake": str(lake), "ledger": ledger and str(ledger), "seconds": seconds}
+            {
+                "generation": generation.name,
+                "lake": str(lake),
+                "ledger": ledger and str(ledger),
+                "erased_since": [manifest.publication for manifest in since],
+                "seconds": seconds,
+            }
         )
-        return
+    else:
+        _print_restored(generation, lake, ledger, since, seconds)
+    if since:
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _print_restored(
+    generation: Generation, lake: Path, ledger: Path | None, since: Sequence[Manifest], seconds: float
+) -> None:
     say("[green]Restored[/]", f"{generation.name} to {lake}{f' and {ledger}' if ledger else ''} in {seconds} s.")
     if ledger is None:
         say(
@@ -117,4 +138,13 @@ def _restore(context: typer.Context, backup: BackupFolder, generation: Generatio
             "it is a server's. Restore its dump with the server's own tool, or let `platform-assets ledger rebuild` "
             "make its index from the lake, without people's decisions.",
         )
+    for manifest in since:
+        say(
+            "[red]Erased rows are back:[/]",
+            f"what {manifest.who} erased on {manifest.created_at:%Y-%m-%d} ({manifest.why}) was erased after this "
+            f"generation was taken, from {', '.join(sorted({erasure.table for erasure in manifest.erasures}))}; and it "
+            "is not remembered, so that such rows are taken again when they are delivered.",
+        )
+    if since:
+        say("  [bold]What to do:[/]", "Call `platform-assets erase` again for each, before anything else is started.")
     say("  [bold]What to do:[/]", "`platform-assets doctor`, then `platform-assets refresh`.")

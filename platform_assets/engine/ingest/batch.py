@@ -31,7 +31,7 @@ from platform_assets.sources.described import described_by
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.taking import changed_since
+from platform_assets.sources.taking import changed_since, replaced_since
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
 from platform_assets.spark.raw.erased import erased_rows, without_erased
@@ -147,7 +147,7 @@ def _take(
         counted = (taken, rejected, waiting, erased)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
         # What is recorded is what was read only if it is still there: size and time prove nothing of the content.
-        _raise_if_changed(seen)
+        _raise_if_changed(seen, {file for file, inspection in seen.items() if inspection.reason is not None})
         _check(dict(zip(seen, arrivals, strict=True)))
         changes = [
             appended_change(platform, snapshot.release, contract.name, publication, raw_schema(contract).json(), taken),
@@ -264,8 +264,9 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
         raise _UnaccountedError(lost)
 
 
-def _raise_if_changed(files: Iterable[LandedFile]) -> None:
-    if changed := changed_since(files):
+def _raise_if_changed(files: Iterable[LandedFile], unread: Collection[LandedFile] = ()) -> None:
+    """Raise if the content of a file is another one, or one of those that Spark never read is another file."""
+    if changed := changed_since(file for file in files if file not in unread) | replaced_since(unread):
         raise _ChangedError(changed)
 
 

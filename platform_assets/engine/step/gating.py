@@ -17,9 +17,10 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness
 from platform_assets.engine.step.losses import losses
 from platform_assets.engine.step.staging import Staged
+from platform_assets.quality import baseline
 from platform_assets.quality.findings import Check, Checked, DayChecks, checked, checks_before_publication
 from platform_assets.quality.gates import conservation_findings, contract_findings
-from platform_assets.quality.losses import with_rows_before
+from platform_assets.quality.losses import scant_finding, with_rows_before
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
@@ -182,10 +183,13 @@ def _volume(
     earlier: Mapping[date, int],
 ) -> ByDay:
     left_out = {*step_days, *state.holds}
+    rhythm = rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.platform.calendar)
+    rows = {**earlier, **{day: staged.digest(day).rows for day in state.ready}}
+    beside = baseline.History(rows, rhythm)
     verdicts = volume_verdicts(
         contract,
-        rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.platform.calendar),
-        {**earlier, **{day: staged.digest(day).rows for day in state.ready}},
+        rhythm,
+        rows,
         {day: record.rows for day, record in state.before.items() if day not in left_out},
         [day for day, hold in state.holds.items() if hold.gate == "volume"],
         {day: state.before[day].rows for day in state.ready if day in state.before},
@@ -197,6 +201,8 @@ def _volume(
         if finding := volume_finding(contract, verdict):
             finding = with_rows_before(finding, verdict.rows, state.before.get(day))
         finding = finding or lost.get(day)
+        if finding is None and isinstance(verdict.usual, baseline.Undecided) and verdict.usual.lacks_history:
+            finding = scant_finding(contract, day, verdict.rows, beside.usual(day), verdict.usual)
         findings = [finding] if finding else []
         result[day] = checked("volume", findings, str(verdict), verdict.numbers, judged=verdict.is_known)
     return result

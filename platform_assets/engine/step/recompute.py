@@ -16,6 +16,7 @@ from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import refuse_protected_days
 from platform_assets.engine.step.compute import Computed, Work, begin, compute
+from platform_assets.engine.step.deleted import DeletedMeanwhileError, deletion_explained
 from platform_assets.engine.step.holds import refused_before, write_holds
 from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off
@@ -66,6 +67,7 @@ def recompute_step(
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform does not always give the same.
         Conflict: others kept publishing the same days.
+        DeletedMeanwhileError: erasures kept deleting what was read.
         OvertakenError: others kept publishing, or did while records moved between days.
     """
     now = Progress("computing", step.table, 0, len(step.days))
@@ -85,8 +87,13 @@ def recompute_step(
         progress(now)
         days: Collection[date] = batch
         for turn in range(1, ATTEMPTS + 1):
-            with full_disk_explained(step.table):
-                done = _publish_batch(work, days, days_of(left), result, last=turn == ATTEMPTS)
+            try:
+                with full_disk_explained(step.table):
+                    done = _publish_batch(work, days, days_of(left), result, last=turn == ATTEMPTS)
+            except DeletedMeanwhileError:
+                if turn == ATTEMPTS:
+                    raise
+                continue
             result, days, left = result + done.result, done.again, put_off(left, done.put_off)
             if not days:
                 break
@@ -109,7 +116,8 @@ def _publish_batch(
     work: Work, days: Collection[date], to_come: Collection[date], so_far: StepResult, *, last: bool
 ) -> _Done:
     table, snapshot = work.contract.name, LakeSnapshot.now(work.platform)
-    computed = compute(work, snapshot, days, to_come, so_far)
+    with deletion_explained(snapshot, table):
+        computed = compute(work, snapshot, days, to_come, so_far)
     met = _publish(work, computed, snapshot, last=last) if computed.publication else _Met()
     good = computed.result.published.keys() - met.again - met.put_back.keys()
     over = [hold for hold in computed.over if hold.day in good]

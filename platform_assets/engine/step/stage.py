@@ -22,6 +22,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import refuse_days_left
 from platform_assets.engine.state.scoped_plan import refuse_unsound
 from platform_assets.engine.step.compute import Computed, begin, compute
+from platform_assets.engine.step.deleted import deletion_explained
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.scoped import refuse_scoped
@@ -95,6 +96,7 @@ class Stage:
 
         Raises:
             ContractError: the table follows its contract only with all its days, and not all of them came out good.
+            DeletedMeanwhileError: what the stage is based on was deleted.
             ScopeError: the rest of a day cannot be carried over.
         """
         if scope is not None:
@@ -110,7 +112,7 @@ class Stage:
             started, batch = time.monotonic(), left.pop(0)
             now = replace(now, batch=len(batch))
             progress(now)
-            with full_disk_explained(step.table):
+            with full_disk_explained(step.table), deletion_explained(self.snapshot, step.table):
                 computed = compute(work, self.snapshot, batch, days_of(left), result)
             left = put_off(left, computed.put_off)
             self._add(computed)

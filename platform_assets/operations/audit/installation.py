@@ -107,6 +107,14 @@ def _compare_ledger(
     if lacking := [name for name in released if name not in indexed]:
         lacks = counted(len(lacking), "publication")
         findings.notes.append(f"The ledger lacks {lacks}, which the next command indexes.")
+    for table, day in () if scope.fast else ledger.marked_otherwise():
+        findings.fault(
+            "ledger",
+            f"The ledger says of {table} {day} that another release replaced its content than did.",
+            "`platform-assets ledger rebuild` indexes the manifests anew.",
+            table=table,
+            day=day,
+        )
     record_of = recorder(lake, released.__getitem__)
     for number, (name, release) in enumerate(indexed.items() if not scope.fast else ()):
         progress(Progress("comparing", "the ledger", number + 1, len(indexed), "publication"))

@@ -19,7 +19,7 @@ from platform_assets.operations.backfill.narrowing import narrowed, scope_in
 from platform_assets.operations.backfill.obstacles import obstacles
 from platform_assets.operations.backfill.past import experience_of
 from platform_assets.operations.backfill.plan_text import PlanFileError
-from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.backfill import Backfill, gates_of
 from platform_assets.planning.backfill.consent import beyond_window, consent, reasons_to_ask
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import price, timed
@@ -82,6 +82,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         steps=steps,
         up_to_date=_up_to_date(file, days, plan),
         versions={step.table: platform.version(step.table) for step in plan.steps},
+        gates={step.table: gates_of(platform.catalogue[step.table]) for step in plan.steps},
         price=cost,
         narrowed=narrowed(snapshot, scope, file.tables, order) if scope else (),
         protected=protected_in(platform.catalogue, planned, marks),

@@ -124,6 +124,9 @@ def facts(backfill: Backfill) -> Iterator[str]:
     yield from _only(backfill)
     for table, days in backfill.up_to_date.items():
         yield f"Not computed: {counted(len(days), 'day')} of {table} ({which(days)}), up to date."
+    for step in backfill.plan.waiting:
+        left = f"{counted(len(step.days), 'day')} of {step.table} ({which(step.days)})"
+        yield f"Left as they are: {left}, computed by other code or another contract, and not named by the plan."
     if backfill.exposed:
         yield f"Stale afterwards, because they read it: {', '.join(backfill.exposed)}."
     gates = [
@@ -139,10 +142,10 @@ def facts(backfill: Backfill) -> Iterator[str]:
 
 def standing(record: BackfillRecord) -> str:
     """Where a backfill stands, in a line."""
-    shown = f" in release {record.release}" if record.release is not None else f" at {staged_share(record)} %"
+    shown = record.came_to if record.release is not None else f"{record.state} at {staged_share(record)} %"
     left = max(record.explained_seconds - record.seconds, 0)
     time = f"{record.seconds:,.0f} s computed" + ("" if record.release is not None else f", about {left:,.0f} s left")
-    return f"{record.state}{shown}: {days_told(record)}, {size(record.bytes)}, {time}"
+    return f"{shown}: {days_told(record)}, {size(record.bytes)}, {time}"
 
 
 def days_told(record: BackfillRecord) -> str:

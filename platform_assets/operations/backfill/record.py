@@ -150,6 +150,12 @@ class BackfillRecord(BaseModel):
         return 0 if self.published_days is None else self.days - self.published_days
 
     @property
+    def came_to(self) -> str:
+        """Its state, with the release that showed it, for people."""
+        shown = "" if self.release is None else f" in release {self.release}"
+        return f"published{shown} and rolled back" if self.state == "rolled back" else f"{self.state}{shown}"
+
+    @property
     def wants_proof(self) -> bool:
         """Whether it was published, and whoever did so died before the proof that its file asks for."""
         return self.state == "published" and self.file.afterwards.verify > 0 and not self.proved

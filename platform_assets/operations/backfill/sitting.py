@@ -144,8 +144,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
         return before
     if before and before.state in OVER and before.state != "cancelled":
         raise BackfillError(
-            f"The plan {file.name} was applied before: {before.state}"
-            + (f" in release {before.release}." if before.release is not None else "."),
+            f"The plan {file.name} was applied before: {before.came_to}.",
             "Give another plan another name.",
         )
     if before and before.state != "cancelled":

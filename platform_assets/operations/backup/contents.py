@@ -12,6 +12,9 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, published, release
 from platform_assets.lakehouse.storage.location import Location
 
+Sizes = dict[Location, int]
+"""Data files, each with the bytes that it had when it was published."""
+
 
 def live_files(lake: Lake, versions: Mapping[str, int]) -> Iterator[tuple[Location, int]]:
     """The data files of a release."""
@@ -27,6 +30,18 @@ def added_files(lake: Lake, now: Release, had: Release) -> Iterator[tuple[Locati
         for number in range(had.versions.get(table, -1) + 1, version + 1):
             adds = (action["add"] for action in commits.actions(path, number) if "add" in action)
             yield from ((path / unquote(add["path"]), add["size"]) for add in adds)
+
+
+def shown_since(lake: Lake, now: Release, had: Release, cut: int, again: Sizes) -> Sizes:
+    """The data files that a copy lacks: what entered tables since its release, and what it could not get before.
+
+    Of an erasure, nothing that only releases before its cut show. The files may still lie there: whoever deletes them
+    notes the cut first.
+    """
+    if had.number >= cut:
+        return dict((*again.items(), *added_files(lake, now, had)))
+    first = release(lake, cut)
+    return dict((*live_files(lake, first.versions), *added_files(lake, now, first)))
 
 
 def naming_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
@@ -60,8 +75,10 @@ def release_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
     yield from _log(lake.releases_path, had.number, now.number)
 
 
-def forget_deleted(lake: Lake, copy: Lake) -> int:
-    """Remove from a copy the data files that the lake has deleted because no release that is kept whole shows them.
+def forget_deleted(copy: Lake) -> int:
+    """Remove from a copy the data files that the lake deletes because no release that is kept whole shows them.
+
+    Whether it came to that does not matter: what an erasure took out may still lie there, if that was killed.
 
     Returns:
         How many.
@@ -75,8 +92,8 @@ def forget_deleted(lake: Lake, copy: Lake) -> int:
     kept |= dict(added_files(copy, now, first)).keys()
     removed = 0
     for table in copy.table_names():
-        path, there = copy.table_path(table), lake.table_path(table).files().keys()
-        for name in copy.table_path(table).files().keys() - there:
+        path = copy.table_path(table)
+        for name in path.files():
             if not name.startswith("_delta_log/") and path / name not in kept:
                 (path / name).remove(durable=False)
                 removed += 1

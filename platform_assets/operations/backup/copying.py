@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.errors import DamagedTableError, ErasedError, LakeError
+from platform_assets.lakehouse.errors import DamagedTableError, LakeError
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import LAYERS, Lake, located
 from platform_assets.lakehouse.releases import Release, current_release, published
@@ -20,12 +20,9 @@ from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.lakehouse.storage.parquet import damage, other_length
 from platform_assets.operations.audit.faults import Fault, Findings, Scope
 from platform_assets.operations.audit.lake import audit
-from platform_assets.operations.backup.contents import added_files, live_files, naming_files, release_files
+from platform_assets.operations.backup.contents import Sizes, live_files, naming_files, release_files, shown_since
+from platform_assets.operations.backup.erased import refuse_half_an_erasure, refuse_what_is_erased
 from platform_assets.progress import OnProgress, Progress, no_progress
-from platform_assets.records.history import ERASURE
-
-Sizes = dict[Location, int]
-"""Data files, each with the bytes that it had when it was published."""
 
 
 @dataclass(frozen=True)
@@ -68,24 +65,26 @@ def copy_lake(
 
     Raises:
         LakeError: nothing was published, or the copy is not one of this lake as it is now; nothing was written.
-        ErasedError: rows were erased while they were copied.
+        ErasedError: rows were erased while they were copied, or were, and their files still lie there.
         DamagedTableError: a file that the newest release needs, or what names it, is missing or damaged, and the copy
             has no good one.
     """
-    horizon_of(lake)  # damage is told before anything is copied
+    horizon = horizon_of(lake)  # damage is told before anything is copied
     now = current_release(lake)
     had = _had(lake, copy, now)
+    refuse_half_an_erasure(lake, now, horizon.cut.before)
     _drop_beyond(copy, had)
     before = _faults(copy) if had.number >= 0 else []
     live = dict(live_files(lake, now.versions))
-    again = ((lake.root / path, size) for path, size in lacking.items())
-    older = {file: size for file, size in (*again, *added_files(lake, now, had)) if file not in live}
+    again = {lake.root / path: size for path, size in lacking.items()}
+    wanted = shown_since(lake, now, had, horizon.cut.before, again)
+    older = {file: size for file, size in wanted.items() if file not in live}
     names = dict.fromkeys((*_named_in(lake, copy, before), *naming_files(lake, now, had)))
     work = _Copying(lake, copy, now, live, older, frozenset(names))
     try:
         work.copy(list(dict.fromkeys((*older, *sorted(live), *names))), progress)
     finally:
-        _refuse_what_is_erased(lake, now)
+        refuse_what_is_erased(lake, now)
     if (cut := lake.horizon_file.read()) is not None:  # after the files: those that are gone, it knows of
         _place(lake, copy, lake.horizon_file).replace(cut)
     for file in release_files(lake, now, had):
@@ -101,16 +100,6 @@ def copy_lake(
     done, left = work.done, {file.below(lake.root) or file.name: size for file, size in work.lacking.items()}
     size = sum(file.size() or 0 for file in done)
     return LakeCopied(now.number, had.number, len(done), size, work.gone, damaged, left)
-
-
-def _refuse_what_is_erased(lake: Lake, copied: Release) -> None:
-    """Keep no copy of rows that were erased since it was begun: it would look like one from after that."""
-    since = range(copied.number + 1, current_release(lake).number + 1)
-    if any(commits.commit(lake.releases_path, number).kind == ERASURE for number in since):
-        raise ErasedError(
-            f"Rows were erased from {lake.root} while it was copied; the backup shows what it showed before.",
-            "Run `platform-assets backup` again: the next generation has none of them.",
-        )
 
 
 def _drop_beyond(copy: Lake, had: Release) -> None:

@@ -1,9 +1,9 @@
-"""What an erasure cannot reach, named so that somebody can: deliveries in the landing area, and bounds in logs."""
+"""What an erasure cannot reach, named so that somebody can: deliveries, bounds in logs, plans of single keys."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from platform_assets.engine.erasures import made
@@ -11,7 +11,10 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import manifest_bytes, parsed, published
+from platform_assets.operations.backfill.record import all_records
 from platform_assets.operations.erasure.places import Place, Reach
+from platform_assets.records.erased_keys import canonical
 from platform_assets.sources.areas import landing_area
 
 _BOUND = 32
@@ -34,11 +37,15 @@ class Unreached:
         bounds: files whose statistics in logs and manifests, which stay for ever, have the value as the smallest or
             the greatest of a column, by table.
         undeclared: tables of the lake with such columns that no domain declares.
+        plans: whose files, kept with what became of them, name the value among the keys that they are about.
+        scopes: publications, which stay for ever, of which a manifest says that they computed rows of the value alone.
     """
 
     landing: tuple[str, ...] = ()
     bounds: tuple[tuple[str, int], ...] = ()
     undeclared: tuple[str, ...] = ()
+    plans: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
 
 
 def unreached(platform: Platform, where: Reach, secret: bytes) -> Unreached:
@@ -57,7 +64,37 @@ def unreached(platform: Platform, where: Reach, secret: bytes) -> Unreached:
     area = landing_area(platform.settings)
     landing = tuple(sorted(path for path in brought if not area.has_gone(path)))
     bounds = ((place.table, _bounded(platform.lake, place)) for place in where.places)
-    return Unreached(landing, tuple((table, files) for table, files in bounds if files), _undeclared(platform, where))
+    return Unreached(
+        landing,
+        tuple((table, files) for table, files in bounds if files),
+        _undeclared(platform, where),
+        plans=tuple(
+            record.name for record in all_records(platform.lake)[0] if is_among(record.file.only or {}, where.places)
+        ),
+        scopes=tuple(_scoped(platform.lake, where.places)),
+    )
+
+
+def _scoped(lake: Lake, places: Collection[Place]) -> Iterator[str]:
+    tables = {place.table for place in places}
+    for _, publication in published(lake):
+        content = manifest_bytes(lake, publication)
+        if b'"scope":{' not in content:  # as of most, which need not be taken apart
+            continue
+        changes = [change for change in parsed(lake, publication, content).tables if change.table in tables]
+        scopes = (day.scope for change in changes for day in change.days.values() if day.scope)
+        if any(is_among(scope.keys, places) for scope in scopes):
+            yield publication
+
+
+def is_among(keys: Mapping[str, Collection[str]], places: Collection[Place]) -> bool:
+    """Whether one of the values of some fields is that of a key, however it is written."""
+    return any(
+        canonical(text, place.types[field]) == value
+        for place in places
+        for field, value in place.values.items()
+        for text in keys.get(field, ())
+    )
 
 
 def _undeclared(platform: Platform, where: Reach) -> tuple[str, ...]:

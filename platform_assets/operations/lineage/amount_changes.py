@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Amount = int | Decimal
-Sums = Mapping[str, Amount]
+Sums = Mapping[str, Amount | None]
+"""By column; None of one that the files do not have, as before it was added or renamed."""
 
 MOST_BYTES = 256 * 2**20
 """Of files that are read for one answer; a person waits for it."""
@@ -100,9 +101,9 @@ def amount_changes(
 
 def _sums(
     platform: Platform, table: str, names: Collection[str], shown: Mapping[date, Shown]
-) -> dict[date, dict[str, Amount]]:
-    """The sums of each day; of one without rows they are nothing."""
-    sums: dict[date, dict[str, Amount]] = {}
+) -> dict[date, dict[str, Amount | None]]:
+    """The sums of each day; of one without rows there are none, which is nothing of everything."""
+    sums: dict[date, dict[str, Amount | None]] = {}
     by_release: defaultdict[int, list[date]] = defaultdict(list)
     for day, at in shown.items():
         sums[day] = {}
@@ -114,8 +115,8 @@ def _sums(
                 if batch.num_rows:
                     of_day = sums[batch.column(DAY)[0].as_py()]  # a file has one
                     for name in names:
-                        if name in batch.schema.names:
-                            of_day[name] = of_day.get(name, 0) + _sum(batch.column(name))
+                        is_there = name in batch.schema.names
+                        of_day[name] = (of_day.get(name) or 0) + _sum(batch.column(name)) if is_there else None
     return sums
 
 
@@ -129,4 +130,5 @@ def _sum(values: pa.Array) -> Amount:
 
 
 def _total(name: str, sides: Collection[Sums]) -> Amount | None:
-    return sum(sums.get(name, 0) for sums in sides) if sides else None
+    there = [amount for sums in sides if (amount := sums.get(name, 0)) is not None]
+    return sum(there) if there else None

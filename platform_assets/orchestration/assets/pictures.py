@@ -47,12 +47,14 @@ def illustrated(platform: Platform, contract: Contract, metadata: Mapping[date, 
 def _preview(platform: Platform, contract: Contract, day: date) -> dg.MetadataValue:
     sensitive = {column.name for column in contract.columns if column.sensitive}
     masked = platform.masking.masked
-    rows = dataset(platform.lake, contract.name, [day]).head(_PREVIEW_ROWS, columns=list(contract.column_names))
+    rows = dataset(platform.lake, contract.name, [day])
+    # Whoever published the day may have code with other columns than the process that shows it.
+    there = [column for column in contract.columns if column.name in rows.schema.names]
     records = [
         table_row({name: masked(value) if name in sensitive else _shown(value) for name, value in row.items()})
-        for row in rows.to_pylist()
+        for row in rows.head(_PREVIEW_ROWS, columns=[column.name for column in there]).to_pylist()
     ]
-    columns = [dg.TableColumn(column.name, column.type, column.description) for column in contract.columns]
+    columns = [dg.TableColumn(column.name, column.type, column.description) for column in there]
     return dg.MetadataValue.table(records, dg.TableSchema(columns=columns))
 
 
@@ -77,6 +79,8 @@ def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
     if not decimals:
         return {}
     amount = decimals[-1]
+    if amount not in dataset(platform.lake, contract.name, [newest]).schema.names:
+        return {}
     days = window([newest], platform.ledger.current_days(contract.name))
     sums = _sums(platform, contract, amount, days)
     chart = Chart(f"sum of {amount} of {contract.name}", amount, sums, newest)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 
+from platform_assets.contracts import Contract
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import Price
 from platform_assets.planning.backfill.rollout import RolloutStep
@@ -93,6 +94,7 @@ class Backfill:
         steps: the same days, in the order of the rollout.
         up_to_date: days that were asked for and need nothing, by table.
         versions: of code and configuration of the tables that are computed.
+        gates: what their contracts hold them against, as `gates_of` writes it, by table.
         price: what it will cost.
         obstacles: found before any work, those that block first.
         protected: days among these that are protected, each with the reason of that, by table.
@@ -110,6 +112,7 @@ class Backfill:
     steps: tuple[RolloutStep, ...]
     up_to_date: Mapping[str, tuple[date, ...]]
     versions: Mapping[str, Version]
+    gates: Mapping[str, str]
     price: Price
     obstacles: tuple[Obstacle, ...] = ()
     protected: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
@@ -126,16 +129,22 @@ class Backfill:
     @cached_property
     def hash(self) -> str:
         """Names all that a person approves."""
-        return backfill_hash(self.file, self.steps, self.versions, self.put_back)
+        return backfill_hash(self.file, self.steps, self.versions, self.gates, self.put_back)
+
+
+def gates_of(contract: Contract) -> str:
+    """What a contract holds days against that does not make them, such as a reconciliation, as a text to compare."""
+    return repr((contract.checks, contract.reconciles))
 
 
 def backfill_hash(
     file: PlanFile,
     steps: tuple[RolloutStep, ...],
     versions: Mapping[str, Version],
+    gates: Mapping[str, str],
     put_back: Mapping[str, Collection[date]],
 ) -> str:
-    """Name what is done: the whole file, the days of each table, and the code and configuration that compute them.
+    """Name what is done: the whole file, the days of each table, and what computes them and is held against them.
 
     Days that a person put back are named, too: who approved a plan before has not approved that it makes them again.
     Estimates, the clock and the content of what is read are no part of it: new rows on the same days are what a plan is
@@ -149,6 +158,7 @@ def backfill_hash(
         "file": file.model_dump(mode="json"),
         "days": {table: sorted(of_table) for table, of_table in days.items()},
         "versions": {table: [version.code, version.configuration] for table, version in versions.items()},
+        "gates": dict(gates),
     }
     if put_back:
         said["put_back"] = {table: sorted(map(str, of_table)) for table, of_table in put_back.items()}

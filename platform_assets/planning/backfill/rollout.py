@@ -61,8 +61,9 @@ def rollout_steps(
 ) -> tuple[RolloutStep, ...]:
     """Cut a plan into steps, every day of it in exactly one.
 
-    What the named tables are made from is computed in the first. A day is computed in the first step in which all days
-    of the plan that it reads are staged, so that none is computed twice: a window over a month waits for the month.
+    What the named tables are made from is computed in the first, days of their own that are not named among it. A day
+    is computed in the first step in which all days of the plan that it reads are staged, so that none is computed
+    twice: a window over a month waits for the month.
 
     Args:
         plan: the days to compute.
@@ -79,13 +80,13 @@ def rollout_steps(
     left: dict[str, list[date]] = {table: list(days) for table, days in planned.items()}
     steps: list[RolloutStep] = []
     for share in shares:
-        chosen = set(order[: ceil(len(order) * share / 100)])
+        later = set(order[ceil(len(order) * share / 100) :])
         now: dict[str, tuple[date, ...]] = {}
         for contract in catalogue:
             table = contract.name
             if not left.get(table):
                 continue
-            may = [day for day in left[table] if table in before or table not in tables or day in chosen]
+            may = [day for day in left[table] if table in before or table not in tables or day not in later]
             ready = tuple(day for day in may if not _waits(contract, day, left, calendar))
             if ready:
                 now[table] = ready

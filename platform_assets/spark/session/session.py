@@ -56,6 +56,8 @@ TUNING: Mapping[str, str] = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.files.openCostInBytes": "131072",
     "spark.sql.parquet.compression.codec": "zstd",
+    # After how many rows a writer looks for the first time how long they are; by itself it holds a hundred
+    "spark.hadoop.parquet.page.size.row.check.min": "4",
     # Reading Delta logs alone compiles some hundred classes. With room for 100, every batch compiled all of its code
     # anew, and the JIT after it: two thirds of a year's time.
     "spark.sql.codegen.cache.maxEntries": "1000",
@@ -78,6 +80,9 @@ _LOCAL: Mapping[str, str] = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 """What only holds when everything runs in one process on this machine."""
+
+_LONG_ROWS_MIB = 256
+"""Most MiB of a column that a task reads at once, should all rows be as long as a line may be."""
 
 _OF_THE_JVM = (
     "spark.driver.memory",
@@ -222,6 +227,8 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     conf = dict(TUNING) | {
         "spark.sql.warehouse.dir": str(settings.state / "spark-warehouse"),
         "spark.log.level": settings.log_level,
+        # Spark holds so many rows of Parquet at once, 4,096 by itself, of which each may be a line at its longest
+        "spark.sql.parquet.columnarReaderBatchSize": str(_LONG_ROWS_MIB // settings.line_mib),
         # Hadoop sets modes by itself, whatever the process's own umask is
         "spark.hadoop.fs.permissions.umask-mode": f"{settings.access.umask:03o}",
     }

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from socket import create_connection
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
@@ -90,7 +91,7 @@ def _told(chain: list[BaseException], settings: Settings) -> PlatformError | Non
     if not any(_is_of_a_lost_connection(error) for error in chain):
         return None
     gone = _end_of_jvm()
-    if gone is None and not any(isinstance(error, Py4JNetworkError) for error in chain):
+    if gone is None and not any(isinstance(error, Py4JNetworkError) for error in chain) and not _is_deaf():
         return None
     return SparkLostError(
         f"Spark's JVM {gone or 'does not answer any more'} in the middle of work: the machine ran out of memory, or "
@@ -118,6 +119,20 @@ def _end_of_jvm() -> str | None:
     with suppress(ValueError):
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
     return f"was ended by signal {-code}"
+
+
+def _is_deaf() -> bool:
+    """Whether the JVM takes no connection any more though its process is there, as in the minutes in which it dies."""
+    if SparkContext._gateway is None:
+        return False
+    where = SparkContext._gateway.gateway_parameters
+    try:
+        create_connection((where.address, where.port), _ENDS_WITHIN_S).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, timedelta
 
-from platform_assets.contracts import Span
-from platform_assets.planning.backfill.backfill import backfill_hash
+from platform_assets.contracts import Checks, Span
+from platform_assets.planning.backfill.backfill import backfill_hash, gates_of
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.rollout import RolloutStep, rollout_steps
 from platform_assets.planning.selection import Request
@@ -25,11 +26,17 @@ def steps(volumes: Mapping[date, int], days: tuple[date, ...] = DAYS) -> tuple[R
 
 
 def hash_of(
-    found: tuple[RolloutStep, ...], code: str = "code", put_back: tuple[date, ...] = (), **fields: object
+    found: tuple[RolloutStep, ...],
+    code: str = "code",
+    put_back: tuple[date, ...] = (),
+    checks: Checks = CATALOGUE[NAMED].checks,
+    **fields: object,
 ) -> str:
     said = {"name": "a", "reason": "a", "owner": "ada", "tables": ["gold.a"], "days": {"stale": True}}
     by_table = {NAMED: put_back} if put_back else {}
-    return backfill_hash(PlanFile.model_validate(said | fields), found, {NAMED: Version(code, "contract")}, by_table)
+    gates = {NAMED: gates_of(replace(CATALOGUE[NAMED], checks=checks))}
+    versions = {NAMED: Version(code, "contract")}
+    return backfill_hash(PlanFile.model_validate(said | fields), found, versions, gates, by_table)
 
 
 def test_rows_that_come_meanwhile_change_the_order_of_days_and_not_what_was_approved() -> None:
@@ -44,7 +51,8 @@ def test_other_days_other_code_and_another_file_need_another_approval() -> None:
         hash_of(steps({}, DAYS[:-1])),
         hash_of(steps({}), "other"),
         hash_of(steps({}), cap_days=7),
+        hash_of(steps({}), checks=Checks(volume="block")),
         hash_of(steps({}), put_back=DAYS[:1]),
         hash_of(steps({}), put_back=DAYS[:2]),
     }
-    assert len(known) == 6
+    assert len(known) == 7

@@ -7,12 +7,15 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from platform_assets.contracts import AllHistory, MonthToDate, Span
+from platform_assets.contracts import AllHistory, Catalogue, MonthToDate, Span
 from platform_assets.planning.backfill.request import reached_days
 from platform_assets.planning.backfill.rollout import in_rollout_order, rollout_steps
+from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import Request
+from platform_assets.planning.table_states import TableStates
 from platform_assets.planning.windows import day_range, days_read
-from platform_assets_tests.support.catalogues import CALENDAR, chain, computed, planned
+from platform_assets.records.code_version import Version
+from platform_assets_tests.support.catalogues import CALENDAR, chain, computed, days_of, planned
 
 FIRST = date(2017, 1, 1)
 some_windows = st.one_of(
@@ -43,16 +46,33 @@ def test_every_beginning_is_spread_over_weekdays_volumes_and_the_range():
     assert len({day.month for day in first}) >= 10
 
 
-@given(st.lists(some_windows, min_size=1, max_size=3), some_days, some_shares)
-@settings(max_examples=150)
-def test_each_planned_day_is_in_one_step_and_after_all_it_reads(windows, days, shares):
-    catalogue = chain(*windows)
-    named = catalogue.names[1]
+def plan_of(catalogue: Catalogue, named: str, days: set[date], tables: TableStates) -> Plan:
     by_table = reached_days(catalogue, {named: days}, CALENDAR)
-    plan = planned(
-        catalogue, computed(catalogue), Request(frozenset({named}), by_person=True, force=True, by_table=by_table)
-    )
-    assert set(plan.steps[0].days) == days
+    request = Request(frozenset({named}), by_person=True, force=True, by_table=by_table)
+    return planned(catalogue, tables, request)
+
+
+def test_days_of_a_named_table_that_are_stale_by_code_alone_and_not_named_stay_as_they_are():
+    """Changed code is taken to a part of history: what reads beyond that part is computed all the same."""
+    catalogue = chain(Span(6, 0))
+    _, named, week = catalogue.names
+    days = {date(2017, 1, 10), date(2017, 1, 11)}
+    old = {named: dict.fromkeys(CALENDAR.days(), Version("old", "now"))}
+    plan = plan_of(catalogue, named, days, computed(catalogue, made_by=old))
+    assert days_of(plan) == {named: days, week: set(day_range(date(2017, 1, 10), date(2017, 1, 17)))}
+    assert [(step.table, len(step.days)) for step in plan.waiting] == [(named, 12)]
+    steps = rollout_steps(plan, days, [named], (50, 100), catalogue, CALENDAR, {})
+    assert sum(step.count for step in steps) == plan.days
+
+
+@given(st.lists(some_windows, min_size=1, max_size=3), some_days, some_shares, some_days, st.booleans())
+@settings(max_examples=150)
+def test_each_planned_day_is_in_one_step_and_after_all_it_reads(windows, days, shares, changed, by_old_code):
+    catalogue = chain(*windows)
+    raw, named = catalogue.names[:2]
+    old = dict.fromkeys(CALENDAR.days(), Version("old", "now")) if by_old_code else {}
+    plan = plan_of(catalogue, named, days, computed(catalogue, changed={raw: changed}, made_by={named: old}))
+    assert days <= set(plan.steps[0].days) <= days | changed
     steps = rollout_steps(plan, days, [named], shares, catalogue, CALENDAR, {})
     assert sorted((table, day) for step in steps for table, of in step.days.items() for day in of) == sorted(
         (step.table, day) for step in plan.steps for day in step.days
