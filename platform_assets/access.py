@@ -73,13 +73,13 @@ def make_folder(folder: Path, mode: int) -> None:
         _open_to(folder, mode)
 
 
-def take_folder(folder: Path, mode: int, besides: Path) -> None:
+def take_folder(folder: Path, mode: int, besides: Path | None) -> None:
     """Make a folder as `make_folder` does, and give its mode to one that somebody has made and nobody has used.
 
     Made by hand, to put files into it, it has the mode that every folder gets and nobody has chosen.
 
     Args:
-        besides: what may lie in it already.
+        besides: what may lie in it already, if anything.
 
     Raises:
         OSError: it cannot be made, or its mode cannot be changed.
@@ -89,7 +89,7 @@ def take_folder(folder: Path, mode: int, besides: Path) -> None:
         _open_to(folder, mode)
 
 
-def is_unused(folder: Path, besides: Path) -> bool:
+def is_unused(folder: Path, besides: Path | None) -> bool:
     """Whether a folder is this user's own, and there is nothing in it but what may lie there before it is used.
 
     One that is open to all as `/tmp` is, is for others too, and a link may lead anywhere.

@@ -1,4 +1,4 @@
-"""Where a lake may lie, as settings name it: in a folder of this machine, or in a bucket of an object store."""
+"""Where a lake or a landing area may lie, as settings name it: in a folder of this machine, or in a bucket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 OBJECT_STORES = ("s3",)
-"""Schemes of the URLs of what can keep a lake."""
+"""Schemes of the URLs of what can keep either."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._~-]+)*/?")
 
@@ -29,7 +29,7 @@ def _as_place(value: object) -> object:
     return value
 
 
-LakePlace = Annotated[str, BeforeValidator(_as_place), Field(min_length=1)]
+Place = Annotated[str, BeforeValidator(_as_place), Field(min_length=1)]
 """A folder, or a URL without its last slash."""
 
 

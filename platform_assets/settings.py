@@ -25,7 +25,7 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 
 from platform_assets.access import Access, LakeMode, StateMode, take_folder
 from platform_assets.errors import PlatformError
-from platform_assets.places import LakePlace, folder_of
+from platform_assets.places import Place, folder_of
 from platform_assets.settings_values import (
     EMPTY_IS_NONE,
     Folder,
@@ -70,11 +70,15 @@ class Settings(BaseSettings):
     lake_mode: LakeMode = Field(
         default="", description="Who may read a lake that lies elsewhere; empty for those of `state_mode`."
     )
-    lake: LakePlace = Field(
+    lake: Place = Field(
         default="lake",
         description="Lake root: a folder, below the state folder if relative, or a URL such as s3://bucket/lake.",
     )
-    landing: Folder = Field(default=Path("landing"), description="Where sources deliver files.")
+    landing: Place = Field(
+        default="landing",
+        description="Where sources deliver files: a folder, below the state folder if relative, or a URL such as "
+        "s3://bucket/deliveries.",
+    )
     plans: Folder = Field(
         default=Path("plans"),
         description="Folder of plan files, for Dagster and `plan new`; relative paths are below the project.",
@@ -184,10 +188,10 @@ class Settings(BaseSettings):
     def _resolve(self) -> Settings:
         set_ = object.__setattr__
         set_(self, "state", _state_folder(self.state))
-        for name in ("landing", "jars"):
-            set_(self, name, self.state / getattr(self, name).expanduser())
-        if folder := folder_of(self.lake):
-            set_(self, "lake", str(self.state / folder.expanduser()))
+        set_(self, "jars", self.state / self.jars.expanduser())
+        for name in ("lake", "landing"):
+            if folder := folder_of(getattr(self, name)):
+                set_(self, name, str(self.state / folder.expanduser()))
         set_(self, "plans", project_root() / self.plans.expanduser())
         if not self.ledger_url.get_secret_value():
             set_(self, "ledger_url", SecretStr(f"sqlite:///{quote(str(self.state / 'ledger.db'))}"))
@@ -242,6 +246,20 @@ class Settings(BaseSettings):
             "Name a folder in PLATFORM_LAKE, or do without.",
         )
 
+    @property
+    def landing_folder(self) -> Path:
+        """The landing area's folder, for what works with nothing but a folder of this machine.
+
+        Raises:
+            SettingsError: it lies in an object store.
+        """
+        if folder := folder_of(self.landing):
+            return folder
+        raise SettingsError(
+            f"Sources deliver to {self.landing}, and this needs a landing folder of this machine.",
+            "Name a folder in PLATFORM_LANDING, or do without.",
+        )
+
     def current_day(self) -> date:
         """Today in UTC, or the day the clock was set to."""
         return self.today or datetime.now(UTC).date()
@@ -254,7 +272,7 @@ class Settings(BaseSettings):
     def make_state(self) -> None:
         """Make the state folder, for those who may look into it; whoever writes there says why that cannot be."""
         with suppress(OSError):
-            take_folder(self.state, self.access.state, self.landing)
+            take_folder(self.state, self.access.state, folder_of(self.landing))
 
     @property
     def batch_bytes(self) -> int:

@@ -26,7 +26,7 @@ def test_everything_of_a_default_installation_lies_in_one_folder_of_the_project(
     settings = load_settings()
     state = project / ".platform"
     assert settings.state == state
-    assert (settings.lake_folder, settings.landing, settings.jars) == (
+    assert (settings.lake_folder, settings.landing_folder, settings.jars) == (
         state / "lake",
         state / "landing",
         state / "jars",

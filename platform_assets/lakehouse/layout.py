@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.storage.disk import Disk, path_of
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import is_object_store
+
+if TYPE_CHECKING:
+    from platform_assets.lakehouse.storage.object_store import Stored
 
 DELIVERED = ("raw", "refused", "late")
 """Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
@@ -143,16 +147,23 @@ def located(place: str | os.PathLike[str]) -> Location:
         LakeError: it is on something that cannot keep a lake.
     """
     place = os.fspath(place)
-    if is_object_store(place) and not place.startswith("file:"):
-        try:
-            from platform_assets.lakehouse.storage.object_store import Stored  # which a lake on a disk does without
-        except ImportError as error:
-            raise LakeError(
-                f"A lake in an object store needs packages that are not installed: {error}.",
-                "Install them: uv sync --extra s3, or pip install 'platform-assets[s3]'.",
-            ) from error
-        return Stored.of(place)
-    return Disk(path_of(place))
+    return stored(place) if is_object_store(place) and not place.startswith("file:") else Disk(path_of(place))
+
+
+def stored(url: str) -> Stored:
+    """The location in an object store that a URL names.
+
+    Raises:
+        LakeError: it names none, or the packages for object stores are not installed.
+    """
+    try:
+        from platform_assets.lakehouse.storage.object_store import Stored  # which a lake on a disk does without
+    except ImportError as error:
+        raise LakeError(
+            f"An object store, as in {url}, needs packages that are not installed: {error}.",
+            "Install them: uv sync --extra s3, or pip install 'platform-assets[s3]'.",
+        ) from error
+    return Stored.of(url)
 
 
 def table_name(path: Location) -> str:

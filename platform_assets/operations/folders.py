@@ -55,7 +55,7 @@ def open_folders(settings: Settings) -> Iterator[OpenFolder]:
     """Folders that are there and give more than the settings say, those above others first."""
     access, lake = settings.access, folder_of(settings.lake)
     # One that is not in use yet is closed when it is.
-    wanted = [] if is_unused(settings.state, settings.landing) else [(settings.state, access.state)]
+    wanted = [] if is_unused(settings.state, folder_of(settings.landing)) else [(settings.state, access.state)]
     if lake:
         wanted += [(lake, access.lake)] if not lake.is_relative_to(settings.state) else []
         wanted += [(lake / name, access.state) for name in NO_READERS] if access.lake_is_wider else []

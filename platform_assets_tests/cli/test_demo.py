@@ -50,7 +50,7 @@ def earlier(state: Path) -> Path:
     settings = load_settings()
     begin_demo(settings)
     settings = set_clock(settings, LAST, LAST)
-    land(Simulation(seed=1, first=FIRST, days=3), settings.landing, FIRST)
+    land(Simulation(seed=1, first=FIRST, days=3), settings.landing_folder, FIRST)
     publish(Lake.at(settings.lake), manifest_of_arrivals("transactions/2017-01-01/tills-2.csv"))
     with open_platform(settings):
         return state

@@ -14,7 +14,7 @@ from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings
-from platform_assets.sources import landing
+from platform_assets.sources import taking
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import (
     DAY,
@@ -31,7 +31,7 @@ FOLDER = f"products/{DAY}"
 
 
 def lies_there(settings: Settings, name: str, content: str = "not what was taken") -> Path:
-    file = settings.landing / FOLDER / name
+    file = settings.landing_folder / FOLDER / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(content)
     os.utime(file, (time.time() - 60,) * 2)
@@ -150,7 +150,7 @@ def test_why_reads_no_files_of_another_day(run: Run, products: Settings, monkeyp
         read.append(file)
         return "another"
 
-    monkeypatch.setattr(landing, "sha256_of", hashed)
+    monkeypatch.setattr(taking, "sha256_of", hashed)
     assert "good.csv was replaced" in run("why", SILVER, str(DAY)).out
     assert set(read) == {replaced}
 
@@ -158,11 +158,11 @@ def test_why_reads_no_files_of_another_day(run: Run, products: Settings, monkeyp
 def test_a_landing_root_that_is_a_link_to_itself_is_told(run: Run, products: Settings) -> None:
     arrive(products, "good.csv", 2)
     compute(products)
-    products.landing.symlink_to(products.landing)
+    products.landing_folder.symlink_to(products.landing_folder)
     for command in ("status", "refresh"):
         said = run(command)
         assert said.code in (1, 2, 3), command
-        assert f"{products.landing} is the landing root and no folder" in " ".join((said.out + said.err).split())
+        assert f"{products.landing_folder} is the landing root and no folder" in " ".join((said.out + said.err).split())
     assert run("why", SILVER, str(DAY)).err == ""
 
 
@@ -178,7 +178,7 @@ def test_where_no_column_orders_versions_a_correction_needs_a_later_arrival_date
 def test_a_refresh_of_some_tables_tells_of_files_for_these(run: Run, products: Settings) -> None:
     file = lies_there(products, "notes.txt")
     assert run("refresh", SILVER).code == 1
-    other = products.landing / "transactions" / str(DAY)
+    other = products.landing_folder / "transactions" / str(DAY)
     other.mkdir(parents=True)
     file.rename(other / "notes.txt")
     assert run("refresh", SILVER).code == 0
@@ -209,7 +209,7 @@ def test_a_refused_file_is_told_by_every_refresh_until_it_is_repaired_or_taken_a
     assert f"repaired {FOLDER}/a.csv lacks the column 'id'; {FOLDER}/a-again.csv was taken since" in run(
         "status", "--files"
     ).out.replace("\n", " ")
-    (products.landing / FOLDER / "b.csv").unlink()
+    (products.landing_folder / FOLDER / "b.csv").unlink()
     assert run("refresh", SILVER).code == 0
 
 

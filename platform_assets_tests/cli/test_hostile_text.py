@@ -67,12 +67,12 @@ def hostile(state: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         platform.ledger.hold([Hold(SILVER, DAY, Attempt(mark), "volume", HOSTILE, "r", datetime.now(UTC))])
         pin(platform, current_release(platform.lake).number, SOMEBODY)
         _open_stage(platform)
-    folder = settings.landing / "products" / f"{FIRST}"
+    folder = settings.landing_folder / "products" / f"{FIRST}"
     folder.mkdir(parents=True)
     for name in (f"{HOSTILE}.csv", f"refused-{HOSTILE}.csv", f"{HOSTILE}.xls"):
         (folder / name).write_text("a;b\n1;2\n")
-    (settings.landing / HOSTILE / f"{FIRST}").mkdir(parents=True)
-    (settings.landing / HOSTILE / f"{FIRST}" / "a.csv").write_text("a\n1\n")
+    (settings.landing_folder / HOSTILE / f"{FIRST}").mkdir(parents=True)
+    (settings.landing_folder / HOSTILE / f"{FIRST}" / "a.csv").write_text("a\n1\n")
     return settings
 
 
@@ -239,7 +239,7 @@ def test_text_is_guarded_and_numbers_are_not(begins):
 
 
 def test_a_file_whose_name_is_no_text_is_named(run, products):
-    folder = products.landing / "products" / f"{FIRST}"
+    folder = products.landing_folder / "products" / f"{FIRST}"
     folder.mkdir(parents=True)
     (folder / os.fsdecode(b"\xff\x1b.xls")).write_text("a")
     assert r"\udcff\x1b.xls" in run("status").out

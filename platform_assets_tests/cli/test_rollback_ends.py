@@ -97,7 +97,7 @@ def test_where_another_file_was_withdrawn_what_was_rolled_back_counts_again(run:
 
 
 def test_files_that_wait_may_end_a_rollback(run: Run, put_back: Settings) -> None:
-    file = put_back.landing / "products" / str(DAY) / "waits.csv"
+    file = put_back.landing_folder / "products" / str(DAY) / "waits.csv"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("product_id\n1\n")
     os.utime(file, (1, 1))

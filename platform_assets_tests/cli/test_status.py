@@ -42,7 +42,7 @@ REFUSED = {"table": "raw.transactions", "path": "transactions/2017-01-01/a[/b].c
 
 def land_refused(published: Settings) -> Path:
     """The refused file where it was landed, as it was then."""
-    file = published.landing / "transactions" / "2017-01-01" / "a[" / "b].csv"
+    file = published.landing_folder / "transactions" / "2017-01-01" / "a[" / "b].csv"
     file.parent.mkdir(parents=True)
     file.write_text("x")
     os.utime(file, ns=(1, 1))
@@ -70,18 +70,18 @@ def test_a_refused_file_that_was_taken_away_asks_for_no_look_and_is_not_forgotte
     text = run("status").out
     assert "taken away 1 refused file, no longer in the landing area" in text
     assert REASON not in text
-    shutil.rmtree(published.landing)  # perhaps only not mounted
+    shutil.rmtree(published.landing_folder)  # perhaps only not mounted
     assert run("status", "--json").json["refused_files"] == [REFUSED]
 
 
 def test_status_names_what_lies_in_the_landing_area_and_cannot_be_taken(run, published):
-    folder = published.landing / "transactions" / "2017-01-01"
+    folder = published.landing_folder / "transactions" / "2017-01-01"
     folder.mkdir(parents=True)
     (folder / "notes [b].txt").write_text("")
     (folder / "growing.csv").write_text("")
     (folder / "whole.csv").write_text("")
     os.utime(folder / "whole.csv", (time.time() - 60,) * 2)
-    (published.landing / "products").write_text("")
+    (published.landing_folder / "products").write_text("")
     said = run("status", "--json")
     assert {problem["path"] for problem in said.json["landing"]} == {
         "transactions/2017-01-01/notes [b].txt",
@@ -111,7 +111,7 @@ def test_a_folder_from_which_two_tables_take_files_is_told_of_once(run, tmp_path
 
 def test_status_names_folders_of_the_landing_area_that_no_table_reads(run, published):
     for folder in ("transactons/2017-01-01", "transactions/2017-01-01", "zz/archive", ".hidden"):
-        (published.landing / folder).mkdir(parents=True)
+        (published.landing_folder / folder).mkdir(parents=True)
     assert run("status", "--json").json["unread_folders"] == ["transactons", "zz"]
     text = run("status").out
     assert "not read transactons: no table takes files from this folder" in text
@@ -168,7 +168,7 @@ def test_days_that_wait_for_what_they_read_are_blocked(run: Run, products: Setti
 def test_files_that_are_too_new_are_named_with_the_time_from_which_they_can_be_taken(run, products, monkeypatch):
     """Whoever has just copied a file and asks for it must not be told that there is none."""
     monkeypatch.setenv("PLATFORM_SETTLE_S", "600")
-    folder = products.landing / "products" / "2017-01-02"
+    folder = products.landing_folder / "products" / "2017-01-02"
     folder.mkdir(parents=True)
     for name, age_s in (("a.csv", 100), ("b.csv", 10)):
         (folder / name).write_text("product_id\n")

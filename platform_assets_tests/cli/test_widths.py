@@ -65,7 +65,7 @@ def test_nothing_is_cut_at_any_width(run, corrected, monkeypatch, command, colum
 
 def tell_of_a_day_that_is_held(settings):
     """A gate refused a day of silver, a file waits, and a plan would compute the day."""
-    waits = settings.landing / "products" / str(DAY) / "waits.csv"
+    waits = settings.landing_folder / "products" / str(DAY) / "waits.csv"
     waits.parent.mkdir(parents=True)
     waits.write_text("product_id\n1\n")
     os.utime(waits, (1, 1))

@@ -73,7 +73,7 @@ def test_the_same_file_gives_the_same_whenever_it_is_taken(world: World, make_wo
         world.on(f"2017-01-{day:02}").refresh()
         assert len(goods(world)) == seen
     later = make_world(days=3, calendar_last=None, domains=GOODS).on("2017-01-07")
-    content = (world.settings.landing / FILE).read_text()
+    content = (world.settings.landing_folder / FILE).read_text()
     later.deliver("products", "2017-01-03", "p.jsonl", content)
     later.refresh()
     assert goods(later) == goods(world) == [("2017-01-03", "MEAT"), ("2017-01-05", "FISH"), ("2017-01-06", "DELI")]

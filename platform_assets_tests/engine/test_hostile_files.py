@@ -69,7 +69,7 @@ def test_files_that_spark_cannot_take_are_found_among_others(make_world: MakeWor
     assert {name for name, arrival in arrivals.items() if arrival.reason is None} == {*goods}
     for name, (_, word) in SPARKS.items():
         assert word in (arrivals[name].reason or ""), arrivals[name].reason
-        assert str(world.settings.landing) not in (arrivals[name].reason or "")
+        assert str(world.settings.landing_folder) not in (arrivals[name].reason or "")
     assert not result.problems
     balanced(world, arrivals)
 

@@ -245,7 +245,7 @@ def test_a_day_never_computed_is_not_published_beside_one_that_a_withdrawal_take
     with world.open() as platform:
         raw = platform.catalogue["raw.transactions"]
         ingest.ingest(platform, lambda: world.spark, raw, person())
-        withdraw(platform, lambda: world.spark, [str(newer.relative_to(world.settings.landing))], person())
+        withdraw(platform, lambda: world.spark, [str(newer.relative_to(world.settings.landing_folder))], person())
     days = [date(2017, 1, 2), date(2017, 1, 5)]
     for day in days:
         [step] = world.recompute(["silver.transactions"], [day]).steps

@@ -218,7 +218,7 @@ def test_a_withdrawal_sends_a_record_home_or_leaves_it_where_it_is(make_world: M
     world.refresh()
     assert days_of_the_moving_basket(world) == [TO]
     with world.open() as platform:
-        path = str(bad.relative_to(world.settings.landing))
+        path = str(bad.relative_to(world.settings.landing_folder))
         withdraw(platform, lambda: world.spark, [path], Author("test", "the till was set up wrong"))
     assert published(world.refresh()) == set(), "or the basket were counted twice"
     assert days_of_the_moving_basket(world) == [TO], "as before"

@@ -163,7 +163,7 @@ class Journey:
 @pytest.fixture(scope="module")
 def journey(tmp_path_factory, spark):
     world = empty_world(tmp_path_factory.mktemp("bad"), spark, days=3, domains=DAILY)
-    landed = world.settings.landing / "transactions"
+    landed = world.settings.landing_folder / "transactions"
     deliver: Callable[..., Path] = world.deliver
     deliver("products", DAYS[0], "p.jsonl", json.dumps(product(1, DAYS[0], "GROCERY")) + "\n")
     for name, (arrival, content) in GOOD.items():

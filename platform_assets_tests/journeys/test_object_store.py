@@ -1,4 +1,4 @@
-"""A lake in an object store, by commands and settings alone: it holds what one on a disk does, and undoes it."""
+"""Lake and deliveries in an object store, by settings alone: it holds what a disk does, and undoes it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from uuid import uuid4
 
 import pytest
 
+from platform_assets.lakehouse.layout import located
 from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
 from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.published import digests_of
 from platform_assets_tests.support.world import product, sale
 
@@ -31,11 +33,19 @@ def deliver(landing: Path, folder: str, arrival: str, name: str, rows: Iterable[
 def test_a_lake_in_a_bucket_holds_what_one_on_a_disk_does(
     run: Run, state: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Loaded, corrected, rolled back, verified, copied: seven processes, five of them with a Spark of their own."""
-    landing, bucket = tmp_path / "landing", f"{object_store.url}/{uuid4().hex}/lake"
-    monkeypatch.setenv("PLATFORM_LANDING", str(landing))
+    """Loaded, corrected, rolled back, verified, copied: seven processes, five of them with a Spark of their own.
+
+    The bucket's platform takes its deliveries from the bucket, the disk's the same ones from a folder.
+    """
+    place = f"{object_store.url}/{uuid4().hex}"
+    landing, bucket = on_disk(located(f"{place}/deliveries")), f"{place}/lake"
+    monkeypatch.setenv("PLATFORM_LANDING", f"{place}/deliveries")
     monkeypatch.setenv("PLATFORM_SETTLE_S", "0")
-    disk = {"PLATFORM_STATE": str(tmp_path / "other"), "PLATFORM_LAKE": str(tmp_path / "lake")}
+    disk = {
+        "PLATFORM_STATE": str(tmp_path / "other"),
+        "PLATFORM_LAKE": str(tmp_path / "lake"),
+        "PLATFORM_LANDING": str(landing),
+    }
     monkeypatch.setenv("PLATFORM_LAKE", bucket)
 
     looked = run("doctor")
@@ -78,3 +88,5 @@ def test_a_lake_in_a_bucket_holds_what_one_on_a_disk_does(
     assert not [path for path in object_store.folder.rglob("*") if "__magic" in path.name], "uploads are finished"
     (state / "lake").exists() and pytest.fail("something was written to a folder instead")
     assert not (tmp_path / "s3:").exists()
+    assert not (state / "landing").exists()
+    assert not [*(state / "fetched").rglob("*.jsonl")], "what was fetched is gone"

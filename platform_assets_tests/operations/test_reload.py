@@ -215,7 +215,7 @@ def refused(sensors: Sensors, message: str, table: str = RAW) -> None:
 def test_a_file_that_is_gone_or_another_one_keeps_all_as_it_is(sensors: Sensors) -> None:
     sensors.deliver("2017-01-04", "c", "2017-01-03", celsius="4.00")
     refused(sensors, r"readings/2017-01-04/c\.jsonl has sha256 \w+, and had \w+ when it was taken\. Nothing was")
-    (sensors.world.settings.landing / "readings/2017-01-02/a.jsonl").unlink()
+    (sensors.world.settings.landing_folder / "readings/2017-01-02/a.jsonl").unlink()
     refused(sensors, r"readings/2017-01-02/a\.jsonl is not among the files of readings any more; readings/2017-01-04/c")
 
 

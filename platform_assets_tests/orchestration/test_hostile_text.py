@@ -100,7 +100,7 @@ def test_nothing_of_what_a_run_took_refused_and_computed_acts(make_world: MakeWo
     world.deliver_rows("products", "2017-01-01", f"{HOSTILE}.jsonl", [product(1, "2017-01-01", HOSTILE)])
     rows = [sale(1, 1, "2017-01-01", basket_id=1)]
     world.deliver_rows("transactions", "2017-01-01", f"{HOSTILE}.jsonl", rows)
-    folder = world.settings.landing / "transactions" / "2017-01-01"
+    folder = world.settings.landing_folder / "transactions" / "2017-01-01"
     for name in (f"a-{HOSTILE}.csv", f"{HOSTILE}.xls"):
         (folder / name).write_text(f"{HOSTILE.strip()},b\n1,2\n")
     day = date(2017, 1, 1)

@@ -60,7 +60,7 @@ def test_what_grows_or_cannot_be_taken_is_left_and_named(
     land(readings, DAYS[0], DAYS[0])
     land(readings, DAYS[0], DAYS[0], name="growing.jsonl")
     readings.deliver("readings", DAYS[0], "notes.txt", "by hand")
-    growing = readings.settings.landing / "readings" / DAYS[0] / "growing.jsonl"
+    growing = readings.settings.landing_folder / "readings" / DAYS[0] / "growing.jsonl"
     growing.touch()
     run = run_one(daemon)
     named = "1 still growing, left for the next tick (readings/2017-01-01/growing.jsonl); 1 cannot be taken"

@@ -85,9 +85,9 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
 
 
 def test_a_day_that_was_never_delivered_fails_alone_and_by_name(world: World, instance: dg.DagsterInstance) -> None:
-    for file in (world.settings.landing / "transactions" / "2017-01-02").iterdir():
+    for file in (world.settings.landing_folder / "transactions" / "2017-01-02").iterdir():
         file.unlink()
-    (world.settings.landing / "transactions" / "2017-01-02").rmdir()
+    (world.settings.landing_folder / "transactions" / "2017-01-02").rmdir()
     outcome = materialize_range(build_definitions(world.settings), instance, FIRST, LAST)
     [failure] = outcome.failures
     assert "2017-01-02: its source has not delivered it" in failure

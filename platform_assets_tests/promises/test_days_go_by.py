@@ -80,7 +80,7 @@ def reached(touched: Collection[int], today: int, days: int) -> set[int]:
 def check_only_touched_days_ran(world: World, run: dg.DagsterRun, number: int, today: date) -> None:
     """Every day that was published has to do with what landed."""
     ran = published(world, run)
-    touched = Touched(world.settings.landing, today)
+    touched = Touched(world.settings.landing_folder, today)
     sold, moved = touched.rows("transactions"), touched.keys("transactions", "basket_id, product_id")
     again = touched.lines("transactions", "transaction_timestamp")
     assert sold <= ran["raw.transactions"] <= sold | moved | again | {number}
@@ -96,7 +96,7 @@ def check_only_touched_days_ran(world: World, run: dg.DagsterRun, number: int, t
 
 def check_oracle(world: World, today: date) -> None:
     """Everything published up to a day equals what DuckDB computes from what landed until then."""
-    oracle, lake = Oracle(world.settings.landing, today, today), Lake.at(world.settings.lake)
+    oracle, lake = Oracle(world.settings.landing_folder, today, today), Lake.at(world.settings.lake)
     for table in DERIVED:
         assert oracle.differences(table, read_arrow(lake, table)) == [], (table, today)
 
@@ -124,7 +124,7 @@ def test_days_of_sales_with_late_corrected_and_moved_rows(
             today = FIRST + timedelta(days=number - 1)
             monkeypatch.setenv("PLATFORM_TODAY", str(today))
             daemon.reload()
-            land(sales, world.settings.landing, today)
+            land(sales, world.settings.landing_folder, today)
             run = run_by_schedule(daemon, number) if number in BY_SCHEDULE else run_one(daemon)
             assert run.status == dg.DagsterRunStatus.SUCCESS
             check_only_touched_days_ran(world, run, number, today)

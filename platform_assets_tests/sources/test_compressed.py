@@ -12,10 +12,11 @@ import pytest
 
 from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.contracts.landing import format_of
+from platform_assets.sources.folder_area import FolderArea
 from platform_assets.sources.inspect import Inspection, inspect
-from platform_assets.sources.landing import list_landing
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.lines import lines_of
+from platform_assets.sources.listing import list_landing
 
 CONTRACT = Contract(
     name="raw.visits",
@@ -53,7 +54,7 @@ def landed(root: Path, name: str, content: bytes):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
     assert CONTRACT.source is not None
-    [found] = list_landing(root, CONTRACT.source, {}, until=date(2017, 1, 1), settle_s=0).pending
+    [found] = list_landing(FolderArea(root), CONTRACT.source, {}, until=date(2017, 1, 1), settle_s=0).pending
     return found
 
 

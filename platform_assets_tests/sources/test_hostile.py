@@ -14,9 +14,11 @@ from hypothesis import example, given
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.sources import inspect as looking
+from platform_assets.sources.folder_area import FolderArea
 from platform_assets.sources.inspect import Inspection, inspect
-from platform_assets.sources.landing import LandedFile, list_landing
+from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import Limits
+from platform_assets.sources.listing import list_landing
 from platform_assets_tests.support.domains.sensors import DOMAIN
 from platform_assets_tests.support.hostile import (
     BOUNDS,
@@ -43,7 +45,7 @@ def landed(root: Path, name: str, content: bytes) -> LandedFile:
     file = root / "readings" / "2017-01-01" / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
-    [found] = list_landing(root, LandingFiles("readings"), {}, until=date(2017, 1, 1), settle_s=0).pending
+    [found] = list_landing(FolderArea(root), LandingFiles("readings"), {}, until=date(2017, 1, 1), settle_s=0).pending
     return found
 
 

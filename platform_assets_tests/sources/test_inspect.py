@@ -23,10 +23,12 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.sources import text as stream
 from platform_assets.sources.content import ChangedError, LinkError
+from platform_assets.sources.folder_area import FolderArea
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
-from platform_assets.sources.landing import list_landing
+from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.lines import lines_of as lines_as_copied
+from platform_assets.sources.listing import list_landing
 
 CONTRACT = Contract(
     name="raw.visits",
@@ -51,6 +53,11 @@ EXPECTED = "expected are id, at, paid, note"
 WHERE_NULL = "where that means null, declare it with may_be_absent=True"
 
 
+def landed_in(root: Path) -> tuple[LandedFile, ...]:
+    source = LandingFiles("visits")
+    return list_landing(FolderArea(root), source, {}, until=date(2017, 1, 1), settle_s=0).pending
+
+
 @pytest.fixture
 def look(tmp_path):
     def inspected(
@@ -59,7 +66,7 @@ def look(tmp_path):
         folder = tmp_path / "visits" / "2017-01-01"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
+        [file] = landed_in(tmp_path)
         return inspect(file, contract, limits)
 
     return inspected
@@ -280,7 +287,7 @@ def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
         place = Path(folder, "visits", "2017-01-01", "a.csv")
         place.parent.mkdir(parents=True)
         place.write_bytes(content)
-        [file] = list_landing(Path(folder), LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
+        [file] = landed_in(Path(folder))
         shown: list[bytes] = []
         where: tuple[int, int] | None = None
         try:
@@ -322,7 +329,7 @@ def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row
     with file.open("w") as written:
         written.write(f"{HEADER}\n")
         written.writelines(f"{row}\n{row}\n" * 100 for _ in range(rows // 200))
-    [landed] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
+    [landed] = landed_in(tmp_path)
     tracemalloc.start()
     try:
         found = inspect(landed, CONTRACT)
@@ -435,12 +442,12 @@ def test_a_parquet_file_without_a_sound_footer_is_refused(look, change, reason):
 def test_a_parquet_file_with_a_broken_page_is_found_out_by_reading_it(look, tmp_path):
     content = parquet(columns(), compression="zstd").replace(b"\x28\xb5\x2f\xfd", b"\xff" * 4)
     assert look("a.parquet", content).reason is None
-    [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
+    [file] = landed_in(tmp_path)
     assert (is_readable(file) or "").startswith("is corrupt: ")
     file.file.write_bytes(parquet(columns()))
     with pytest.raises(ChangedError):
         is_readable(file)
-    [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
+    [file] = landed_in(tmp_path)
     assert is_readable(file) is None
 
 
@@ -523,7 +530,7 @@ def test_a_codec_that_spark_lacks_is_named(look):
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz", "a.parquet"])
 def test_a_file_that_vanished_is_not_judged(look, tmp_path, name):
     look(name, f"{HEADER}\n")
-    [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
+    [file] = landed_in(tmp_path)
     file.file.unlink()
     with pytest.raises(FileNotFoundError):
         inspect(file, CONTRACT)
@@ -532,7 +539,7 @@ def test_a_file_that_vanished_is_not_judged(look, tmp_path, name):
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz", "a.parquet"])
 def test_what_lies_in_place_of_a_listed_file_is_neither_followed_nor_waited_for(look, tmp_path, name):
     look(name, f"{HEADER}\n")
-    [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
+    [file] = landed_in(tmp_path)
     file.file.rename(tmp_path / "elsewhere")
     file.file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(LinkError):

@@ -15,10 +15,12 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.sources import content, hashes, landing
+from platform_assets.sources import content, folder_area, hashes, taking
+from platform_assets.sources.folder_area import FolderArea
 from platform_assets.sources.hashes import Hashes
-from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, list_landing
+from platform_assets.sources.landing import Known, LandedFile, Listing, Problem
 from platform_assets.sources.limits import Limits
+from platform_assets.sources.listing import list_landing
 from platform_assets.sources.taking import changed_since, hashed
 
 DAY = "2017-01-02"
@@ -63,7 +65,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         seen.append(file)
         return read(file, path, state)
 
-    monkeypatch.setattr(landing, "sha256_of", counted)
+    monkeypatch.setattr(taking, "sha256_of", counted)
     return seen
 
 
@@ -92,7 +94,7 @@ def look(
 ) -> Listing:
     source = LandingFiles("sales", complete)
     own = hashes or Hashes()
-    return list_landing(root, source, known or {}, until=UNTIL, settle_s=settle_s, hashes=own, among=among)
+    return list_landing(FolderArea(root), source, known or {}, until=UNTIL, settle_s=settle_s, hashes=own, among=among)
 
 
 def remembered(files: Iterable[LandedFile], *, refused: bool = False) -> dict[str, Known]:
@@ -335,7 +337,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem_and_no_end(root, monkeypatch)
 
     def listed() -> Listing:
         with monkeypatch.context() as patch:
-            patch.setattr(landing, "expect_open", refuse)
+            patch.setattr(folder_area, "expect_open", refuse)
             return look(root)
 
     assert said(listed()) == {f"sales/{DAY}/{name}": "cannot be read: Permission denied" for name in ("a.csv", "b.csv")}
@@ -423,7 +425,9 @@ def test_a_file_of_more_bytes_than_are_taken_is_named_and_never_read(root, reads
     for name in ("a.csv", "b.csv"):
         os.truncate(deliver(root, name), 4 << 20)
         os.utime(root / "sales" / DAY / name, (1, 1))
-    bounded = list_landing(root, LandingFiles("sales"), known, until=UNTIL, settle_s=2, limits=Limits(file_mib=3))
+    bounded = list_landing(
+        FolderArea(root), LandingFiles("sales"), known, until=UNTIL, settle_s=2, limits=Limits(file_mib=3)
+    )
     reason = "has 4,194,304 bytes, more than 3,145,728; deliver it in parts, or set PLATFORM_FILE_MIB higher"
     assert said(bounded) == dict.fromkeys([f"sales/{DAY}/a.csv", f"sales/{DAY}/b.csv"], reason)
     assert (bounded.pending, bounded.delivered, reads) == ((), frozenset(), [])

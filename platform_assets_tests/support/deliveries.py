@@ -27,7 +27,7 @@ SALES = "silver.transactions"
 def in_order(world: World, simulation: Simulation) -> Iterator[date | None]:
     """Half of the days, the other half, then everything that came late."""
     for until in (simulation.first + timedelta(days=simulation.days // 2), simulation.last, simulation.last_arrival):
-        land(simulation, world.settings.landing, until)
+        land(simulation, world.settings.landing_folder, until)
         yield until
 
 
@@ -37,19 +37,19 @@ def shuffled(world: World, simulation: Simulation) -> Iterator[date | None]:
     land(simulation, aside, simulation.last_arrival)
     files = sorted(path for path in aside.glob("*/*/*") if not path.parts[-3].startswith("."))
     random.Random(simulation.seed).shuffle(files)
-    shutil.copytree(aside / ".truth", world.settings.landing / ".truth")
+    shutil.copytree(aside / ".truth", world.settings.landing_folder / ".truth")
     for half, until in ((files[::2], None), (files[1::2], simulation.last_arrival)):
         for file in half:
-            _deliver(file, world.settings.landing / file.relative_to(aside))
+            _deliver(file, world.settings.landing_folder / file.relative_to(aside))
         yield until
 
 
 def twice(world: World, simulation: Simulation) -> Iterator[date | None]:
     """Every file once more under another name, after it was taken."""
-    land(simulation, world.settings.landing, simulation.last)
+    land(simulation, world.settings.landing_folder, simulation.last)
     yield simulation.last
-    land(simulation, world.settings.landing, simulation.last_arrival)
-    for file in sorted(world.settings.landing.glob("*/*/*")):
+    land(simulation, world.settings.landing_folder, simulation.last_arrival)
+    for file in sorted(world.settings.landing_folder.glob("*/*/*")):
         if not file.parts[-3].startswith("."):
             _deliver(file, file.with_name(f"again-{file.name}"))
     yield simulation.last_arrival
@@ -83,7 +83,7 @@ def check(
         world.refresh()
         met |= _accept_volume(world)
         if until is not None:
-            oracle = Oracle(world.settings.landing, until, min(until, simulation.last))
+            oracle = Oracle(world.settings.landing_folder, until, min(until, simulation.last))
             for table in tables:
                 assert oracle.differences(table, read_arrow(lake, table)) == [], (until, table)
     assert met == set(unusual)

@@ -50,7 +50,7 @@ class World:
 
     def deliver(self, folder: str, arrival: str, name: str, content: bytes | str) -> Path:
         """A file as a source leaves it: complete, and at rest for a minute."""
-        target = self.settings.landing / folder / arrival
+        target = self.settings.landing_folder / folder / arrival
         target.mkdir(parents=True, exist_ok=True)
         file = target / name
         file.write_bytes(content.encode() if isinstance(content, str) else content)

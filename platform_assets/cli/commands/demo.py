@@ -109,7 +109,7 @@ def _phase(
 
     started = time.monotonic()
     failures: tuple[str, ...] = ()
-    landed = land(simulation, settings.landing, today, progress)
+    landed = land(simulation, settings.landing_folder, today, progress)
     since = new_publication()
     with meanwhile(progress, "planning"), opened_platform(settings) as platform:
         empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)

@@ -34,7 +34,7 @@ def correct(
     from platform_assets.engine.state.planner import plan_steps
 
     started = time.monotonic()
-    recount = land_recount(simulation, settings.landing)
+    recount = land_recount(simulation, settings.landing_folder)
     with opened_platform(settings) as platform:
         if recount is None or plan_steps(platform, intakes=intakes(platform)).is_empty:
             return Phase(_NAME, 0, {}, time.monotonic() - started), None

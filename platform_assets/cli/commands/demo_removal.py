@@ -53,7 +53,7 @@ def remove_demo(settings: Settings) -> None:
         raise DemoError(f"{foreign}.", _NOT_REMOVED)
     replace(mark, is_being_removed=True).keep()
     _move_aside(settings, mark)
-    kept = [*_remove_landed(settings.landing, mark)]
+    kept = [*_remove_landed(settings.landing_folder, mark)]
     clock_file(settings).unlink(missing_ok=True)
     shutil.rmtree(mark.aside)
     mark.forget()
@@ -76,7 +76,7 @@ def _require_inside(settings: Settings) -> None:
     ledger = _ledger_files(settings)
     if not ledger:
         raise DemoError("The ledger is on a server, so the demo does not remove it.", _ELSEWHERE)
-    for path in (settings.lake_folder, settings.landing, settings.state / "dagster", ledger[0]):
+    for path in (settings.lake_folder, settings.landing_folder, settings.state / "dagster", ledger[0]):
         if settings.state.resolve() not in path.resolve().parents:
             raise DemoError(
                 f"{path} lies outside the state folder {settings.state}, so the demo does not remove it.", _ELSEWHERE
@@ -87,7 +87,7 @@ def _foreign(settings: Settings, mark: Mark) -> Iterator[str]:
     """What in all that would be removed neither the demo nor the sample put there, in words."""
     from platform_assets.domains.retail.sample import look_over
 
-    for path in look_over(settings.landing).deliveries_of_others:
+    for path in look_over(settings.landing_folder).deliveries_of_others:
         yield f"{path} was not put there by a demo, or is another file by now"
     if mark.is_in(dagster := settings.state / "dagster"):
         yield from (f"{path} was not put there by a demo" for path in _foreign_in_folder(dagster, _OF_DAGSTER))
@@ -150,7 +150,7 @@ def _foreign_rows(settings: Settings) -> Iterator[str]:
     from platform_assets.ledger.consistency import is_of_another_lake
     from platform_assets.ledger.ledger import Ledger
 
-    lake, planned = Lake.at(settings.lake), planned_paths(settings.landing)
+    lake, planned = Lake.at(settings.lake), planned_paths(settings.landing_folder)
     released = {publication: number for number, publication in published(lake)}
     for publication in released:
         for arrival in manifest_of(lake, publication).arrivals:

@@ -68,7 +68,7 @@ def begin_demo(settings: Settings) -> None:
     from platform_assets.ledger.connection import parse_url, sqlite_file
     from platform_assets.ledger.ledger import Ledger
 
-    if others := look_over(settings.landing).deliveries_of_others:
+    if others := look_over(settings.landing_folder).deliveries_of_others:
         raise DemoError(f"{others[0]} was not put there by a demo.", _ELSEWHERE)
     url = settings.ledger_url.get_secret_value()
     file = sqlite_file(parse_url(url))
@@ -78,7 +78,7 @@ def begin_demo(settings: Settings) -> None:
                 raise DemoError("The ledger knows what somebody published in another lake.", _ELSEWHERE)
     mark = Mark.of(settings.state) or Mark.new(settings.state)
     mark.keep()
-    for folder in (settings.lake_folder, settings.landing, settings.state / "dagster"):
+    for folder in (settings.lake_folder, settings.landing_folder, settings.state / "dagster"):
         mark.put_into(folder)
 
 

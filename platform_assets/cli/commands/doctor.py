@@ -110,13 +110,18 @@ def _whom(given: int) -> str:
 def _landing(settings: Settings) -> Finding:
     name = "Landing"
     try:
-        problem = landing_problem(settings, load_catalogue(settings))
+        catalogue = load_catalogue(settings)
     except PlatformError:  # a finding of its own
-        problem = None
+        catalogue = None
+    try:
+        problem = landing_problem(settings, catalogue) if catalogue else None
+    except PlatformError as error:
+        return Finding(name, False, error.what, error.todo)
     if problem:
         todo = problem.todo
-        return Finding(name, False, f"{problem.path} {problem.what}.", f"{todo[0].upper()}{todo[1:]}.")
-    return _folder(name, settings.landing)
+        return Finding(name, False, f"{problem.path} {problem.what}.", f"{todo[0].upper()}{todo[1:].rstrip('.')}.")
+    folder = folder_of(settings.landing)
+    return _folder(name, folder) if folder else Finding(name, True, f"{settings.landing} can be listed")
 
 
 def _disk(folder: Path) -> Finding:

@@ -49,9 +49,11 @@ def land(
         raise UsageError(error.what, error.todo) from error
     newest = parse_day(until) if until else simulation.last_arrival
     with telling(context, "landing") as progress:
-        landed = land_files(simulation, settings.landing, newest, progress)
+        landed = land_files(simulation, settings.landing_folder, newest, progress)
     if as_json:
-        print_json({"files": landed.files, "rows": landed.rows, "newest": landed.newest, "root": settings.landing})
+        print_json(
+            {"files": landed.files, "rows": landed.rows, "newest": landed.newest, "root": settings.landing_folder}
+        )
     elif landed.files:
         console.print(
             f"Landed {counted(landed.files, 'file')} with {counted(landed.rows, 'row')} up to {landed.newest}."

@@ -27,8 +27,9 @@ from platform_assets.records.manifest import (
     new_publication,
 )
 from platform_assets.sources.landing import LandedFile, Problem
-from platform_assets.sources.taking import hashed
+from platform_assets.sources.taking import at_hand
 from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.schemas import raw_schema
 
 
@@ -72,15 +73,17 @@ def ingest(
         sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
         now = Progress("taking", contract.name, 0, len(listing.pending), "file")
         progress(now)
+        fetched = platform.settings.state / "fetched"
         for batch in batches(sizes, platform.settings.batch_days, (), sizes, platform.settings.batch_bytes):
-            files, problems = hashed(file for day in batch for file in by_date[day])
-            changed += problems
-            progress(replace(now, done=len(arrivals), batch=len(files)))
-            if files:
-                taken = ingest_batch(turn, spark(), files)
-                arrivals += taken.arrivals
-                published |= taken.days
-                changed += taken.left
+            listed = [file for day in batch for file in by_date[day]]
+            with full_disk_explained(contract.name), at_hand(listed, fetched / contract.name) as (files, problems):
+                changed += problems
+                progress(replace(now, done=len(arrivals), batch=len(files)))
+                if files:
+                    taken = ingest_batch(turn, spark(), files)
+                    arrivals += taken.arrivals
+                    published |= taken.days
+                    changed += taken.left
             progress(replace(now, done=len(arrivals)))
         due = take_due(turn, spark, progress)
         published |= due.published if due else {}

@@ -6,16 +6,18 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.loaded import empty_days
+from platform_assets.sources.areas import landing_area
 from platform_assets.sources.hashes import Hashes
-from platform_assets.sources.landing import Known, Listing, Problem, list_landing
+from platform_assets.sources.landing import Known, Listing, Problem
 from platform_assets.sources.limits import Limits
+from platform_assets.sources.listing import list_landing
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
@@ -30,15 +32,7 @@ def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
         settings: that name the root.
         catalogue: where no source lands files, none is needed.
     """
-    root = settings.landing
-    if is_folder(root) or not any(contract.source for contract in catalogue):
-        return None
-    todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
-    if not is_gone(root):
-        return Problem(str(root), "is the landing root and no folder", todo)
-    if root == settings.state / "landing":
-        return None
-    return Problem(str(root), "is the landing root and is not there", todo)
+    return landing_area(settings).problem() if any(contract.source for contract in catalogue) else None
 
 
 def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
@@ -49,41 +43,14 @@ def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
     """
     sources = [contract.source.folder for contract in catalogue if contract.source]
     above = {parent.as_posix() for source in sources for parent in PurePosixPath(source).parents}
+    area = landing_area(settings)
     unread: dict[str, str] = {}
     for folder in sorted(above):
-        place = settings.landing / folder
-        for entry in _entries(place):
-            path = PurePosixPath(folder, entry.name).as_posix()
-            if is_folder(entry) and not entry.name.startswith((".", "_")) and path not in {*sources, *above}:
+        for name in area.folders(folder):
+            path = PurePosixPath(folder, name).as_posix()
+            if path not in {*sources, *above}:
                 unread[path] = next(iter(get_close_matches(path, sources, 1)), "")
     return unread
-
-
-def _entries(folder: Path) -> list[Path]:
-    """What lies in a folder, if this user may know; of one of a source, its listing says that he may not."""
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
-
-
-def is_folder(path: Path) -> bool:
-    """Whether it is one, as far as this user may know."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def is_gone(file: Path) -> bool:
-    """Whether nothing lies there any more, as far as this user may know."""
-    try:
-        file.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def each_once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -115,7 +82,7 @@ def list_arrivals(
     settings = platform.settings
     today = settings.current_day()
     listing = list_landing(
-        settings.landing,
+        landing_area(settings),
         contract.source,
         known,
         until=today if until is None else min(today, until),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from platform_assets.engine.ingest.listing import is_folder, is_gone
 from platform_assets.engine.platform import Platform
 from platform_assets.quality.repairs import repaired_by
 from platform_assets.quality.set_aside import much_refused
 from platform_assets.records.history import ArrivalRecord
+from platform_assets.sources.areas import landing_area
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ def refused_files(platform: Platform) -> RefusedFiles:
         for table in tables
     }
     repairs = {file: repaired_by(file, good[file.table]) for file in standing}
-    root = platform.settings.landing
+    area = landing_area(platform.settings)
     # Of a root that is not there, as one that is not mounted, nothing says that somebody took a file away.
-    is_mounted = is_folder(root)
+    is_mounted = bool(standing) and area.is_there()
     open_still = [file for file in standing if not repairs[file]]
     refused = [file for file in open_still if file.reason is not None]
     taken = [file for file in open_still if file.reason is None]
-    gone = {file.path for file in refused if is_mounted and is_gone(root / file.path)}
+    gone = {file.path for file in refused if is_mounted and area.has_gone(file.path)}
     return RefusedFiles(
         there=tuple(file for file in refused if file.path not in gone),
         gone=tuple(file for file in refused if file.path in gone),

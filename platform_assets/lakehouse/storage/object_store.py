@@ -42,6 +42,25 @@ _CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^
 _NOT_ALLOWED = (PermissionDeniedError, UnauthenticatedError)
 
 
+class OtherObjectError(Exception):
+    """An object was written anew since it was listed."""
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object as it was listed.
+
+    Args:
+        size: bytes.
+        written: when, UTC; stores tell it to the second, or to the millisecond.
+        e_tag: by which the store tells it from any that was or will be written under its name.
+    """
+
+    size: int
+    written: datetime
+    e_tag: str
+
+
 @dataclass(frozen=True, order=True)
 class Stored(Location):
     """A file or a folder of a bucket, named by a URL such as `s3://bucket/lake/gold`."""
@@ -108,6 +127,37 @@ class Stored(Location):
             each["path"].removeprefix(f"{self._path}/"): Entry(int(each["size"]), each["last_modified"].astimezone(UTC))
             for each in self._listed()
         }
+
+    def objects(self) -> dict[str, StoredObject]:
+        """Every object whose name begins with this one and a slash, by what follows, which may be anything."""
+        return {
+            each["path"].removeprefix(self._prefix or ""): StoredObject(
+                int(each["size"]), each["last_modified"].astimezone(UTC), each["e_tag"] or ""
+            )
+            for each in self._listed()
+        }
+
+    def pieces(self, below: str, e_tag: str) -> Iterator[bytes]:
+        """What is in one of `objects`, piece by piece.
+
+        Args:
+            below: what follows this name.
+            e_tag: of the object as it was listed.
+
+        Raises:
+            OtherObjectError: it is another one by now.
+            FileNotFoundError: it is gone.
+        """
+        with self._told():
+            try:
+                options: obstore.GetOptions = {"if_match": e_tag} if e_tag else {}
+                content = obstore.get(self._client, f"{self._prefix or ''}{below}", options=options)
+                for piece in content.stream(min_chunk_size=_PART_BYTES):
+                    yield bytes(piece)
+            except PreconditionError:
+                raise OtherObjectError(f"{self.address}/{below}") from None
+            except (NotFoundError, FileNotFoundError):
+                raise FileNotFoundError(errno.ENOENT, "No such object", f"{self.address}/{below}") from None
 
     def now(self) -> datetime:
         probe = self / f".{token_hex(8)}.now"
@@ -256,7 +306,8 @@ class Stored(Location):
 
 def _no_bucket(bucket: str) -> LakeError:
     return LakeError(
-        f"There is no bucket {bucket} in this object store.", "Make it first, or name another one in PLATFORM_LAKE."
+        f"There is no bucket {bucket} in this object store.",
+        "Make it first, or name another one in PLATFORM_LAKE or PLATFORM_LANDING.",
     )
 
 

@@ -15,6 +15,7 @@ from platform_assets.lakehouse.releases import manifest_bytes, parsed, published
 from platform_assets.operations.erasure.places import Place, Reach
 from platform_assets.operations.plan_record import all_records
 from platform_assets.records.erased_keys import canonical
+from platform_assets.sources.areas import landing_area
 
 _BOUND = 32
 """Characters of a text that statistics have; of the greatest, one more follows where it was cut."""
@@ -60,8 +61,8 @@ def unreached(platform: Platform, where: Reach, secret: bytes) -> Unreached:
         # What a person approved later came in the file that it waited from.
         brought |= {known[path].origin or path for path in brought & known.keys()}
         brought |= {path for path, arrival in known.items() if arrival.erased}
-    root = platform.settings.landing
-    landing = tuple(sorted(path for path in brought if (root / path).is_file()))
+    area = landing_area(platform.settings)
+    landing = tuple(sorted(path for path in brought if not area.has_gone(path)))
     bounds = ((place.table, _bounded(platform.lake, place)) for place in where.places)
     return Unreached(
         landing,
