@@ -68,7 +68,7 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
     ]
     examples += [f"{arrival.path}: {counted(arrival.late, 'row', 'wait')}" for arrival in arrivals if arrival.late]
     in_part = [arrival for arrival in arrivals if arrival.refused and not arrival.reason]
-    todo = f"; of refused rows: {remedy(in_part)}" if in_part else ""
+    todo = f"; of refused rows: {remedy(in_part, landed)}" if in_part else ""
     finding = Finding(
         check="contract",
         day=day,

@@ -34,11 +34,12 @@ def repaired_by(refused: ArrivalRecord, delivered: Collection[ArrivalRecord]) ->
     return later if sum(other.taken + other.late for other in later) >= max(missing, 1) else ()
 
 
-def remedy(refused: Collection[Arrival]) -> str:
+def remedy(refused: Collection[Arrival], delivered: int) -> str:
     """What to do about rows that were refused of files of which others were taken, with one of the files as an example.
 
     Args:
         refused: files, at least one.
+        delivered: rows that came with them and with the files beside them.
     """
     path = max(refused, key=lambda file: file.refused).path
     stem = _stem(path)
@@ -46,7 +47,7 @@ def remedy(refused: Collection[Arrival]) -> str:
     others = f" (and {counted(len(refused) - 1, 'other file')} likewise)" if len(refused) > 1 else ""
     # A source that cannot write a file in order at all is rarer than a contract that says something else.
     contract = "correct the contract, if the files are right, and `platform-assets reload {table}`; or "
-    mostly = 2 * sum(file.refused for file in refused) > sum(file.landed for file in refused)
+    mostly = 2 * sum(file.refused for file in refused) > delivered
     return (contract.format(table=next(iter(refused)).table) if mostly else "") + (
         f"deliver them again in order, as {again} beside {path}{others}, or take that file out with "
         f"`platform-assets withdraw {for_shell(path)}`"

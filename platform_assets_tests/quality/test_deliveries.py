@@ -60,9 +60,12 @@ def test_late_rows_are_told_and_counted_apart_from_refused_ones() -> None:
 )
 def test_rows_delivered_again_as_it_is_advised_repair_the_file(name: str, again: str) -> None:
     refused = ArrivalRecord(**vars(arrival(name, taken=1, refused=2)), publication="1")
-    assert f"as {again} beside" in remedy([refused, arrival("other.csv", taken=3, refused=1)])
-    assert "(and 1 other file likewise)" in remedy([refused, arrival("other.csv", taken=3, refused=1)])
-    assert "reload" not in remedy([refused, arrival("other.csv", taken=3, refused=1)])
-    assert "correct the contract, if the files are right, and `platform-assets reload raw." in remedy([refused])
+    assert f"as {again} beside" in remedy([refused, arrival("other.csv", taken=3, refused=1)], 7)
+    assert "(and 1 other file likewise)" in remedy([refused, arrival("other.csv", taken=3, refused=1)], 7)
+    assert "reload" not in remedy([refused, arrival("other.csv", taken=3, refused=1)], 7)
+    assert "correct the contract, if the files are right, and `platform-assets reload raw." in remedy(
+        [refused], refused.landed
+    )
+    assert "reload" not in remedy([refused], 700)
     later = ArrivalRecord(**vars(arrival(again, taken=2)), publication="2")
     assert repaired_by(refused, [later]) == (later,)

@@ -131,10 +131,11 @@ class Outcome:
         for line in refused_lines(self.refused_files):
             say("[red]refused[/]", line)
         for table, rows in self.refused_rows.items():
+            delivered = self.delivered_rows[table]
             say(
                 "[red]refused[/]",
-                f"{rows:,} of {counted(self.delivered_rows[table], 'row')} delivered for {table}: "
-                f"`platform-assets read {refused_table(table)}` shows them; {remedy(self.refused_in[table])}",
+                f"{rows:,} of {counted(delivered, 'row')} delivered for {table}: `platform-assets read "
+                f"{refused_table(table)}` shows them; {remedy(self.refused_in[table], delivered)}",
             )
         for table, rows in self.late_rows.items():
             came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"

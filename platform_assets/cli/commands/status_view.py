@@ -258,7 +258,8 @@ def _print_outbox(known: Status) -> None:
 
 def _in_large_part(file: Arrival) -> str:
     rows = f"{file.refused:,} of its {counted(file.landed, 'row')} {'was' if file.refused == 1 else 'were'} refused"
-    return f"{file.path}: {rows}: `platform-assets read {refused_table(file.table)}` shows them; {remedy([file])}"
+    shown = f"`platform-assets read {refused_table(file.table)}` shows them"
+    return f"{file.path}: {rows}: {shown}; {remedy([file], file.landed)}"
 
 
 def _alarm(count: int) -> str:
