@@ -162,12 +162,19 @@ def test_held_days_are_left_alone_and_named(run, products):
     assert "asked for" in forced
 
 
-def hold(platform: Platform, table: str, reason: str) -> None:
+def hold(platform: Platform, table: str, reason: str, gate: str = "volume") -> None:
     """A gate refused what the second day would be made of now."""
     contract = platform.catalogue[table]
     digests = {read.table: LakeSnapshot.now(platform).digests(read.table) for read in contract.inputs}
     mark = fingerprints(contract, [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
-    platform.ledger.hold([Hold(table, DAYS[1], Attempt(mark), "volume", reason, "r", datetime.now(UTC))])
+    platform.ledger.hold([Hold(table, DAYS[1], Attempt(mark), gate, reason, "r", datetime.now(UTC))])
+
+
+def test_of_what_breaks_a_contract_the_function_is_named_as_a_cause(run, products):
+    deliver(products, DAYS[1], 5)
+    with open_platform(products) as platform:
+        hold(platform, SILVER, "null in department", "contract")
+    assert "the table's own function can have made as well as what came" in run("stale", SILVER).out
 
 
 def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_takes(run, products):
