@@ -59,7 +59,7 @@ def _print_what_ends_it(held: Sequence[HeldDay]) -> None:
     if refused:
         lines.append("A held day is tried again once its input or code changes; docs/on-call.md says what to do.")
     if any(day.hold.gate == "contract" for day in refused):
-        lines.append("What breaks a contract the table's own function can have made as well as what came: look at both.")
+        lines.append("What breaks a contract the table's own function can have made, too: look at it beside what came.")
     if odd := [day for day in refused if day.hold.gate in ACCEPTABLE]:
         lines.append(f"Right, only unusual? `platform-assets accept {_named(odd)} --reason … --by …` publishes it.")
     if put_back:

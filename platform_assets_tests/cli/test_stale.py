@@ -174,7 +174,7 @@ def test_of_what_breaks_a_contract_the_function_is_named_as_a_cause(run, product
     deliver(products, DAYS[1], 5)
     with open_platform(products) as platform:
         hold(platform, SILVER, "null in department", "contract")
-    assert "the table's own function can have made as well as what came" in run("stale", SILVER).out
+    assert "the table's own function can have made, too" in run("stale", SILVER).out
 
 
 def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_takes(run, products):
