@@ -29,6 +29,7 @@ from platform_assets.engine.state.planner import reasons_now
 from platform_assets.engine.state.readiness import Readiness, readiness
 from platform_assets.engine.state.schema_changes import needs_all_days
 from platform_assets.engine.step.accepted import accepted_checks
+from platform_assets.engine.step.engines import engine_of, session_of
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.published_diff import effects
@@ -42,10 +43,12 @@ from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.steps import Step, batches
 from platform_assets.quality.findings import ACCEPTABLE, Check, DayChecks, Finding
 from platform_assets.quality.gates import tie_finding
+from platform_assets.records.admission import EngineName
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
+from platform_assets.spark.sail.session import columns_for
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
 
@@ -70,6 +73,7 @@ class Work:
         replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
         all_days: whether the table can follow its contract only with all its days in one publication.
         scope: keys whose rows alone are computed; None for whole days.
+        engine: that the session is of.
     """
 
     platform: Platform
@@ -85,6 +89,7 @@ class Work:
     replaces_schema: str
     all_days: bool
     scope: KeyScope | None = None
+    engine: EngineName = "spark"
 
 
 @dataclass(frozen=True)
@@ -137,9 +142,10 @@ def begin(
     platform, contract = snapshot.platform, snapshot.platform.catalogue[step.table]
     all_days = needs_all_days(snapshot, contract, step.days, at_once=at_once)
     state = readiness(platform, contract, step.days, snapshot, forced=forced, accept=accept)
+    engine = "spark" if scope is not None or all_days else engine_of(platform, contract)
     return Work(
         platform,
-        spark,
+        session_of(platform, engine, spark),
         contract,
         author,
         frozenset(state.ready),
@@ -157,6 +163,7 @@ def begin(
         schema_to_replace(platform.lake, snapshot.release, step.table, spark_schema(contract).json()),
         all_days,
         scope,
+        engine,
     )
 
 
@@ -189,6 +196,13 @@ def compute(
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform does not always give the same.
     """
+    with columns_for(work.engine):
+        return _computed(work, snapshot, days, to_come, so_far)
+
+
+def _computed(
+    work: Work, snapshot: LakeSnapshot, days: Collection[date], to_come: Collection[date], so_far: StepResult
+) -> Computed:
     started = time.monotonic()
     platform, contract, spark = work.platform, work.contract, TimedSpark(work.spark)
     state = readiness(platform, contract, days, snapshot, forced=work.forced, accept=work.accept)

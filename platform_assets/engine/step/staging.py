@@ -23,6 +23,7 @@ from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.sail.types import as_spark_counts
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.session.software import software_of
@@ -135,8 +136,9 @@ def stage_days(
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
-    check_columns(contract.name, prepared.frame, schema)
-    frame = prepared.frame.select(*schema.fieldNames())
+    made_rows = as_spark_counts(prepared.frame, schema)
+    check_columns(contract.name, made_rows, schema)
+    frame = made_rows.select(*schema.fieldNames())
     read: FilesRead = {}
     if shows_plans(session):
         read = files_read(platform, contract, days, snapshot, frame)

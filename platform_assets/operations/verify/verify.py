@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.admissions import take_off
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import changes_on_disk
@@ -33,6 +34,7 @@ from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import days_read, ranges, which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.masking import Masking
+from platform_assets.records.admission import EngineName
 from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
@@ -55,6 +57,7 @@ def verify(
     folder: Location,
     progress: OnProgress = no_progress,
     draw: Draw | None = None,
+    engine: EngineName = "spark",
 ) -> tuple[TableVerified, ...]:
     """Verify published days.
 
@@ -64,6 +67,7 @@ def verify(
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
         progress: told after every batch.
         draw: of the days of each table only some; all by default.
+        engine: that the session is of. A table that it makes otherwise is no longer computed by another than Spark.
 
     Raises:
         VerifyError: none of these days is published.
@@ -87,7 +91,11 @@ def verify(
     for contract, records in chosen:
         if records:
             work = _Work(platform, spark, contract, snapshot, records, intact, folder)
-            verified += work.verified(progress)
+            of_table = work.verified(progress)
+            verified += of_table
+            for first in (day for one in of_table for day in one.of("different")):
+                take_off(platform, contract.name, f"computed again by {engine.capitalize()}, {first.day} came out otherwise")
+                break
     return tuple(verified)
 
 
