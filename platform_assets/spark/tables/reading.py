@@ -102,7 +102,9 @@ def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], 
         spark.read.schema(in_files).parquet(*of_day).withColumn(DAY, F.lit(date.fromisoformat(day)))
         for day, of_day in sorted(by_day.items())
     ]
-    return reduce(DataFrame.unionAll, days).select(*schema.fieldNames())
+    while len(days) > 1:  # in pairs: a year's days one into the other are deeper than a server unfolds
+        days = [reduce(DataFrame.unionAll, days[at : at + 2]) for at in range(0, len(days), 2)]
+    return days[0].select(*schema.fieldNames())
 
 
 def _without_patterns(path: Location) -> str:
