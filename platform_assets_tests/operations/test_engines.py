@@ -21,10 +21,10 @@ from pyspark.sql import functions as F
 
 from platform_assets.domains.retail.sample import Simulation
 from platform_assets.domains.retail.sample.landing import land
-from platform_assets.engine.admissions import admissions, why_not_admitted
+from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
-from platform_assets.engine.step.engines import engine_of, why_spark
+from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.engines.admitting import EngineError, EngineVerified, verify_engine
 from platform_assets.operations.engines.beside import compare_engines
@@ -103,8 +103,6 @@ def verified(world: World, table: str, *numbers: int, draw: Draw | None = None) 
 
 def computed_by(world: World, table: str) -> dict[date, bool]:
     """Whether Sail made the published days."""
-    from platform_assets.lakehouse.releases import made_by
-
     with world.open() as platform:
         days = platform.ledger.current_days(table)
         return {
@@ -186,6 +184,9 @@ def test_other_code_has_to_be_verified_anew(make_world: MakeWorld, tmp_path: Pat
             assert engine_of(platform, platform.catalogue["silver.sales"]) == "spark"
 
 
+RECONCILES = 'reconciles=(Reconciliation("silver.sales", ("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)),)'
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -197,13 +198,9 @@ def test_other_code_has_to_be_verified_anew(make_world: MakeWorld, tmp_path: Pat
 def test_what_is_known_to_differ_is_refused_with_the_reason(
     changes: dict[str, tuple[tuple[str, str], ...]], why: str, make_world: MakeWorld, tmp_path: Path
 ) -> None:
-    changes["gold"] = (*changes["gold"], ('"paid").cast', '"paid").cast')) if False else changes["gold"]
-    without_reconciliation = (
-        ("reconciles=(Reconciliation(\"silver.sales\", (\"till\",), (Amount(\"paid\", \"sum(paid)\", \"sum(paid)\"),)),)", ""),
-    )
-    changes["contracts"] = (*without_reconciliation, *changes.get("contracts", ()))
+    contracts = ((RECONCILES, ""), *changes.get("contracts", ()))
     with importable(tmp_path):
-        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path, **changes)
+        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path, contracts=contracts, gold=changes["gold"])
         found = verified(world, "gold.tills")
         assert why in found.admission.refused
         assert "sail" not in found.by_engine
@@ -226,9 +223,8 @@ def test_sail_that_is_killed_in_the_middle_loses_nothing(make_world: MakeWorld, 
         days = [date(2017, 1, number) for number in range(1, OWN_DAYS + 1)]
         killer = Thread(target=kill_when_it_runs)
         killer.start()
-        with pytest.raises(SparkLostError, match="Sail was ended by SIGKILL in the middle"), lost_spark_explained(
-            world.settings
-        ):
+        told = pytest.raises(SparkLostError, match="Sail was ended by SIGKILL in the middle")
+        with told, lost_spark_explained(world.settings):
             world.recompute(["silver.sales", "gold.tills"], days)
         killer.join()
         assert world.digests() == before
@@ -245,17 +241,16 @@ def kill_when_it_runs() -> None:
     server.process.kill()
 
 
-def test_too_little_memory_is_told_as_such(demo: World) -> None:
-    world = with_sail(demo, sail_memory="700m")
-    with pytest.raises(SparkMemoryError | SparkLostError, match="PLATFORM_SAIL_MEMORY"), columns_for("sail"):
-        with lost_spark_explained(world.settings):
-            many = sail_session(world.settings).range(60_000_000)
-            many.select(F.sha2(F.col("id").cast("string"), 256).alias("h")).agg(F.collect_list("h")).collect()
-    assert (rss := running_server()) is not None
-    del rss
-    stop_sail()
+def test_too_little_memory_is_told_as_such(settings: Settings) -> None:
+    settings = settings.model_copy(update={"sail_memory": "700m"})
     with columns_for("sail"):
-        assert sail_session(world.settings).range(3).count() == 3
+        many = sail_session(settings).range(60_000_000)
+        all_at_once = many.select(F.sha2(F.col("id").cast("string"), 256).alias("h")).agg(F.collect_list("h"))
+        told = pytest.raises((SparkMemoryError, SparkLostError), match="PLATFORM_SAIL_MEMORY")
+        with told, lost_spark_explained(settings):
+            all_at_once.collect()
+        stop_sail()
+        assert sail_session(settings).range(3).count() == 3
 
 
 def test_too_little_memory_to_start_is_an_error(settings: Settings) -> None:
@@ -316,7 +311,8 @@ def test_every_type_that_is_admitted_is_hashed_alike(spark: SparkSession, settin
     types = dict(zip(names, ("string", "bigint", "int", "decimal(18,2)", "boolean", "date", "timestamp"), strict=True))
 
     def hashed(session: SparkSession) -> list[tuple[object, ...]]:
-        frame: DataFrame = session.createDataFrame(rows, "t string, l bigint, i int, d string, b boolean, day string, at string")
+        as_texts = "t string, l bigint, i int, d string, b boolean, day string, at string"
+        frame: DataFrame = session.createDataFrame(rows, as_texts)
         typed = frame.select(*(F.col(name).cast(type_).alias(name) for name, type_ in types.items()))
         return sorted(tuple(row) for row in typed.select(row_hash(names), row_hash(["at"]), row_hash(["d"])).collect())
 

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from platform_assets.operations.engines.admitting import EngineVerified
     from platform_assets.operations.engines.beside import EnginesBeside
 
-app = typer.Typer(
-    help="Which tables Sail computes in place of Spark, and whether the two agree.", no_args_is_help=True
-)
+app = typer.Typer(help="Which tables Sail computes in place of Spark, and whether the two agree.", no_args_is_help=True)
 
 _DRAWN = 5
 """Days that are compared besides the newest."""
@@ -39,8 +37,7 @@ _DRAWN = 5
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
     """Show by which engine each table is computed, and why."""
-    from platform_assets.engine.admissions import admissions, why_not_admitted
-    from platform_assets.engine.step.engines import engine_of, why_spark
+    from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
 
     with platform_to_look() as platform:
         known = admissions(platform)
@@ -154,7 +151,10 @@ def _print_verified(found: EngineVerified) -> None:
         say("[yellow]not admitted[/]", f"{found.table} is computed by Spark: {why}.")
     else:
         days = counted(len(found.admission.days), "day")
-        say("[green]admitted[/]", f"{found.table}: {days}, {counted(found.admission.rows, 'row')}, alike on both engines.")
+        say(
+            "[green]admitted[/]",
+            f"{found.table}: {days}, {counted(found.admission.rows, 'row')}, alike on both engines.",
+        )
 
 
 def _verified_json(found: EngineVerified) -> dict[str, Any]:

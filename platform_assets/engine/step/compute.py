@@ -11,6 +11,7 @@ from functools import partial
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.admissions import engine_of
 from platform_assets.engine.day_contents import (
     Files,
     computed_with,
@@ -29,7 +30,6 @@ from platform_assets.engine.state.planner import reasons_now
 from platform_assets.engine.state.readiness import Readiness, readiness
 from platform_assets.engine.state.schema_changes import needs_all_days
 from platform_assets.engine.step.accepted import accepted_checks
-from platform_assets.engine.step.engines import engine_of, session_of
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.published_diff import effects
@@ -48,7 +48,7 @@ from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
-from platform_assets.spark.sail.session import columns_for
+from platform_assets.spark.sail.session import columns_for, session_of
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
 
@@ -145,7 +145,7 @@ def begin(
     engine = "spark" if scope is not None or all_days else engine_of(platform, contract)
     return Work(
         platform,
-        session_of(platform, engine, spark),
+        session_of(platform.settings, engine, spark),
         contract,
         author,
         frozenset(state.ready),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
-from platform_assets.engine.admissions import admit, software_compared
+from platform_assets.engine.admissions import admit, software_compared, why_no_sail
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.engines import why_no_sail
 from platform_assets.engine.step.inputs import prepare
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
@@ -133,7 +132,7 @@ def _known_differences(platform: Platform, spark: SparkOnDemand, contract: Contr
     return f"{reasons[0]}{more}" if reasons else ""
 
 
-def _planned(platform: Platform, session: SparkSession, contract: Contract):
+def _planned(platform: Platform, session: SparkSession, contract: Contract) -> DataFrame:
     snapshot = LakeSnapshot.now(platform)
     newest = sorted(snapshot.days(contract.name))[-1:] or [platform.calendar.first]
     with users_code(contract.name):

@@ -13,14 +13,13 @@ from platform_assets.engine.day_contents import Files, staged_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.engines import session_of
 from platform_assets.engine.step.staging import stage_days
 from platform_assets.operations.engines.admitting import EngineError, with_transform
 from platform_assets.operations.stages.columns import ColumnBeside, Example, columns_beside
 from platform_assets.operations.stages.compare import StagedDay, compared
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.admission import EngineName
-from platform_assets.spark.sail.session import columns_for
+from platform_assets.spark.sail.session import columns_for, session_of
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 ENGINES: tuple[EngineName, EngineName] = ("spark", "sail")
@@ -86,7 +85,7 @@ def compare_engines(
         for engine in ENGINES:
             with new_stage(platform, names) as (publication, folders), columns_for(engine):
                 made.append((publication, names))
-                session = session_of(platform, engine, spark)
+                session = session_of(platform.settings, engine, spark)
                 staged = stage_days(platform, session, contract, chosen, snapshot, *(folders[name] for name in names))
                 digests.append({day: str(staged.digest(day)) for day in chosen})
                 files = staged_at(platform.lake, contract.name, publication) if staged.rows is not None else {}

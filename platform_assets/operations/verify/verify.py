@@ -94,7 +94,9 @@ def verify(
             of_table = work.verified(progress)
             verified += of_table
             for first in (day for one in of_table for day in one.of("different")):
-                take_off(platform, contract.name, f"computed again by {engine.capitalize()}, {first.day} came out otherwise")
+                take_off(
+                    platform, contract.name, f"computed again by {engine.capitalize()}, {first.day} came out otherwise"
+                )
                 break
     return tuple(verified)
 

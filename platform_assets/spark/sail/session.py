@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.server import SailError, SailServer, start_server
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.sql_settings import REQUIRED
 
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
@@ -49,6 +50,16 @@ def sail_session(settings: Settings) -> SparkSession:
             server.stop()
             raise
     return _running[0].session
+
+
+def session_of(settings: Settings, engine: str, spark: SparkOnDemand) -> SparkOnDemand:
+    """Gives the session of an engine.
+
+    Args:
+        engine: `spark` or `sail`.
+        spark: gives Spark's.
+    """
+    return spark if engine == "spark" else lambda: sail_session(settings)
 
 
 def stop_sail() -> None:
