@@ -1,4 +1,4 @@
-"""Sail computes what it was shown to compute as Spark does, and nothing else; for real, beside Spark, in one process."""
+"""Sail computes what it was shown to compute as Spark does, and nothing else: both for real, in one process."""
 
 from __future__ import annotations
 

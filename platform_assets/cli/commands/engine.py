@@ -22,6 +22,7 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, Days, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.operations.verify.verdicts import Verdict
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Which tables Sail computes in place of Spark, and whether the two agree.", no_args_is_help=True)
 
+_VERDICTS: tuple[Verdict, ...] = ("equal", "different", "not verifiable")
 _DRAWN = 5
 """Days that are compared besides the newest."""
 
@@ -137,9 +139,7 @@ def compare(
 def _print_verified(found: EngineVerified) -> None:
     for engine, tables in found.by_engine.items():
         for of_table in tables:
-            counts = ", ".join(
-                f"{len(of_table.of(verdict)):,} {verdict}" for verdict in ("equal", "different", "not verifiable")
-            )
+            counts = ", ".join(f"{len(of_table.of(verdict)):,} {verdict}" for verdict in _VERDICTS)
             say(engine.capitalize(), f"{of_table.table}: {counts}")
             for day in of_table.of("different"):
                 say("[red]different[/]", f"{of_table.table} {day.day}: {day.reason}")
@@ -166,15 +166,12 @@ def _verified_json(found: EngineVerified) -> dict[str, Any]:
         "rows": found.admission.rows,
         "engines": {
             engine: [
-                {"table": one.table} | {verdict: [day.day for day in one.of(verdict)] for verdict in VERDICTS}
+                {"table": one.table} | {verdict: [day.day for day in one.of(verdict)] for verdict in _VERDICTS}
                 for one in tables
             ]
             for engine, tables in found.by_engine.items()
         },
     }
-
-
-VERDICTS = ("equal", "different", "not verifiable")
 
 
 def _print_beside(found: EnginesBeside) -> None:

@@ -136,7 +136,7 @@ def stage_days(
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
-    made_rows = as_spark_counts(prepared.frame, schema)
+    made_rows = as_spark_counts(session, prepared.frame, schema)
     check_columns(contract.name, made_rows, schema)
     frame = made_rows.select(*schema.fieldNames())
     read: FilesRead = {}

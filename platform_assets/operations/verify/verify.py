@@ -93,11 +93,9 @@ def verify(
             work = _Work(platform, spark, contract, snapshot, records, intact, folder)
             of_table = work.verified(progress)
             verified += of_table
-            for first in (day for one in of_table for day in one.of("different")):
-                take_off(
-                    platform, contract.name, f"computed again by {engine.capitalize()}, {first.day} came out otherwise"
-                )
-                break
+            if differing := [day.day for one in of_table for day in one.of("different")]:
+                why = f"computed again by {engine.capitalize()}, {min(differing)} came out otherwise"
+                take_off(platform, contract.name, why)
     return tuple(verified)
 
 

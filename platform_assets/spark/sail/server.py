@@ -17,7 +17,7 @@ from platform_assets.settings import Settings
 
 _STARTS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 5.0
-_UNITS = {"k": 1, "m": 2, "g": 3, "t": 4}
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _POOL_SHARE = 0.6
 """Of the limit, for what queries put aside; the rest is for what nobody counts, as buffers of files and of answers."""
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
@@ -118,7 +118,7 @@ def start_server(settings: Settings) -> SailServer:
 
 def bytes_of(memory: str) -> int:
     """A number of bytes, as settings have it."""
-    return int(memory[:-1]) * 1024 ** _UNITS[memory[-1].lower()]
+    return int(memory[:-1]) * _UNITS[memory[-1].lower()]
 
 
 def _last_words(log: Path) -> str:

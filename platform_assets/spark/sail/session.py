@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Any, NamedTuple, cast
@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.server import SailError, SailServer, start_server
-from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.sql_settings import REQUIRED
 
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
@@ -52,7 +51,7 @@ def sail_session(settings: Settings) -> SparkSession:
     return _running[0].session
 
 
-def session_of(settings: Settings, engine: str, spark: SparkOnDemand) -> SparkOnDemand:
+def session_of(settings: Settings, engine: str, spark: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
     """Gives the session of an engine.
 
     Args:
