@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
+
+from pyspark.errors import PySparkException
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
@@ -33,6 +35,7 @@ from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.published_diff import effects
+from platform_assets.engine.step.repeatability import NotRepeatableError
 from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
@@ -48,9 +51,10 @@ from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
-from platform_assets.spark.sail.session import columns_for, session_of
+from platform_assets.spark.sail.session import columns_for, is_lost, sail_session
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
+from platform_assets.spark.tables.staging import TransformError
 
 
 class AcceptError(PlatformError):
@@ -73,7 +77,7 @@ class Work:
         replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
         all_days: whether the table can follow its contract only with all its days in one publication.
         scope: keys whose rows alone are computed; None for whole days.
-        engine: that the session is of.
+        engine: that is to compute them, as far as it can.
     """
 
     platform: Platform
@@ -145,7 +149,7 @@ def begin(
     engine = "spark" if scope is not None or all_days else engine_of(platform, contract)
     return Work(
         platform,
-        session_of(platform.settings, engine, spark),
+        spark,
         contract,
         author,
         frozenset(state.ready),
@@ -196,8 +200,31 @@ def compute(
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform does not always give the same.
     """
-    with columns_for(work.engine):
-        return _computed(work, snapshot, days, to_come, so_far)
+    if work.engine == "sail" and (computed := _by_sail(work, snapshot, days, to_come, so_far)):
+        return computed
+    return _computed(work, snapshot, days, to_come, so_far)
+
+
+def _by_sail(
+    work: Work, snapshot: LakeSnapshot, days: Collection[date], to_come: Collection[date], so_far: StepResult
+) -> Computed | None:
+    """What Sail makes of them; None where anything is wrong with it, which is Spark's to say.
+
+    So no day is held, and no transform refused, for what only Sail cannot do.
+    """
+    own = replace(work, spark=lambda: sail_session(work.platform.settings))
+    try:
+        with columns_for("sail"):
+            computed = _computed(own, snapshot, days, to_come, so_far)
+    except (PySparkException, TransformError, NotRepeatableError) as error:
+        if is_lost(error):
+            raise
+        return None
+    if not computed.result.checks or all(not checks.blocking for checks in computed.result.checks.values()):
+        return computed
+    if computed.publication:
+        discard_stage(work.platform, computed.publication, tuple(change.table for change in computed.changes))
+    return None
 
 
 def _computed(

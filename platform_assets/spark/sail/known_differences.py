@@ -15,7 +15,7 @@ from platform_assets.contracts import Contract
 MOST_HASHED_DIGITS = 18
 """Of a decimal, up to which both hash it alike."""
 
-_WRAPS = {"Add", "Subtract", "Multiply", "UnaryMinus", "Abs"}
+_WRAPS = {"Add", "Subtract", "Multiply"}
 _QUOTIENTS = {"Divide", "IntegralDivide", "Average", "TryAverage"}
 _BY_NAME = {
     "JsonToStructs": "from_json leaves out what could not be read",

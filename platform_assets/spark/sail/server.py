@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import rmtree
 
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
@@ -34,11 +35,11 @@ class SailServer:
 
     Args:
         process: that serves.
-        url: by which a client of Spark Connect reaches it.
+        socket: by which a client of Spark Connect reaches it, in a folder that only its owner may enter.
     """
 
     process: subprocess.Popen[bytes]
-    url: str
+    socket: Path
 
     def ended_within(self, seconds: float = 0.0) -> str | None:
         """How it ended, as the end of a sentence; None if it still runs after so long."""
@@ -60,6 +61,7 @@ class SailServer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        rmtree(self.socket.parent, ignore_errors=True)  # one that was killed could not
 
 
 def log_file(settings: Settings) -> Path:
@@ -70,8 +72,8 @@ def log_file(settings: Settings) -> Path:
 def start_server(settings: Settings) -> SailServer:
     """Start a server of one's own.
 
-    It listens on loopback, at a port that the system chooses. It ends when this process ends, in whatever way, because
-    it reads from a pipe whose other end nobody else has.
+    No other user of the machine, and no process but through the socket, can reach it. It ends when this process ends,
+    in whatever way, because it reads from a pipe whose other end nobody else has.
 
     Raises:
         SailError: it is not installed, or did not start.
@@ -105,15 +107,16 @@ def start_server(settings: Settings) -> SailServer:
         )
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], _STARTS_WITHIN_S)
-    port = process.stdout.readline().strip() if ready else b""
-    if not port:
+    said_socket = process.stdout.readline().strip() if ready else b""
+    if not said_socket:
         process.kill()
         process.wait()
         raise SailError(
             f"Sail does not start: {_last_words(log)} (log: {log}).",
-            "Check that PLATFORM_SAIL_MEMORY is enough, or compute with PLATFORM_ENGINE=spark.",
+            "Check that PLATFORM_SAIL_MEMORY is enough and that this machine lets a process have a network of its own "
+            "(unshare --user --net true), or compute with PLATFORM_ENGINE=spark.",
         )
-    return SailServer(process, f"sc://127.0.0.1:{int(port)}")
+    return SailServer(process, Path(os.fsdecode(said_socket)))
 
 
 def bytes_of(memory: str) -> int:

@@ -7,6 +7,7 @@ long as Sail computes, and by nobody else.
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,8 @@ from platform_assets.spark.sail.server import SailError, SailServer, start_serve
 from platform_assets.sql_settings import REQUIRED
 
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+MEMORY = re.compile(r"Failed to allocate additional|Resources exhausted|memory allocation of \d+ bytes failed")
+GONE = re.compile(r"StatusCode\.UNAVAILABLE|\[RETRIES_EXCEEDED\]")
 _RETRIES, _LONGEST_PAUSE_MS = 4, 500
 """Of a server on this machine: one that is gone is told after a second or two."""
 
@@ -74,6 +77,12 @@ def stop_sail() -> None:
         server.stop()
 
 
+def is_lost(error: Exception) -> bool:
+    """Whether an error is that of a server that is gone, or had no memory left, and not of what it was asked."""
+    server, said = running_server(), str(error)
+    return bool(MEMORY.search(said) or GONE.search(said) or (server and server.ended_within()))
+
+
 def running_server() -> SailServer | None:
     """This process's own, if it has one, be it alive or not."""
     return _running[0].server if _running else None
@@ -104,6 +113,7 @@ def sail_version() -> str:
 
 def _connect(server: SailServer) -> SparkSession:
     try:
+        from pyspark.sql.connect.client import ChannelBuilder
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Remote
     except ImportError as error:
@@ -112,7 +122,20 @@ def _connect(server: SailServer) -> SparkSession:
             "Install them: uv sync --extra sail.",
         ) from error
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
-    session = Remote.builder.remote(server.url).create()
+
+    class Channel(ChannelBuilder):
+        """To a socket in a folder that only its owner may enter; nobody listens at a port of this machine."""
+
+        @property
+        def host(self) -> str:
+            return "sail"
+
+        def toChannel(self) -> Any:  # noqa: N802, so is it called by PySpark
+            return self._insecure_channel(f"unix:{server.socket}")
+
+    # By default a client names the socket's path in its place, which is no name of a host
+    channel = Channel([("grpc.default_authority", "localhost")])
+    session = Remote.builder.channelBuilder(channel).create()
     client = cast("Any", session).client
     client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)])
     cast("Any", session.conf)._set_all(configs=dict(REQUIRED), silent=True)

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
-from platform_assets.spark.sail.session import running_server
+from platform_assets.spark.sail.session import GONE, MEMORY, running_server
 from platform_assets.spark.tables.failures import causes
 
 _MEMORY = re.compile(r"(?m)(?:^|: |\(|\] )[\w.]*OutOfMemoryError\b")
@@ -27,7 +27,6 @@ _SERVER_GONE = re.compile(
     r"StatusCode\.UNAVAILABLE|\[RETRIES_EXCEEDED\]|\[INVALID_HANDLE\.(?:SESSION_NOT_FOUND|SESSION_CHANGED|SESSION_CLOSED)\]"
 )
 """What a client of Spark Connect hears of a server that ended, also where another one has taken its place."""
-_SAIL_MEMORY = re.compile(r"Failed to allocate additional|Resources exhausted|memory allocation of \d+ bytes failed")
 _ENDS_WITHIN_S = 2.0
 """Between the moment in which nobody answers any more and the one in which the process is gone."""
 
@@ -108,13 +107,13 @@ def _told_of_sail(said: str, settings: Settings) -> PlatformError | None:
     if (server := running_server()) is None:
         return None
     memory = f"PLATFORM_SAIL_MEMORY ({settings.sail_memory} now)"
-    if _SAIL_MEMORY.search(said):
+    if MEMORY.search(said):
         return SparkMemoryError(
             "Sail ran out of memory.",
             f"Give it more with {memory}, let it do less at once with PLATFORM_BATCH_DAYS and PLATFORM_BATCH_MIB, or "
             f"compute with PLATFORM_ENGINE=spark. {_AGAIN}",
         )
-    if not _SERVER_GONE.search(said):
+    if not GONE.search(said):
         return None
     return SparkLostError(
         f"Sail {server.ended_within(_ENDS_WITHIN_S) or 'does not answer any more'} in the middle of work: it ran out "
