@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -59,10 +60,8 @@ def compared(root: Path, days: int, rounds: int) -> list[Outcome]:
             if digests_of(str(sample.lake(SIDE))) != expected:
                 raise UnequalError("The digests of a round are not those of the load.")
 
-        sides = {name: _again(sample, name.lower()) for name in (SPARK, SAIL)}
-        runs = alternate(
-            {name: lambda number, side=side: _forced(side) for name, side in sides.items()}, rounds, float("inf"), check
-        )
+        sides = {name: partial(_forced, _again(sample, name.lower())) for name in (SPARK, SAIL)}
+        runs = alternate(sides, rounds, float("inf"), check)
     print_runs(console, f"Silver and gold of {days} days, computed again", runs)
     cpu = [sail.cpu_s / spark.cpu_s for sail, spark in zip(runs[SAIL], runs[SPARK], strict=True)]
     return [
@@ -75,7 +74,7 @@ def _again(sample: Sample, engine: str) -> Sample:
     return replace(sample, settings={**sample.settings, "PLATFORM_ENGINE": engine})
 
 
-def _forced(sample: Sample) -> Run:
+def _forced(sample: Sample, number: int) -> Run:
     first, last = sample.simulation.first, sample.simulation.last
     return sample.cli(SIDE, "refresh", *COMPUTED, "--days", f"{first}..{last}", "--force")
 

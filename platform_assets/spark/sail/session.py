@@ -135,7 +135,7 @@ def _connect(server: SailServer) -> SparkSession:
 
     # By default a client names the socket's path in its place, which is no name of a host
     channel = Channel([("grpc.default_authority", "localhost")])
-    session = Remote.builder.channelBuilder(channel).create()
+    session = cast("Any", Remote.builder).channelBuilder(channel).create()
     client = cast("Any", session).client
     client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)])
     cast("Any", session.conf)._set_all(configs=dict(REQUIRED), silent=True)
