@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 from pydantic import TypeAdapter
@@ -23,7 +24,9 @@ from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import is_object_store
 from platform_assets.records.admission import Admission, EngineName
-from platform_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
 
 _KEPT = TypeAdapter(dict[str, Admission])
 

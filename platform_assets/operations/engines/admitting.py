@@ -20,7 +20,7 @@ from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.admission import Admission
-from platform_assets.spark.sail.known_differences import refused_columns, refused_expressions
+from platform_assets.spark.sail.known_differences import refused_contract, refused_expressions
 from platform_assets.spark.sail.session import columns_for, sail_session
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.scans import shows_plans
@@ -98,11 +98,11 @@ def verify_engine(
     by_engine: dict[str, tuple[TableVerified, ...]] = {}
     refused = _known_differences(platform, spark, contract)
     if not refused:
-        only = Selection(frozenset({contract.name}), days)
-        by_engine["spark"] = verify(platform, spark, only, folder, progress, draw)
+        only = Selection(frozenset({contract.name}), days if draw is None else _drawn(platform, contract, draw))
+        by_engine["spark"] = verify(platform, spark, only, folder, progress)
         with columns_for("sail"):
             by_engine["sail"] = verify(
-                platform, lambda: sail_session(platform.settings), only, folder, progress, draw, engine="sail"
+                platform, lambda: sail_session(platform.settings), only, folder, progress, engine="sail"
             )
         refused = _difference(by_engine)
     alike = [day for of_table in by_engine.get("sail", ())[:1] for day in of_table.of("equal") if day.expected.rows]
@@ -123,8 +123,14 @@ def verify_engine(
     return EngineVerified(contract.name, found, by_engine)
 
 
+def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date]:
+    """Of the days with rows, of which alone two engines can make different things; of all where none has any."""
+    days = LakeSnapshot.now(platform).days(contract.name)
+    return frozenset(draw.of([day for day, record in days.items() if record.rows] or days))
+
+
 def _known_differences(platform: Platform, spark: SparkOnDemand, contract: Contract) -> str:
-    reasons = list(refused_columns(contract))
+    reasons = list(refused_contract(contract))
     if not reasons:
         session = spark()
         reasons += refused_expressions(_planned(platform, session, contract)) if shows_plans(session) else ()

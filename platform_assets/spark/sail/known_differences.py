@@ -29,8 +29,10 @@ _BY_NAME = {
 }
 
 
-def refused_columns(contract: Contract) -> Iterator[str]:
-    """Columns of a table whose content could not be compared, or would not be the same, each as a sentence's end."""
+def refused_contract(contract: Contract) -> Iterator[str]:
+    """What a contract says that could not be compared, or would not come out the same, each as a sentence's end."""
+    if contract.rules:
+        yield "rows that break its rules are kept as JSON, in which Sail writes 2.10 as 2.1 and time stamps otherwise"
     for column in contract.columns:
         if column.digits and column.digits[0] > MOST_HASHED_DIGITS:
             yield f"{column.name} is {column.type}, and Sail hashes decimals of more than 18 digits otherwise"
