@@ -2,9 +2,9 @@
 
     uv run python benchmarks/engines.py [--quick] [--json PATH] [--days 366] [--rounds 3]
 
-The sample is landed and loaded by Spark once, and every table without rules is admitted to Sail (`engine verify`). Then both
-sides in turn compute every day of these tables again (`refresh --force`): whole processes, with all gates, digests and the
-publication. After every round each day must have the digest that it had.
+The sample is landed and loaded by Spark once, and every table without rules is admitted to Sail (`engine verify`).
+Then both sides in turn compute every day of these tables again (`refresh --force`): whole processes, with all gates,
+digests and the publication. After every round each day must have the digest that it had.
 """
 
 from __future__ import annotations
