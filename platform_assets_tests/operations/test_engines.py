@@ -129,6 +129,9 @@ def test_every_day_of_the_demos_gold_comes_out_alike_and_spark_reads_what_sail_w
         done = recompute(platform, no_session, tuple(tables), days, AUTHOR)
         assert all(len(step.published) == DEMO_DAYS for step in done.steps)
     assert demo.digests() == before
+    with demo.open() as platform:
+        figures = [day.figures for table in tables for day in platform.ledger.current_days(table, among=days).values()]
+        assert not any("files_read" in of_day for of_day in figures), "Sail does not tell what it read"
     assert all(all(computed_by(demo, table)[day] for day in days) for table in tables)
     with demo.open() as platform, private_folder(platform.lake) as folder:
         again = verify(platform, lambda: demo.spark, Selection(), folder)

@@ -339,6 +339,8 @@ def _files(snapshot: LakeSnapshot, table: str, publication: str) -> tuple[Files,
 
 
 def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:
+    if not staged.tells_reads:
+        return {}
     read = read_for_day(contract, day, platform.calendar, staged.read)
     return {"days_read": read.days, "files_read": read.files}
 

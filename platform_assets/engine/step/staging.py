@@ -45,7 +45,8 @@ class Staged:
         raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
         rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
         inputs: what it was made from, by table.
-        read: files that were read to make them; nothing where Spark does not tell, which is over Spark Connect.
+        read: files that were read to make them.
+        tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
         software: that computed them, as a manifest has it.
     """
 
@@ -57,6 +58,7 @@ class Staged:
     rows: DataFrame | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
     read: FilesRead = field(default_factory=dict)
+    tells_reads: bool = True
     software: Mapping[str, str] = field(default_factory=dict)
 
     def profile(self, day: date) -> Profile:
@@ -167,5 +169,14 @@ def stage_days(
         quarantined = profile(read_staged(session, quarantine_folder), (), ())
         failpoint("stage.quarantined")
     return Staged(
-        profiles, digests, quarantined, prepared.counts, recorded, rows, prepared.inputs, read, software_of(session)
+        profiles,
+        digests,
+        quarantined,
+        prepared.counts,
+        recorded,
+        rows,
+        prepared.inputs,
+        read,
+        tells_reads=shows_plans(session),
+        software=software_of(session),
     )
