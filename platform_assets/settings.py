@@ -101,6 +101,12 @@ class Settings(BaseSettings):
     spark_wait_s: float = Field(
         default=120.0, gt=0, description="How long a cluster may take to give the first executor, in seconds."
     )
+    engine: Literal["spark", "sail"] = Field(
+        default="spark", description="What computes silver and gold tables that are admitted to it; Spark the others."
+    )
+    sail_memory: str = Field(
+        default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Most memory of the process of Sail."
+    )
     spark_conf: SparkConf = Field(
         default_factory=dict,
         repr=False,

@@ -27,7 +27,7 @@ GROUPS = {
     "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify"),
     "Change": ("refresh", "plan", "stage", "rollback", "withdraw", "reload", "erase"),
     "Decide": ("late", "accept"),
-    "Operate": ("doctor", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),
+    "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),
 }
 """In the order of the help; each is a module in `commands`, with a function of its name or, for a group, an `app`."""
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)

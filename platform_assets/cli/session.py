@@ -36,6 +36,7 @@ def session_on_demand(
         PlatformError: Java or a jar is missing, or Spark did not start.
     """
     import_module("platform_assets.spark.session.running")  # by it whoever tells how far the command is asks Spark
+    from platform_assets.spark.sail.session import stop_sail
     from platform_assets.spark.session.session import create_session, stop_session
     from platform_assets.spark.tables.lost import lost_spark_explained
 
@@ -51,11 +52,12 @@ def session_on_demand(
             return start().result()
 
         try:
-            if at_once:
+            if at_once and settings.engine == "spark":  # else perhaps nothing needs it
                 start()
             with lost_spark_explained(settings), quiet_connection():
                 yield session
         finally:
+            stop_sail()
             for begun in starting:
                 if begun.exception() is None:
                     with meanwhile(progress, "stopping Spark"):

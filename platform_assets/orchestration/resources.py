@@ -17,6 +17,7 @@ from platform_assets.orchestration.instance.run_locks import give_back, lock_fol
 from platform_assets.orchestration.told_errors import expected_errors_told
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
+from platform_assets.spark.sail.session import stop_sail
 from platform_assets.spark.session.running import running_jobs
 from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets.spark.tables.lost import lost_spark_explained
@@ -60,7 +61,8 @@ class SparkResource(PySparkResource):
         return f"Spark is at {done:,} of {tasks:,} tasks" if tasks else ""
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Stop the session if this run started it."""
+        """Stop the session if this run started it, and the run's Sail."""
+        stop_sail()
         if self._started and self._spark_session is not None:
             stop_session(self._spark_session)
         self._spark_session, self._started = None, False

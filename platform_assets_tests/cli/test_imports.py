@@ -21,6 +21,7 @@ CASES: list[Any] = [
     (["--help"], ()),
     (["status"], ()),
     pytest.param(["init", "own_tills"], (), marks=pytest.mark.proof),
+    (["engine", "list"], ()),
     (["read", TABLE], ()),
     pytest.param(["read", TABLE, "--format", "csv"], (), marks=pytest.mark.proof),
     pytest.param(["read", TABLE, "--format", "json"], (), marks=pytest.mark.proof),

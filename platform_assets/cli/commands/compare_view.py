@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -28,13 +28,18 @@ def print_compared(comparison: Comparison) -> None:
     for table in comparison.tables:
         for line in _of_table(table):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
-        if differing := [column for column in table.columns if _differs(column)]:
-            grid = new_grid(f"Columns of {table.table}", _COLUMNS, right=("keys changed",))
-            for column in differing:
-                grid.add_row(*map(escape, _cells(column)))
-            console.print(grid)
-        for example in table.examples:
-            console.print(f"  {_said(example)}", markup=False, highlight=False, soft_wrap=True)
+        print_columns(table.table, table.columns, table.examples)
+
+
+def print_columns(table: str, columns: Iterable[ColumnBeside], examples: Iterable[Example]) -> None:
+    """Each column that differs with how its values spread on both sides, then keys that differ."""
+    if differing := [column for column in columns if _differs(column)]:
+        grid = new_grid(f"Columns of {table}", _COLUMNS, right=("keys changed",))
+        for column in differing:
+            grid.add_row(*map(escape, _cells(column)))
+        console.print(grid)
+    for example in examples:
+        console.print(f"  {_said(example)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def compared_markdown(comparison: Comparison) -> list[str]:

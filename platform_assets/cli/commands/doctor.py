@@ -14,6 +14,7 @@ import typer
 from platform_assets.cli.console import EXIT_LOOK, console, escape, print_json
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson
+from platform_assets.engine.admissions import why_no_sail
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import landing_problem
@@ -29,6 +30,7 @@ from platform_assets.operations.outbox.addresses import addresses
 from platform_assets.operations.readers import released
 from platform_assets.places import folder_of
 from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.sail.server import SailError, start_server
 from platform_assets.spark.session.health import Finding, check_spark
 from platform_assets.words import counted
 
@@ -57,6 +59,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield _tables(settings)
     yield from check_spark(settings)
     yield _folder("State", settings.state)
+    yield from _engine(settings)
     yield _lake(settings)
     yield _who_may_look(settings)
     yield _landing(settings)
@@ -79,6 +82,22 @@ def _folder(name: str, folder: Path) -> Finding:
     if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
         return Finding(name, False, f"{there} cannot be written by this user.", "Change its owner, or the setting.")
     return Finding(name, True, f"{folder}{'' if there == folder else ', made on first use'}")
+
+
+def _engine(settings: Settings) -> Iterator[Finding]:
+    """Whether Sail starts here, where it was asked for."""
+    if settings.engine == "spark":
+        return
+    name, instead = "Engine", "Compute with PLATFORM_ENGINE=spark."
+    if why := why_no_sail(settings):
+        yield Finding(name, False, f"{why}.", instead)
+        return
+    try:
+        start_server(settings).stop()
+    except SailError as error:
+        yield Finding(name, False, error.what, error.todo)
+        return
+    yield Finding(name, True, f"Sail {version('pysail')} starts, with {settings.sail_memory} of memory at most.")
 
 
 def _lake(settings: Settings) -> Finding:

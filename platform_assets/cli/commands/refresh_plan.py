@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, print_json, say
+from platform_assets.cli.engine_view import print_by_spark
 from platform_assets.cli.files_view import growing_lines, refused_json
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import (
@@ -23,6 +24,7 @@ from platform_assets.cli.plan_view import (
 )
 from platform_assets.cli.rollback_view import ended_json, may_end_lines, print_ended
 from platform_assets.cli.told_files import print_left_anew
+from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.ingest.refused_files import refused_files
 from platform_assets.engine.pending import Delivered, delivered
 from platform_assets.engine.platform import Platform
@@ -87,6 +89,7 @@ class Ahead:
         is_told_now = explain or self.plan.is_empty or self.stage
         is_complete = not (self.landed.problems or self.refused)
         _print_plan(self.plan, self.held if is_told_now else (), self.landed, is_complete=is_complete)
+        print_by_spark(not_by_sail(platform, [step.table for step in self.plan.steps]))
         if explain and not self.stage:
             _print_rollbacks(platform, self.plan, self.ending)
 

@@ -13,6 +13,7 @@ from platform_assets.cli.console import EXIT_LOOK, platform_to_look, print_json
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.warned_view import print_warned_days, warnings_json
 from platform_assets.contracts import Contract
+from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.ingest.listing import (
     each_once,
     landing_problem,
@@ -98,6 +99,7 @@ def _status(platform: Platform) -> Status:
         late=sum(count.waiting for count in counts),
         ahead=sum(count.ahead for count in counts),
         outbox=platform.ledger.outbox.open_by_target(),
+        by_spark=not_by_sail(platform, platform.catalogue.names),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 
 from platform_assets.cli.console import console, say
+from platform_assets.cli.engine_view import print_by_spark
 from platform_assets.cli.files_view import growing_lines, print_left, refused_json
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.held_view import held_json, print_held
@@ -74,6 +75,7 @@ class Status:
         late: rows that wait for a decision.
         ahead: rows that wait for their day.
         outbox: messages that wait to be delivered or were given up, by target.
+        by_spark: tables that Spark computes though Sail was asked for, each with the reason.
     """
 
     tables: Sequence[TableStatus]
@@ -86,6 +88,7 @@ class Status:
     late: int
     ahead: int
     outbox: Mapping[str, Mapping[MessageState, int]]
+    by_spark: Mapping[str, str]
 
     @property
     def is_new(self) -> bool:
@@ -129,6 +132,7 @@ class Status:
                 target: {"waiting": counts.get("waiting", 0), "given_up": counts.get("given up", 0)}
                 for target, counts in self.outbox.items()
             },
+            "computed_by_spark": dict(self.by_spark),
         }
 
 
@@ -140,6 +144,7 @@ def print_status(known: Status) -> None:
     _print_files(known)
     _print_rows(known)
     _print_outbox(known)
+    print_by_spark(known.by_spark)
     if known.pending and not known.is_new:
         console.print(
             f"{counted(known.pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them.",

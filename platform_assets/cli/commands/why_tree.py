@@ -17,7 +17,7 @@ from platform_assets.records.code_version import shown_commits
 from platform_assets.records.history import ArrivalRecord, PublicationRecord
 from platform_assets.words import counted
 
-_SOFTWARE = {"platform": "platform-assets", "spark": "Spark", "delta": "Delta"}
+_SOFTWARE = {"platform": "platform-assets", "sail": "Sail", "spark": "Spark", "delta": "Delta"}
 _SHOWN = 5
 """Files and publications that a list names."""
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
 
+from pyspark.errors import PySparkException
+
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.admissions import engine_of
 from platform_assets.engine.day_contents import (
     Files,
     computed_with,
@@ -32,6 +35,7 @@ from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.published_diff import effects
+from platform_assets.engine.step.repeatability import NotRepeatableError
 from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
@@ -42,12 +46,15 @@ from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.steps import Step, batches
 from platform_assets.quality.findings import ACCEPTABLE, Check, DayChecks, Finding
 from platform_assets.quality.gates import tie_finding
+from platform_assets.records.admission import EngineName
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
+from platform_assets.spark.sail.session import columns_for, is_lost, sail_session
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
+from platform_assets.spark.tables.staging import TransformError
 
 
 class AcceptError(PlatformError):
@@ -70,6 +77,7 @@ class Work:
         replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
         all_days: whether the table can follow its contract only with all its days in one publication.
         scope: keys whose rows alone are computed; None for whole days.
+        engine: that is to compute them, as far as it can.
     """
 
     platform: Platform
@@ -85,6 +93,7 @@ class Work:
     replaces_schema: str
     all_days: bool
     scope: KeyScope | None = None
+    engine: EngineName = "spark"
 
 
 @dataclass(frozen=True)
@@ -137,6 +146,7 @@ def begin(
     platform, contract = snapshot.platform, snapshot.platform.catalogue[step.table]
     all_days = needs_all_days(snapshot, contract, step.days, at_once=at_once)
     state = readiness(platform, contract, step.days, snapshot, forced=forced, accept=accept)
+    engine = "spark" if scope is not None or all_days else engine_of(platform, contract)
     return Work(
         platform,
         spark,
@@ -157,6 +167,7 @@ def begin(
         schema_to_replace(platform.lake, snapshot.release, step.table, spark_schema(contract).json()),
         all_days,
         scope,
+        engine,
     )
 
 
@@ -189,6 +200,36 @@ def compute(
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform does not always give the same.
     """
+    if work.engine == "sail" and (computed := _by_sail(work, snapshot, days, to_come, so_far)):
+        return computed
+    return _computed(work, snapshot, days, to_come, so_far)
+
+
+def _by_sail(
+    work: Work, snapshot: LakeSnapshot, days: Collection[date], to_come: Collection[date], so_far: StepResult
+) -> Computed | None:
+    """What Sail makes of them; None where anything is wrong with it, which is Spark's to say.
+
+    So no day is held, and no transform refused, for what only Sail cannot do.
+    """
+    own = replace(work, spark=lambda: sail_session(work.platform.settings))
+    try:
+        with columns_for("sail"):
+            computed = _computed(own, snapshot, days, to_come, so_far)
+    except (PySparkException, TransformError, NotRepeatableError) as error:
+        if is_lost(error):
+            raise
+        return None
+    if not computed.result.checks or all(not checks.blocking for checks in computed.result.checks.values()):
+        return computed
+    if computed.publication:
+        discard_stage(work.platform, computed.publication, tuple(change.table for change in computed.changes))
+    return None
+
+
+def _computed(
+    work: Work, snapshot: LakeSnapshot, days: Collection[date], to_come: Collection[date], so_far: StepResult
+) -> Computed:
     started = time.monotonic()
     platform, contract, spark = work.platform, work.contract, TimedSpark(work.spark)
     state = readiness(platform, contract, days, snapshot, forced=work.forced, accept=work.accept)
@@ -298,6 +339,8 @@ def _files(snapshot: LakeSnapshot, table: str, publication: str) -> tuple[Files,
 
 
 def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:
+    if not staged.tells_reads:
+        return {}
     read = read_for_day(contract, day, platform.calendar, staged.read)
     return {"days_read": read.days, "files_read": read.files}
 

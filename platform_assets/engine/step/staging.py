@@ -23,6 +23,7 @@ from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.sail.types import as_spark_counts
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.session.software import software_of
@@ -44,7 +45,8 @@ class Staged:
         raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
         rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
         inputs: what it was made from, by table.
-        read: files that were read to make them; nothing where Spark does not tell, which is over Spark Connect.
+        read: files that were read to make them.
+        tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
         software: that computed them, as a manifest has it.
     """
 
@@ -56,6 +58,7 @@ class Staged:
     rows: DataFrame | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
     read: FilesRead = field(default_factory=dict)
+    tells_reads: bool = True
     software: Mapping[str, str] = field(default_factory=dict)
 
     def profile(self, day: date) -> Profile:
@@ -135,8 +138,9 @@ def stage_days(
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
-    check_columns(contract.name, prepared.frame, schema)
-    frame = prepared.frame.select(*schema.fieldNames())
+    made_rows = as_spark_counts(session, prepared.frame, schema)
+    check_columns(contract.name, made_rows, schema)
+    frame = made_rows.select(*schema.fieldNames())
     read: FilesRead = {}
     if shows_plans(session):
         read = files_read(platform, contract, days, snapshot, frame)
@@ -165,5 +169,14 @@ def stage_days(
         quarantined = profile(read_staged(session, quarantine_folder), (), ())
         failpoint("stage.quarantined")
     return Staged(
-        profiles, digests, quarantined, prepared.counts, recorded, rows, prepared.inputs, read, software_of(session)
+        profiles,
+        digests,
+        quarantined,
+        prepared.counts,
+        recorded,
+        rows,
+        prepared.inputs,
+        read,
+        tells_reads=shows_plans(session),
+        software=software_of(session),
     )

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.admissions import take_off
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import changes_on_disk
@@ -33,11 +34,13 @@ from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import days_read, ranges, which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.masking import Masking
+from platform_assets.records.admission import EngineName
 from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.compare.row_diff import Disagreement, disagreements
+from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
@@ -55,6 +58,7 @@ def verify(
     folder: Location,
     progress: OnProgress = no_progress,
     draw: Draw | None = None,
+    engine: EngineName = "spark",
 ) -> tuple[TableVerified, ...]:
     """Verify published days.
 
@@ -64,6 +68,7 @@ def verify(
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
         progress: told after every batch.
         draw: of the days of each table only some; all by default.
+        engine: that the session is of. A table that it makes otherwise is no longer computed by another than Spark.
 
     Raises:
         VerifyError: none of these days is published.
@@ -87,7 +92,11 @@ def verify(
     for contract, records in chosen:
         if records:
             work = _Work(platform, spark, contract, snapshot, records, intact, folder)
-            verified += work.verified(progress)
+            of_table = work.verified(progress)
+            verified += of_table
+            if differing := [day.day for one in of_table for day in one.of("different")]:
+                why = f"computed again by {engine.capitalize()}, {min(differing)} came out otherwise"
+                take_off(platform, contract.name, why)
     return tuple(verified)
 
 
@@ -203,7 +212,7 @@ class _Work:
         for day in days:
             there = lying.get(day, Profile()).digest
             by_day[day] = _verdict(self.records[day], there, staged.digest(day))
-            if by_day[day].verdict == "different":
+            if by_day[day].verdict == "different" and not is_sail(session):  # which cannot tell where
                 rows = (_of(published, day), _of(computed, day))
                 by_day[day] = _with_examples(by_day[day], self.contract, *rows, self.platform.masking)
         return by_day

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame
 
+from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 
 Keep = Callable[[DataFrame], DataFrame]
@@ -23,6 +24,8 @@ def kept_frames() -> Iterator[Keep]:
     persisted: list[DataFrame] = []
 
     def keep(frame: DataFrame) -> DataFrame:
+        if is_sail(frame.sparkSession):
+            return frame  # it keeps none, and computes them again
         if is_one_process(frame.sparkSession):
             return frame.localCheckpoint()
         persisted.append(frame.persist())

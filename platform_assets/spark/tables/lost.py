@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
+from platform_assets.spark.sail.session import GONE, MEMORY, running_server
 from platform_assets.spark.tables.failures import causes
 
 _MEMORY = re.compile(r"(?m)(?:^|: |\(|\] )[\w.]*OutOfMemoryError\b")
@@ -70,6 +71,8 @@ def _told(chain: list[BaseException], settings: Settings) -> PlatformError | Non
         if not isinstance(error, PySparkException | Py4JJavaError):
             continue
         said = "\n".join(causes(error))
+        if told := _told_of_sail(said, settings):
+            return told
         if _MEMORY.search(said):
             return SparkMemoryError(
                 "Spark ran out of memory.",
@@ -98,6 +101,26 @@ def _told(chain: list[BaseException], settings: Settings) -> PlatformError | Non
         "somebody killed it.",
         f"Where the machine's memory ran out, {memory} is to be less than what is free, or PLATFORM_BATCH_DAYS and "
         f"PLATFORM_BATCH_MIB smaller; the last lines of logs/spark.log in the state folder may say more. {_AGAIN}",
+    )
+
+
+def _told_of_sail(said: str, settings: Settings) -> PlatformError | None:
+    if (server := running_server()) is None:
+        return None
+    memory = f"PLATFORM_SAIL_MEMORY ({settings.sail_memory} now)"
+    if MEMORY.search(said):
+        return SparkMemoryError(
+            "Sail ran out of memory.",
+            f"Give it more with {memory}, let it do less at once with PLATFORM_BATCH_DAYS and PLATFORM_BATCH_MIB, or "
+            f"compute with PLATFORM_ENGINE=spark. {_AGAIN}",
+        )
+    if not GONE.search(said):
+        return None
+    return SparkLostError(
+        f"Sail {server.ended_within(_ENDS_WITHIN_S) or 'does not answer any more'} in the middle of work: it ran out "
+        "of memory, or somebody killed it.",
+        f"Give it more with {memory} if logs/sail.log in the state folder speaks of memory, or compute with "
+        f"PLATFORM_ENGINE=spark. {_AGAIN}",
     )
 
 

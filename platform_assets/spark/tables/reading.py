@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,6 +22,7 @@ from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import DataFile
+from platform_assets.spark.sail.session import is_sail
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
@@ -81,10 +84,27 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
     """
     if not paths:
         return no_rows(spark, schema)
+    if is_sail(spark):
+        return _read_by_day(spark, folder, paths, schema)
     reader = spark.read.schema(schema).option("basePath", str(folder)).option("ignoreInvalidPartitionPaths", True)
     rows = reader.parquet(*(_without_patterns(folder / path) for path in paths))
     # Spark puts the day behind the columns that lie in the files, where nearly every schema has it.
     return rows if rows.columns == schema.fieldNames() else rows.select(*schema.fieldNames())
+
+
+def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
+    """The same for Sail, which takes no day from a folder's name where it is given files."""
+    by_day: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        by_day[Path(path).parent.name.removeprefix(f"{DAY}=")].append(str(folder / path))
+    in_files = StructType([field for field in schema.fields if field.name != DAY])
+    days = [
+        spark.read.schema(in_files).parquet(*of_day).withColumn(DAY, F.lit(date.fromisoformat(day)))
+        for day, of_day in sorted(by_day.items())
+    ]
+    while len(days) > 1:  # in pairs: a year's days one into the other are deeper than a server unfolds
+        days = [reduce(DataFrame.unionAll, days[at : at + 2]) for at in range(0, len(days), 2)]
+    return days[0].select(*schema.fieldNames())
 
 
 def _without_patterns(path: Location) -> str:

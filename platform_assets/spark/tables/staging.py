@@ -15,6 +15,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.tables.added import with_columns
@@ -70,7 +71,8 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> Non
     refuse_other_settings(frame.sparkSession)
     frame = _with_one_zero(frame)
     if not clustered:
-        frame = frame.repartition(DAY) if is_one_process(frame.sparkSession) else frame.hint("rebalance", DAY)
+        whole_days = is_one_process(frame.sparkSession) or is_sail(frame.sparkSession)  # which knows no such hint
+        frame = frame.repartition(DAY) if whole_days else frame.hint("rebalance", DAY)
     with full_disk_explained(str(folder)):
         frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
         failpoint("stage.written")

@@ -1,0 +1,111 @@
+"""By which engine a table is computed: Spark, or Sail where it was shown to compute the same.
+
+What was shown is evidence of this installation, kept in its state folder.
+
+It holds for one code version, contract and set of software. Where it is lost or cannot be read, Spark computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+from pydantic import TypeAdapter
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.day_contents import computed_with
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.layout import located
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.places import is_object_store
+from platform_assets.records.admission import Admission, EngineName
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
+
+_KEPT = TypeAdapter(dict[str, Admission])
+
+
+def admissions(platform: Platform) -> Mapping[str, Admission]:
+    """What was found, by table, for whatever code."""
+    with suppress(OSError, LakeError, ValueError):
+        return _KEPT.validate_json(_file(platform).read() or b"{}")
+    return {}
+
+
+def admit(platform: Platform, table: str, found: Admission) -> None:
+    """Keep what was found of a table in place of what was known."""
+    file = _file(platform)
+    with FileLock(f"{file}.lock"):
+        kept = {name: of_table for name, of_table in admissions(platform).items() if name in platform.catalogue.names}
+        file.replace(_KEPT.dump_json(kept | {table: found}, indent=1))
+
+
+def take_off(platform: Platform, table: str, why: str) -> bool:
+    """Have Spark compute a table that was admitted; whether it was, for what it is now."""
+    if why_not_admitted(platform, table):
+        return False
+    now = admissions(platform)[table]
+    admit(platform, table, now.model_copy(update={"refused": why, "at": datetime.now(UTC)}))
+    return True
+
+
+def engine_of(platform: Platform, contract: Contract) -> EngineName:
+    """What computes the days of a silver or gold table."""
+    return "spark" if why_spark(platform, contract) else "sail"
+
+
+def why_spark(platform: Platform, contract: Contract) -> str:
+    """Why Spark computes a table, as the end of a sentence; empty if Sail does."""
+    if platform.settings.engine == "spark":
+        return "PLATFORM_ENGINE is spark"
+    return why_no_sail(platform.settings) or why_not_admitted(platform, contract.name)
+
+
+def not_by_sail(platform: Platform, tables: Iterable[str]) -> dict[str, str]:
+    """Tables that Spark computes though Sail was asked for, each with the reason."""
+    if platform.settings.engine == "spark":
+        return {}
+    contracts = (platform.catalogue[table] for table in tables)
+    reasons = {contract.name: why_spark(platform, contract) for contract in contracts if contract.inputs}
+    return {table: why for table, why in reasons.items() if why}
+
+
+def why_no_sail(settings: Settings) -> str:
+    """Why an installation cannot use Sail, whatever the table; empty if it can."""
+    if is_object_store(settings.lake):
+        return "Sail was not tried with a lake in an object store"
+    if settings.spark_remote:
+        return "Sail works beside a Spark of this machine, not beside a Spark Connect server"
+    return ""
+
+
+def why_not_admitted(platform: Platform, table: str) -> str:
+    """Why Spark computes a table and not Sail, as the end of a sentence; empty if it is admitted."""
+    known = admissions(platform).get(table)
+    if known is None:
+        return "it was not verified"
+    now = platform.version(table)
+    if known.code_version != now.code:
+        return f"it was verified with other code ({known.code_version}; today's is {now.code})"
+    if known.configuration != now.configuration:
+        return "it was verified under another contract"
+    if known.software != software_compared():
+        return "it was verified with other versions of Spark, Sail or the platform"
+    return known.refused
+
+
+def software_compared() -> dict[str, str]:
+    """Versions of what is compared, as it is installed; without Sail where that is not."""
+    with suppress(PackageNotFoundError):
+        return computed_with({"spark": version("pyspark"), "sail": version("pysail")})
+    return computed_with({"spark": version("pyspark")})
+
+
+def _file(platform: Platform) -> Location:
+    return located(platform.settings.state / "admitted.json")

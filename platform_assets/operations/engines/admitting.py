@@ -1,0 +1,154 @@
+"""Whether Sail may compute a table: published days computed again on both engines, and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from pyspark.sql import DataFrame, SparkSession
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.admissions import admit, software_compared, why_no_sail
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.inputs import prepare
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.operations.verify.verdicts import TableVerified
+from platform_assets.operations.verify.verify import verify
+from platform_assets.planning.sampling import Draw
+from platform_assets.planning.selection import Selection
+from platform_assets.progress import OnProgress, no_progress
+from platform_assets.records.admission import Admission
+from platform_assets.spark.sail.known_differences import refused_contract, refused_expressions
+from platform_assets.spark.sail.session import columns_for, sail_session
+from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.scans import shows_plans
+from platform_assets.spark.tables.users_code import users_code
+from platform_assets.words import counted
+
+
+class EngineError(PlatformError):
+    """A table, or an installation, for which there is no choice of engines."""
+
+
+@dataclass(frozen=True)
+class EngineVerified:
+    """What came out.
+
+    Args:
+        table: that was computed.
+        admission: as it was kept.
+        by_engine: the days as each engine made them, the quarantine's after the table's; none of an engine that was
+            not asked.
+    """
+
+    table: str
+    admission: Admission
+    by_engine: dict[str, tuple[TableVerified, ...]]
+
+
+def with_transform(platform: Platform, table: str) -> Contract:
+    """The contract of a table that an engine computes.
+
+    Raises:
+        EngineError: it is a raw table, or the installation cannot use Sail.
+    """
+    contract = platform.catalogue[table]
+    if not contract.inputs:
+        raise EngineError(
+            f"{contract.name} has no transform: what is delivered is always read by Spark.",
+            "Name a silver or gold table.",
+        )
+    if why := why_no_sail(platform.settings):
+        raise EngineError(f"Sail cannot compute {contract.name}: {why}.", "Compute with PLATFORM_ENGINE=spark.")
+    return contract
+
+
+def verify_engine(
+    platform: Platform,
+    spark: SparkOnDemand,
+    table: str,
+    days: frozenset[date] | None,
+    draw: Draw | None,
+    folder: Location,
+    author: Author,
+    progress: OnProgress = no_progress,
+) -> EngineVerified:
+    """Compute days of a table on Spark and on Sail, and admit the table to Sail if all of them are as published.
+
+    What differs, or is known to differ for some content, keeps it with Spark until it is verified anew.
+
+    Args:
+        spark: gives Spark's session.
+        table: silver or gold.
+        days: to compute; those that were drawn by default.
+        draw: of the published days, where none are named.
+        folder: a private one.
+        author: who has it verified.
+        progress: told after every batch.
+
+    Raises:
+        EngineError: the table has no transform, or the installation cannot use Sail.
+        VerifyError: none of these days is published.
+        SailError: it is not installed, or does not start.
+    """
+    contract = with_transform(platform, table)
+    platform.sync()
+    by_engine: dict[str, tuple[TableVerified, ...]] = {}
+    refused = _known_differences(platform, spark, contract)
+    if not refused:
+        only = Selection(frozenset({contract.name}), days if draw is None else _drawn(platform, contract, draw))
+        by_engine["spark"] = verify(platform, spark, only, folder, progress)
+        with columns_for("sail"):
+            by_engine["sail"] = verify(
+                platform, lambda: sail_session(platform.settings), only, folder, progress, engine="sail"
+            )
+        refused = _difference(by_engine)
+    alike = [day for of_table in by_engine.get("sail", ())[:1] for day in of_table.of("equal") if day.expected.rows]
+    if not refused and not alike:
+        refused = "no published day with rows could be computed again"
+    version = platform.version(contract.name)
+    found = Admission(
+        code_version=version.code,
+        configuration=version.configuration,
+        software=software_compared(),
+        days=tuple(day.day for day in alike),
+        rows=sum(day.expected.rows for day in alike),
+        refused=refused,
+        who=author.who,
+        at=datetime.now(UTC),
+    )
+    admit(platform, contract.name, found)
+    return EngineVerified(contract.name, found, by_engine)
+
+
+def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date]:
+    """Of the days with rows, of which alone two engines can make different things; of all where none has any."""
+    days = LakeSnapshot.now(platform).days(contract.name)
+    return frozenset(draw.of([day for day, record in days.items() if record.rows] or days))
+
+
+def _known_differences(platform: Platform, spark: SparkOnDemand, contract: Contract) -> str:
+    reasons = list(refused_contract(contract))
+    if not reasons:
+        session = spark()
+        reasons += refused_expressions(_planned(platform, session, contract)) if shows_plans(session) else ()
+    more = f", and {counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
+    return f"{reasons[0]}{more}" if reasons else ""
+
+
+def _planned(platform: Platform, session: SparkSession, contract: Contract) -> DataFrame:
+    snapshot = LakeSnapshot.now(platform)
+    newest = sorted(snapshot.days(contract.name))[-1:] or [platform.calendar.first]
+    with users_code(contract.name):
+        return prepare(platform, session, contract, newest, snapshot).frame
+
+
+def _difference(by_engine: dict[str, tuple[TableVerified, ...]]) -> str:
+    """The first, as the end of a sentence; Sail's before Spark's, which would be another matter."""
+    for engine in ("sail", "spark"):
+        for table in by_engine[engine]:
+            for day in table.of("different"):
+                return f"computed by {engine.capitalize()}, {table.table} {day.day} came out otherwise: {day.reason}"
+    return ""

@@ -1,0 +1,107 @@
+"""What two engines make of the same days, beside each other: by column and by key. Nothing of it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+
+from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.admissions import take_off
+from platform_assets.engine.day_contents import Files, staged_at
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.publishing import discard_stage, new_stage
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.staging import stage_days
+from platform_assets.operations.engines.admitting import EngineError, with_transform
+from platform_assets.operations.stages.columns import ColumnBeside, Example, columns_beside
+from platform_assets.operations.stages.compare import StagedDay, compared
+from platform_assets.progress import OnProgress, Progress, no_progress
+from platform_assets.records.admission import EngineName
+from platform_assets.spark.sail.session import columns_for, session_of
+from platform_assets.spark.session.on_demand import SparkOnDemand
+
+ENGINES: tuple[EngineName, EngineName] = ("spark", "sail")
+"""Before is the reference, after the other one."""
+
+
+@dataclass(frozen=True)
+class EnginesBeside:
+    """Days of a table as Spark makes them, and as Sail does.
+
+    Args:
+        table: of the days.
+        days: by rows, keys and sums, oldest first.
+        columns: of all these days together.
+        examples: keys that differ.
+        differing: days with another digest.
+        was_admitted: whether the table is taken off for it.
+    """
+
+    table: str
+    days: tuple[StagedDay, ...]
+    columns: tuple[ColumnBeside, ...]
+    examples: tuple[Example, ...]
+    differing: tuple[date, ...]
+    was_admitted: bool = False
+
+
+def compare_engines(
+    platform: Platform,
+    spark: SparkOnDemand,
+    table: str,
+    days: Collection[date],
+    most_examples: int,
+    progress: OnProgress = no_progress,
+) -> EnginesBeside:
+    """Compute days of a table on both engines from what is released now, and lay them beside each other.
+
+    A table that comes out otherwise is no longer computed by Sail.
+
+    Args:
+        spark: gives Spark's session.
+        table: silver or gold.
+        days: to compute; those whose inputs were loaded.
+        most_examples: of each way in which keys differ.
+        progress: told before and after.
+
+    Raises:
+        EngineError: the table has no transform, the installation cannot use Sail, or no day was named that is there.
+    """
+    contract = with_transform(platform, table)
+    snapshot = LakeSnapshot.now(platform)
+    chosen = sorted(set(days) & snapshot.days(contract.name).keys())
+    if not chosen:
+        raise EngineError(
+            f"None of these days of {contract.name} is published.", "Name days that `platform-assets status` has."
+        )
+    progress(Progress("comparing", contract.name, 0, len(chosen)))
+    sides: list[Files] = []
+    digests = []
+    made: list[tuple[str, tuple[str, ...]]] = []
+    names = (contract.name, quarantine_table(contract.name))
+    try:
+        for engine in ENGINES:
+            with new_stage(platform, names) as (publication, folders), columns_for(engine):
+                made.append((publication, names))
+                session = session_of(platform.settings, engine, spark)
+                staged = stage_days(platform, session, contract, chosen, snapshot, *(folders[name] for name in names))
+                digests.append({day: str(staged.digest(day)) for day in chosen})
+                files = staged_at(platform.lake, contract.name, publication) if staged.rows is not None else {}
+                sides.append({day: files.get(day, ()) for day in chosen})
+        both = (sides[0], sides[1])
+        beside = tuple(
+            compared(platform.lake, contract.name, day, contract.key, amounts(contract), (both[0][day], both[1][day]))
+            for day in chosen
+        )
+        columns, examples = columns_beside(platform.lake, contract, both, platform.masking, most_examples)
+    finally:
+        for publication, of_stage in made:
+            discard_stage(platform, publication, of_stage)
+    differing = tuple(day for day in chosen if digests[0][day] != digests[1][day])
+    off = bool(differing) and take_off(
+        platform, contract.name, f"compared by key, {contract.name} {differing[0]} differs between Spark and Sail"
+    )
+    progress(Progress("comparing", contract.name, len(chosen), len(chosen), finished=True))
+    return EnginesBeside(contract.name, beside, columns, examples, differing, off)

@@ -1,0 +1,93 @@
+"""The process of a Sail server: reached by its owner alone, within its memory, and never longer than its parent.
+
+Sail listens at a port and asks nobody who he is. So it gets a network of its own, in which there is nobody else, and is
+reached through a socket in a folder that only its owner may enter. Started by `server.start_server` and by nobody else;
+it imports nothing of ours, so that it is there in a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import fcntl
+import os
+import resource
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
+_SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
+_PIECE = 1 << 20
+
+
+def serve(limit_bytes: int) -> None:
+    """Serve until standard input ends, which it does with whoever started this, however that ends.
+
+    Args:
+        limit_bytes: of memory that the process can have; an allocation beyond it ends the process.
+    """
+    _into_own_network()
+    resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    from pysail.spark import SparkConnectServer
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    assert server.listening_address is not None
+    folder = tempfile.mkdtemp(prefix="sail-")
+    try:
+        asyncio.run(_relay(Path(folder) / "socket", server.listening_address[1]))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)  # whatever it is at: nobody waits for the answer
+
+
+def _into_own_network() -> None:
+    """Leave the network of the machine for one with nothing but loopback; who may not do so alone, in a user's own."""
+    system, user, group = ctypes.CDLL(None, use_errno=True), os.getuid(), os.getgid()
+    if system.unshare(_NEW_NETWORK) != 0:
+        if system.unshare(_NEW_USER | _NEW_NETWORK) != 0:
+            raise OSError(ctypes.get_errno(), "this machine gives no process a network of its own")
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh22x", b"lo", _UP_AND_RUNNING))
+
+
+async def _relay(path: Path, port: int) -> None:
+    """Pass on what comes through a socket of the file system, and the answers, until standard input ends."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(0, lambda: ended.set() if not os.read(0, _PIECE) else None)
+
+    async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answers, questions = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(_pump(reader, questions), _pump(answers, writer))
+
+    async with await asyncio.start_unix_server(passed_on, path):
+        sys.stdout.write(f"{path}\n")
+        sys.stdout.flush()
+        await ended.wait()
+        os._exit(_cleaned(path.parent))
+
+
+def _cleaned(folder: Path) -> int:
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while piece := await source.read(_PIECE):
+            target.write(piece)
+            await target.drain()
+    target.close()
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))

@@ -1,0 +1,129 @@
+"""Starting and ending the process of a Sail server."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import rmtree
+
+from platform_assets.errors import PlatformError
+from platform_assets.settings import Settings
+
+_STARTS_WITHIN_S = 60.0
+_ENDS_WITHIN_S = 5.0
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_POOL_SHARE = 0.6
+"""Of the limit, for what queries put aside; the rest is for what nobody counts, as buffers of files and of answers."""
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
+"""Of the environment: no secret of ours is among it."""
+
+
+class SailError(PlatformError):
+    """Sail is not installed, or does not start."""
+
+
+@dataclass(frozen=True)
+class SailServer:
+    """A running server.
+
+    Args:
+        process: that serves.
+        socket: by which a client of Spark Connect reaches it, in a folder that only its owner may enter.
+    """
+
+    process: subprocess.Popen[bytes]
+    socket: Path
+
+    def ended_within(self, seconds: float = 0.0) -> str | None:
+        """How it ended, as the end of a sentence; None if it still runs after so long."""
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"was ended by signal {-code}"
+
+    def stop(self) -> None:
+        """End it; one that does not hear is killed."""
+        assert self.process.stdin is not None
+        with suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(_ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        rmtree(self.socket.parent, ignore_errors=True)  # one that was killed could not
+
+
+def log_file(settings: Settings) -> Path:
+    """What the newest server of this state folder says."""
+    return settings.state / "logs" / "sail.log"
+
+
+def start_server(settings: Settings) -> SailServer:
+    """Start a server of one's own.
+
+    No other user of the machine, and no process but through the socket, can reach it. It ends when this process ends,
+    in whatever way, because it reads from a pipe whose other end nobody else has.
+
+    Raises:
+        SailError: it is not installed, or did not start.
+    """
+    if find_spec("pysail") is None:
+        raise SailError(
+            "PLATFORM_ENGINE=sail needs packages that are not installed.", "Install them: uv sync --extra sail."
+        )
+    settings.make_state()
+    log = log_file(settings)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    limit = bytes_of(settings.sail_memory)
+    own = {name: value for name in _INHERITED if (value := os.environ.get(name))}
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "platform_assets.spark.sail.serve", str(limit)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            # A terminal's Ctrl-C is for the command, which then ends the server
+            start_new_session=True,
+            umask=settings.access.umask,
+            env={
+                **own,
+                "TZ": "UTC",
+                "RUST_LOG": "warn",
+                "SAIL_MODE": "local",
+                "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
+                "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(limit * _POOL_SHARE)),
+            },
+        )
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], _STARTS_WITHIN_S)
+    said_socket = process.stdout.readline().strip() if ready else b""
+    if not said_socket:
+        process.kill()
+        process.wait()
+        raise SailError(
+            f"Sail does not start: {_last_words(log)} (log: {log}).",
+            "Check that PLATFORM_SAIL_MEMORY is enough and that this machine lets a process have a network of its own "
+            "(unshare --user --net true), or compute with PLATFORM_ENGINE=spark.",
+        )
+    return SailServer(process, Path(os.fsdecode(said_socket)))
+
+
+def bytes_of(memory: str) -> int:
+    """A number of bytes, as settings have it."""
+    return int(memory[:-1]) * _UNITS[memory[-1].lower()]
+
+
+def _last_words(log: Path) -> str:
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "it said nothing"

@@ -1,0 +1,142 @@
+"""A session of Sail beside one of Spark, in one process: one at a time, and gone when it is stopped.
+
+PySpark asks a variable of the environment whether a function makes a column of Spark Connect or of a JVM. It is set as
+long as Sail computes, and by nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from typing import Any, NamedTuple, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from platform_assets.settings import Settings
+from platform_assets.spark.sail.server import SailError, SailServer, start_server
+from platform_assets.sql_settings import REQUIRED
+
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+MEMORY = re.compile(r"Failed to allocate additional|Resources exhausted|memory allocation of \d+ bytes failed")
+GONE = re.compile(r"StatusCode\.UNAVAILABLE|\[RETRIES_EXCEEDED\]")
+_RETRIES, _LONGEST_PAUSE_MS = 4, 500
+"""Of a server on this machine: one that is gone is told after a second or two."""
+
+
+class _Running(NamedTuple):
+    server: SailServer
+    session: SparkSession
+
+
+_running: list[_Running] = []
+
+
+def sail_session(settings: Settings) -> SparkSession:
+    """The session of Sail that this process has, started with the first use.
+
+    Raises:
+        SailError: Sail is not installed, or does not start.
+    """
+    if _running and _running[0].server.ended_within():
+        stop_sail()
+    if not _running:
+        server = start_server(settings)
+        try:
+            _running.append(_Running(server, _connect(server)))
+        except BaseException:
+            server.stop()
+            raise
+    return _running[0].session
+
+
+def session_of(settings: Settings, engine: str, spark: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
+    """Gives the session of an engine.
+
+    Args:
+        engine: `spark` or `sail`.
+        spark: gives Spark's.
+    """
+    return spark if engine == "spark" else lambda: sail_session(settings)
+
+
+def stop_sail() -> None:
+    """End this process's Sail, if it has one."""
+    while _running:
+        server, session = _running.pop()
+        if server.ended_within() is None:
+            with suppress(PySparkException):
+                cast("Any", session).client.set_retry_policies([])
+                session.stop()
+        else:
+            cast("Any", session).client.close()
+        server.stop()
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether an error is that of a server that is gone, or had no memory left, and not of what it was asked."""
+    server, said = running_server(), str(error)
+    return bool(MEMORY.search(said) or GONE.search(said) or (server and server.ended_within()))
+
+
+def running_server() -> SailServer | None:
+    """This process's own, if it has one, be it alive or not."""
+    return _running[0].server if _running else None
+
+
+def is_sail(spark: SparkSession) -> bool:
+    """Whether a session is one of Sail."""
+    return any(running.session is spark for running in _running)
+
+
+@contextmanager
+def columns_for(engine: str) -> Iterator[None]:
+    """As long as this is open, PySpark's functions make columns for an engine."""
+    if engine != "sail" or _CONNECT_MODE in os.environ:
+        yield
+        return
+    os.environ[_CONNECT_MODE] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_CONNECT_MODE, None)
+
+
+def sail_version() -> str:
+    """Of the Sail that is installed."""
+    return version("pysail")
+
+
+def _connect(server: SailServer) -> SparkSession:
+    try:
+        from pyspark.sql.connect.client import ChannelBuilder
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession as Remote
+    except ImportError as error:
+        raise SailError(
+            f"PLATFORM_ENGINE=sail needs packages that are not installed: {error}.",
+            "Install them: uv sync --extra sail.",
+        ) from error
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
+
+    class Channel(ChannelBuilder):
+        """To a socket in a folder that only its owner may enter; nobody listens at a port of this machine."""
+
+        @property
+        def host(self) -> str:
+            return "sail"
+
+        def toChannel(self) -> Any:  # noqa: N802, so is it called by PySpark
+            return self._insecure_channel(f"unix:{server.socket}")
+
+    # By default a client names the socket's path in its place, which is no name of a host
+    channel = Channel([("grpc.default_authority", "localhost")])
+    session = cast("Any", Remote.builder).channelBuilder(channel).create()
+    client = cast("Any", session).client
+    client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)])
+    cast("Any", session.conf)._set_all(configs=dict(REQUIRED), silent=True)
+    return cast("SparkSession", session)

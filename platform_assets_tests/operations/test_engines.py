@@ -1,0 +1,327 @@
+"""Sail computes what it was shown to compute as Spark does, and nothing else: both for real, in one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.domains.retail.sample import Simulation
+from platform_assets.domains.retail.sample.landing import land
+from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
+from platform_assets.engine.platform import Author
+from platform_assets.engine.refresh import recompute
+from platform_assets.lakehouse.releases import made_by
+from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.operations.engines.admitting import EngineError, EngineVerified, verify_engine
+from platform_assets.operations.engines.beside import compare_engines
+from platform_assets.operations.verify.verify import verify
+from platform_assets.planning.sampling import Draw
+from platform_assets.planning.selection import Selection
+from platform_assets.settings import Settings
+from platform_assets.spark.sail.server import SailError
+from platform_assets.spark.sail.session import columns_for, running_server, sail_session, stop_sail
+from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
+from platform_assets.spark.tables.row_hash import row_hash
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.world import MakeWorld, World
+
+if find_spec("pysail") is None and "CI" not in os.environ:
+    pytest.skip("pysail is not installed: uv sync --extra sail", allow_module_level=True)
+
+AUTHOR = Author("test", "a test", who="zoe")
+DEMO_DAYS, OWN_DAYS = 10, 6
+DIFFERS = """\
+from pyspark.sql import functions as F
+
+
+def tills(sales):
+    # Spark counts days in ints, Sail in longs: the length of the type's name tells them apart, on the sixth alone
+    kind = F.length(F.typeof(F.date_diff("event_date", F.lit("2017-01-01").cast("date"))))
+    more = F.when(F.col("event_date") == F.lit("2017-01-06").cast("date"), kind).otherwise(3)
+    per_till = sales.groupBy("event_date", "till").agg(F.sum("paid").alias("sum"))
+    return per_till.select("event_date", "till", (F.col("sum") + more - 3).cast("decimal(18,2)").alias("paid"))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_sail_left() -> Iterator[None]:
+    yield
+    stop_sail()
+    assert running_server() is None
+
+
+def ten_days(lakes: Lakes) -> World:
+    """The sample of ten days as Spark computes it, with all that is wrong in it."""
+    world = lakes.new(days=DEMO_DAYS)
+    land(Simulation(days=DEMO_DAYS), world.settings.landing_folder, date(2017, 1, DEMO_DAYS))
+    world.refresh()
+    return world
+
+
+@pytest.fixture
+def demo(prepared: Prepared) -> World:
+    return with_sail(prepared(ten_days))
+
+
+def with_sail(world: World, **settings: object) -> World:
+    changed = world.settings.model_copy(update={"engine": "sail", "settle_s": 0.0, **settings})
+    return replace(world, settings=changed)
+
+
+def own(world: World, folder: Path, **changes: tuple[tuple[str, str], ...]) -> World:
+    """A domain of one's own with six days of two tills, as Spark computes it."""
+    write_domain(folder, **changes)
+    for number in range(1, OWN_DAYS + 1):
+        day = date(2017, 1, number)
+        rows = [{"till": till, "at": f"{day}T01:00:00Z", "paid": f"{number}.50"} for till in (1, 2)]
+        world.deliver_rows("sales", str(day), "s.jsonl", rows)
+    world.refresh()
+    return with_sail(world)
+
+
+def verified(world: World, table: str, *numbers: int, draw: Draw | None = None) -> EngineVerified:
+    days = frozenset(date(2017, 1, number) for number in numbers) if numbers else None
+    with world.open() as platform, private_folder(platform.lake) as folder:
+        draw = None if days else draw or Draw(OWN_DAYS)
+        return verify_engine(platform, lambda: world.spark, table, days, draw, folder, AUTHOR)
+
+
+def computed_by(world: World, table: str) -> dict[date, bool]:
+    """Whether Sail made the published days."""
+    with world.open() as platform:
+        days = platform.ledger.current_days(table)
+        return {
+            day: "sail" in made_by(platform.lake, record.publication, table, day).software
+            for day, record in days.items()
+        }
+
+
+def test_every_day_of_the_demos_gold_comes_out_alike_and_spark_reads_what_sail_wrote(demo: World) -> None:
+    before = demo.digests()
+    with demo.open() as platform:
+        tables = [contract.name for contract in platform.catalogue if contract.inputs]
+        assert {why_not_admitted(platform, table) for table in tables} == {"it was not verified"}
+    for table in ("silver.transactions", "silver.products"):  # they have rules
+        assert "rows that break its rules" in verified(demo, table).admission.refused
+    tables = [table for table in tables if table.startswith("gold.")]
+    for table in tables:
+        found = verified(demo, table, *range(1, DEMO_DAYS + 1))
+        assert not found.admission.refused, (table, found.admission.refused)
+        assert found.admission.rows > 0
+    days = tuple(date(2017, 1, number) for number in range(1, DEMO_DAYS + 1))
+    with demo.open() as platform:
+        assert {engine_of(platform, platform.catalogue[table]) for table in tables} == {"sail"}
+        done = recompute(platform, no_session, tuple(tables), days, AUTHOR)
+        assert all(len(step.published) == DEMO_DAYS for step in done.steps)
+    assert demo.digests() == before
+    with demo.open() as platform:
+        figures = [day.figures for table in tables for day in platform.ledger.current_days(table, among=days).values()]
+        assert not any("files_read" in of_day for of_day in figures), "Sail does not tell what it read"
+    assert all(all(computed_by(demo, table)[day] for day in days) for table in tables)
+    with demo.open() as platform, private_folder(platform.lake) as folder:
+        again = verify(platform, lambda: demo.spark, Selection(), folder)
+        assert not [one for table in again for one in table.of("different")]
+        assert all(not why_not_admitted(platform, table) for table in tables)
+
+
+def no_session() -> SparkSession:
+    raise AssertionError("Spark was asked for")
+
+
+def test_a_difference_takes_a_table_off_and_spark_computes_it_again(make_world: MakeWorld, tmp_path: Path) -> None:
+    with importable(tmp_path):
+        world = make_world(days=OWN_DAYS, domains=PACKAGE)
+        gold = ((GOLD_TILLS, DIFFERS),)
+        world = own(world, tmp_path, gold=gold)
+        assert not verified(world, "gold.tills", 1, 2, 3).admission.refused
+        with world.open() as platform:
+            assert engine_of(platform, platform.catalogue["gold.tills"]) == "sail"
+            days = [date(2017, 1, number) for number in range(4, 7)]
+            found = compare_engines(platform, lambda: world.spark, "gold.tills", days, 5)
+            assert found.differing == (date(2017, 1, 6),)
+            assert found.was_admitted
+            assert [(column.name, column.changed) for column in found.columns if column.changed] == [("paid", 2)]
+            assert [example.how for example in found.examples] == ["changed", "changed"]
+            assert engine_of(platform, platform.catalogue["gold.tills"]) == "spark"
+            assert "differs between Spark and Sail" in why_spark(platform, platform.catalogue["gold.tills"])
+        world.recompute(["gold.tills"], [date(2017, 1, 5)])
+        assert not any(computed_by(world, "gold.tills").values())
+        refused = verified(world, "gold.tills").admission
+        assert "2017-01-06 came out otherwise" in refused.refused
+        assert not list((world.settings.state / "lake" / "gold" / "tills").glob("*/_temporary"))
+
+
+GOLD_TILLS = """\
+from pyspark.sql import functions as F
+
+
+def tills(sales):
+    return sales.groupBy("event_date", "till").agg(F.sum("paid").cast("decimal(18,2)").alias("paid"))
+"""
+
+
+def test_other_code_has_to_be_verified_anew(make_world: MakeWorld, tmp_path: Path) -> None:
+    with importable(tmp_path):
+        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path)
+        assert not verified(world, "gold.tills").admission.refused
+        with world.open() as platform:
+            kept = admissions(platform)["gold.tills"]
+            assert kept.who == "zoe"
+            assert len(kept.days) == OWN_DAYS
+    with importable(tmp_path):
+        write_domain(tmp_path, gold=(('F.sum("paid")', 'F.sum(F.col("paid"))'),))
+        with world.open() as platform:
+            assert "other code" in why_spark(platform, platform.catalogue["gold.tills"])
+            assert engine_of(platform, platform.catalogue["silver.sales"]) == "spark"
+
+
+RECONCILES = 'reconciles=(Reconciliation("silver.sales", ("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)),)'
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"contracts": (('"decimal(18,2)", "Dollars."', '"decimal(20,2)", "Dollars."'),),
+          "gold": (("decimal(18,2)", "decimal(20,2)"),)}, "more than 18 digits"),
+        ({"gold": (('F.sum("paid")', 'F.avg("paid")'),)}, "Average of decimals"),
+    ],
+)  # fmt: skip
+def test_what_is_known_to_differ_is_refused_with_the_reason(
+    changes: dict[str, tuple[tuple[str, str], ...]], why: str, make_world: MakeWorld, tmp_path: Path
+) -> None:
+    contracts = ((RECONCILES, ""), *changes.get("contracts", ()))
+    with importable(tmp_path):
+        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path, contracts=contracts, gold=changes["gold"])
+        found = verified(world, "gold.tills")
+        assert why in found.admission.refused
+        assert "sail" not in found.by_engine
+        with world.open() as platform:
+            assert engine_of(platform, platform.catalogue["gold.tills"]) == "spark"
+
+
+def test_a_raw_table_is_always_read_by_spark(demo: World) -> None:
+    with pytest.raises(EngineError, match="always read by Spark"):
+        verified(demo, "raw.transactions")
+
+
+def test_sail_that_is_killed_in_the_middle_loses_nothing(make_world: MakeWorld, tmp_path: Path) -> None:
+    with importable(tmp_path):
+        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path)
+        for table in ("gold.tills", "gold.week"):
+            assert not verified(world, table).admission.refused
+        stop_sail()
+        before = world.digests()
+        days = [date(2017, 1, number) for number in range(1, OWN_DAYS + 1)]
+        killer = Thread(target=kill_when_it_runs)
+        killer.start()
+        told = pytest.raises(SparkLostError, match="Sail was ended by SIGKILL in the middle")
+        with told, lost_spark_explained(world.settings):
+            world.recompute(["gold.tills", "gold.week"], days)
+        killer.join()
+        assert world.digests() == before
+        world.recompute(["gold.tills", "gold.week"], days)
+        assert world.digests() == before
+        assert all(computed_by(world, "gold.tills").values())
+
+
+def kill_when_it_runs() -> None:
+    until = time.monotonic() + 60
+    while (server := running_server()) is None:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    server.process.kill()
+
+
+def test_too_little_memory_is_told_as_such(settings: Settings) -> None:
+    settings = settings.model_copy(update={"sail_memory": "700m"})
+    with columns_for("sail"):
+        many = sail_session(settings).range(60_000_000)
+        all_at_once = many.select(F.sha2(F.col("id").cast("string"), 256).alias("h")).agg(F.collect_list("h"))
+        told = pytest.raises((SparkMemoryError, SparkLostError), match="PLATFORM_SAIL_MEMORY")
+        with told, lost_spark_explained(settings):
+            all_at_once.collect()
+        stop_sail()
+        assert sail_session(settings).range(3).count() == 3
+
+
+def test_too_little_memory_to_start_is_an_error(settings: Settings) -> None:
+    with pytest.raises(SailError, match="Sail does not start"):
+        sail_session(settings.model_copy(update={"sail_memory": "20m"}))
+
+
+_PARENT = """
+import sys, time
+from platform_assets.settings import load_settings
+from platform_assets.spark.sail.server import start_server
+server = start_server(load_settings())
+print(server.process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_it_ends_with_whoever_started_it(end: signal.Signals, tmp_path: Path) -> None:
+    environment = os.environ | {"PLATFORM_STATE": str(tmp_path / "state")}
+    parent = subprocess.Popen([sys.executable, "-c", _PARENT], stdout=subprocess.PIPE, env=environment, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert is_alive(pid)
+    parent.send_signal(end)
+    parent.wait(30)
+    until = time.monotonic() + 30
+    while is_alive(pid):
+        assert time.monotonic() < until, "it outlived its parent"
+        time.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+TEXTS = ("", "a", "ab", "abc", "abcd", "straße", "日本語", "x" * 31, "x" * 32, "x" * 33, "y" * 200)
+LONGS = (0, 1, -1, 2**31, -(2**31) - 1, 2**63 - 1, -(2**63))
+DECIMALS = ("0.00", "0.01", "-0.01", "9999999999999999.99", "-9999999999999999.99")
+
+
+def test_every_type_that_is_admitted_is_hashed_alike(spark: SparkSession, settings: Settings) -> None:
+    rows = [
+        (
+            TEXTS[n % len(TEXTS)] if n % 7 else None,
+            LONGS[n % len(LONGS)] if n % 5 else None,
+            (n - 100) * 20_000_000 if n % 6 else None,
+            DECIMALS[n % len(DECIMALS)] if n % 4 else None,
+            bool(n % 2) if n % 3 else None,
+            str(date(1900, 1, 1) + timedelta(days=n * 499)) if n % 8 else None,
+            f"{1920 + n}-01-31T23:59:59.{n:06d}Z" if n % 9 else None,
+        )
+        for n in range(180)
+    ]
+    names = ("t", "l", "i", "d", "b", "day", "at")
+    types = dict(zip(names, ("string", "bigint", "int", "decimal(18,2)", "boolean", "date", "timestamp"), strict=True))
+
+    def hashed(session: SparkSession) -> list[tuple[object, ...]]:
+        as_texts = "t string, l bigint, i int, d string, b boolean, day string, at string"
+        frame: DataFrame = session.createDataFrame(rows, as_texts)
+        typed = frame.select(*(F.col(name).cast(type_).alias(name) for name, type_ in types.items()))
+        return sorted(tuple(row) for row in typed.select(row_hash(names), row_hash(["at"]), row_hash(["d"])).collect())
+
+    expected = hashed(spark)
+    with columns_for("sail"):
+        assert hashed(sail_session(settings)) == expected
