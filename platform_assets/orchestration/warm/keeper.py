@@ -139,6 +139,7 @@ class Keeper:
         self._used = time.monotonic()
         why = self._jvm.take_back() if in_order and self._jvm else "whoever worked with it ended"
         if why:
+            self._tell(f"Spark that is kept ready is started anew: {why}")
             self._renew()
         else:
             self._pause_s = _FIRST_PAUSE_S
