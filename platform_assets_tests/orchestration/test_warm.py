@@ -27,6 +27,7 @@ from platform_assets_tests.support.world import product, sale
 
 proof = pytest.mark.proof
 PATIENCE_S = 300
+UNREHEARSED = "unrehearsed"
 CLIENT = """
 import json, sys
 from pyspark import SparkContext
@@ -78,7 +79,7 @@ class Warm:
     environ: dict[str, str] = field(default_factory=dict)
     _started: list[subprocess.Popen[str]] = field(default_factory=list)
 
-    def keep(self, **settings: str) -> int:
+    def keep(self, *options: str, **settings: str) -> int:
         """Keep Spark ready from now on; the keeper's process."""
         self.environ = {
             **os.environ,
@@ -90,7 +91,7 @@ class Warm:
             "PLATFORM_SETTLE_S": "0",
             **settings,
         }
-        command = [sys.executable, "-m", "platform_assets.orchestration.warm", str(self.folder / "warm.sock")]
+        command = [sys.executable, "-m", "platform_assets.orchestration.warm", str(self.folder / "warm.sock"), *options]
         self._started.append(subprocess.Popen(command, env=self.environ, text=True))
         wait_for(self.is_ready)
         return self._started[-1].pid
@@ -148,7 +149,7 @@ def test_where_nobody_keeps_one_or_does_not_answer_none_is_waited_for(tmp_path: 
         silent.listen()
         began = time.monotonic()
         assert borrow(settings, "key") is None
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 6
         place.chmod(0o666)
         began = time.monotonic()
         assert borrow(settings, "key") is None, "others could have put it there"
@@ -157,7 +158,7 @@ def test_where_nobody_keeps_one_or_does_not_answer_none_is_waited_for(tmp_path: 
 
 @proof
 def test_each_gets_it_as_if_it_were_new(warm: Warm) -> None:
-    warm.keep()
+    warm.keep(UNREHEARSED)
     leave = "spark.conf.set('spark.sql.ansi.enabled', 'false'); spark.range(3).cache().createTempView('left')"
     first = warm.worked(leave)
     ask = (
@@ -173,7 +174,7 @@ def test_each_gets_it_as_if_it_were_new(warm: Warm) -> None:
 
 @proof
 def test_a_second_one_and_one_with_other_settings_start_their_own(warm: Warm) -> None:
-    warm.keep()
+    warm.keep(UNREHEARSED)
     working, first = warm.client()
     assert warm.worked()["jvm"] != first["jvm"]
     working.communicate("stop\n", timeout=PATIENCE_S)
@@ -183,7 +184,7 @@ def test_a_second_one_and_one_with_other_settings_start_their_own(warm: Warm) ->
 
 @proof
 def test_what_somebody_began_who_was_killed_ends_with_the_jvm(warm: Warm) -> None:
-    warm.keep()
+    warm.keep(UNREHEARSED)
     work = "import threading; threading.Thread(target=spark.range(10**15).selectExpr('sum(id % 7)').collect).start()"
     working, first = warm.client(work)
     working.kill()
@@ -194,7 +195,7 @@ def test_what_somebody_began_who_was_killed_ends_with_the_jvm(warm: Warm) -> Non
 
 @proof
 def test_one_that_left_work_or_filled_its_memory_is_not_lent_again(warm: Warm) -> None:
-    warm.keep(PLATFORM_WARM_MIB="256")
+    warm.keep(UNREHEARSED, PLATFORM_WARM_MIB="256")
     work = (
         "import threading, time; "
         "threading.Thread(target=spark.range(10**15).selectExpr('sum(id % 7)').collect, daemon=True).start(); "
@@ -215,7 +216,7 @@ def test_one_that_left_work_or_filled_its_memory_is_not_lent_again(warm: Warm) -
 
 @proof
 def test_one_that_nobody_asks_for_is_ended_and_started_for_who_asks(warm: Warm) -> None:
-    warm.keep(PLATFORM_WARM_IDLE_S="3")
+    warm.keep(UNREHEARSED, PLATFORM_WARM_IDLE_S="3")
     first = warm.worked()
     wait_for(lambda: not is_there(first["jvm"]))
     assert warm.is_ready()
@@ -227,7 +228,7 @@ def test_one_that_nobody_asks_for_is_ended_and_started_for_who_asks(warm: Warm) 
 @proof
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_of_a_keeper_that_ends(warm: Warm, number: signal.Signals) -> None:
-    keeper = warm.keep()
+    keeper = warm.keep(UNREHEARSED)
     working, found = warm.client()
     os.kill(keeper, number)
     wait_for(lambda: not is_there(found["jvm"]))
@@ -244,7 +245,7 @@ def test_another_user_does_not_get_it() -> None:
         warm = Warm(place / "state", place / "sockets")
         warm.folder.mkdir(0o755)
         try:
-            warm.keep()
+            warm.keep(UNREHEARSED)
             ask = CONNECT.format(socket=str(warm.folder / "warm.sock"))
             assert as_other_user(place, ask) == ["PermissionError"]
         finally:

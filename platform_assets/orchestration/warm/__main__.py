@@ -1,4 +1,7 @@
-"""The process that keeps Spark ready, as `up` starts it; its argument is where it listens."""
+"""The process that keeps Spark ready, as `up` starts it.
+
+python -m platform_assets.orchestration.warm SOCKET [unrehearsed]
+"""
 
 import os
 import signal
@@ -16,7 +19,8 @@ def main() -> None:
         signal.signal(number, _stop)
     settings = load_settings()
     os.umask(settings.access.umask)
-    Keeper(settings, Path(sys.argv[1])).keep()
+    place, *options = sys.argv[1:]
+    Keeper(settings, Path(place), rehearsed="unrehearsed" not in options).keep()
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -37,12 +37,14 @@ class Keeper:
     Args:
         settings: to start JVMs with.
         place: of the socket, in a folder of this user alone; its path must be short.
+        rehearsed: whether a JVM is lent only once Java has compiled what all need.
     """
 
-    def __init__(self, settings: Settings, place: Path) -> None:
+    def __init__(self, settings: Settings, place: Path, *, rehearsed: bool = True) -> None:
         self._settings = settings
         self._key = engine_key(settings)
         self._place = place
+        self._rehearsed = rehearsed
         self._jvm: LentJvm | None = None
         self._listener: socket.socket | None = None
         self._lent: socket.socket | None = None
@@ -75,7 +77,7 @@ class Keeper:
         if self._jvm is None:
             return
         scratch = scratch_of_jvm()
-        if scratch is not None:
+        if self._rehearsed and scratch is not None:
             folder = scratch / "rehearsal"
             folder.mkdir(0o700)
             try:
@@ -201,8 +203,6 @@ class Keeper:
 
 
 def _is_there(connection: socket.socket) -> bool:
-    """Whether whoever asked still waits for the answer."""
-    try:
-        return bool(connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-    except BlockingIOError:
-        return True
+    """Whether whoever asked still waits for the answer, and has not hung up."""
+    readable, _, _ = select.select([connection], [], [], 0)
+    return not readable

@@ -21,7 +21,7 @@ from platform_assets.spark.session.on_demand import SparkOnDemand
 
 _FIRST = date(2017, 3, 1)
 _DAYS = 2
-_CORRECTIONS = 0
+_CORRECTIONS = 2
 """After as many Java has compiled most of what it is going to compile."""
 
 

@@ -22,8 +22,8 @@ from platform_assets.settings import Settings
 DONE = b"done\n"
 """What is said where the work has ended in order."""
 
-_ANSWERS_WITHIN_S = 1.0
-"""Who keeps a JVM and takes longer has stopped, or starts one: a JVM of one's own is then the quicker way."""
+_ANSWERS_WITHIN_S = 3.0
+"""Who keeps a JVM and takes longer has stopped: a JVM of one's own is then the quicker way."""
 _STARTS_WITHIN_S = 60.0
 _LONGEST_ANSWER = 4096
 
