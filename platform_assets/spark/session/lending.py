@@ -39,6 +39,7 @@ class LentJvm:
         self._processes = self._java.java.lang.ProcessHandle.current()
         self._runtime = self._java.java.lang.Runtime.getRuntime()
         self._of_keeper: Any = None
+        self._children = 0
 
     @property
     def is_alive(self) -> bool:
@@ -52,6 +53,7 @@ class LentJvm:
     def lend(self) -> None:
         """Note what is in it, before somebody else works with it."""
         self._of_keeper = self._java.java.util.HashSet(self._objects)
+        self._children = int(self._processes.children().count())  # of the script that started it, for one
 
     def take_back(self) -> str:
         """Forget what somebody did with it.
@@ -67,7 +69,7 @@ class LentJvm:
     def _not_as_new(self) -> str:
         if jobs := len(self._scala.statusTracker().getActiveJobIds()):
             return f"it is still at {counted(jobs, 'job')}"
-        if self._processes.children().count():
+        if self._processes.children().count() > self._children:
             return "it has processes of Python, which keep the code that they were sent"
         # The JVM keeps each object for as long as Python may ask for it, also for a Python that has ended.
         self._objects.retainAll(self._of_keeper)
