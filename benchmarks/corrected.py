@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -50,13 +51,26 @@ class Corrections:
             for day, lines in self.lines.items():
                 arrival = landing / RAW_TRANSACTIONS.source.folder / str(day + timedelta(days=LATE_DAYS))
                 arrival.mkdir(parents=True, exist_ok=True)
-                files.append(arrival / f"corrections-of-{day}.parquet")
+                files.append(arrival / f"corrections-of-{day}-{self.name.replace(' ', '-')}.parquet")
                 pq.write_table(lines.select(list(RAW_TRANSACTIONS.column_names)), files[-1])
                 os.utime(files[-1], (0, 0))  # it rests: nobody is writing it any more
             yield
         finally:
             for file in files:
                 file.unlink(missing_ok=True)
+
+    def later(self, number: int, lines: int) -> Corrections:
+        """Another correction of the same days: the first lines of each, dearer and under a newer version."""
+
+        def newer(table: pa.Table) -> pa.Table:
+            table = table.slice(0, lines)
+            for name, more in (("updated_at", timedelta(hours=number)), ("sales_value", Decimal(number))):
+                values = pa.array([value + more for value in table[name].to_pylist()], table.schema.field(name).type)
+                table = table.set_column(table.schema.get_field_index(name), name, values)
+            return table
+
+        changed = {day: newer(table) for day, table in self.lines.items()}
+        return Corrections(f"{self.name}-{number}", self.days, changed)
 
     def append_to(self, raw: Path) -> None:
         """Add them to the Delta table that SQLMesh reads."""

@@ -18,9 +18,9 @@ from pathlib import Path
 from benchmarks.harness import BenchmarkError, Run, run_command
 from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
 from platform_assets.settings import load_settings
+from platform_assets.spark.session.configuration import configuration
 from platform_assets.spark.session.jars import ALWAYS
 from platform_assets.spark.session.java import find_java
-from platform_assets.spark.session.session import configuration
 
 PINS = ("sqlmesh==0.236.4", "pyspark==4.2.0", "pandas>=2.2,<3")
 SILVER, GOLD = "shop.silver_transactions", "shop.store_sales"

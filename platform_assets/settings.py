@@ -107,6 +107,15 @@ class Settings(BaseSettings):
     sail_memory: str = Field(
         default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Most memory of the process of Sail."
     )
+    warm: bool = Field(
+        default=False, description="Whether `up` keeps a Spark ready, which runs and commands then work with."
+    )
+    warm_idle_s: int = Field(
+        default=3600, ge=1, description="A Spark that is kept ready and was not used for so long is ended."
+    )
+    warm_mib: int = Field(
+        default=1024, ge=256, description="A Spark that is kept ready and holds more heap than that is started anew."
+    )
     spark_conf: SparkConf = Field(
         default_factory=dict,
         repr=False,

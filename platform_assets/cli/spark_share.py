@@ -30,6 +30,8 @@ class SparkShare:
         Args:
             running: tasks that are done, and all, of each running job by its number.
         """
+        if self._newest < 0 and running:
+            self._before = min(running) - 1  # in a JVM that was kept ready, there were jobs of others
         self._newest = max([self._newest, *running])
         self._running = running
         mine = {number: tasks for number, tasks in running.items() if number > self._before}

@@ -20,6 +20,7 @@ import pytest
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.instance.pools import REFRESH_POOL, TABLES_POOL
 from platform_assets.settings import project_root
+from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.orchestration.processes import processes_of, started_from
 from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, land
 from platform_assets_tests.support.world import World
@@ -158,3 +159,33 @@ def test_runs_outlive_killed_parts_of_up_and_a_killed_run_of_a_backfill_is_tried
         assert {"key": "dagster/will_retry", "value": "true"} in killed["tags"]
         wait_for(lambda: "COMPLETED_SUCCESS" in str(ask(address, BACKFILLS)))
     wait_for(lambda: not started_from(state))
+
+
+@pytest.mark.proof
+def test_runs_work_with_the_spark_that_is_kept_ready_and_nothing_is_left_of_it(
+    readings: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("PLATFORM_WARM", "true")
+    monkeypatch.setenv("PLATFORM_SPARK_CONF", OWN_PROCESS)
+    state = readings.settings.state
+    link, jvms = state / "warm.sock", set[int]()
+
+    def computed() -> bool:
+        jvms.update(pid for pid, command in processes_of(state).items() if "/java " in command)
+        with Ledger.open(readings.settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+            return len(ledger.current_days("gold.sensor_week")) == len(DAYS)
+
+    with up():
+        wait_for(link.exists)
+        for day in DAYS:
+            land(readings, day, day)
+        wait_for(computed)
+        assert len(jvms) == 1, "no run started its own"
+    wait_for(lambda: not started_from(state))
+    assert not link.is_symlink()
+
+    with up():
+        wait_for(link.exists)
+        kill(state, " up --port")
+        wait_for(lambda: not started_from(state))

@@ -19,9 +19,10 @@ from pyspark.sql import SparkSession
 
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.class_archive import archive_path, class_archive
+from platform_assets.spark.session.configuration import configuration
 from platform_assets.spark.session.jars import ALWAYS, spark_jars
 from platform_assets.spark.session.java import find_java
-from platform_assets.spark.session.session import configuration, create_session
+from platform_assets.spark.session.session import create_session
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.java import fake_java, says
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.jvm import remember_classes
-from platform_assets.spark.session.session import TUNING, create_session, stop_session
+from platform_assets.spark.session.attached import attached
+from platform_assets.spark.session.configuration import TUNING
+from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets_tests.support.installation import JARS, SMALL_DATA
 
 _LOGS = "spark.databricks.delta.delta.log.cacheSize"
@@ -42,15 +41,7 @@ class Jvm:
     def session(self) -> SparkSession:
         """The session of this process, which has its own configuration and views."""
         if SparkContext._active_spark_context is None:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("PYSPARK_GATEWAY_PORT", str(self.port))
-                patch.setenv("PYSPARK_GATEWAY_SECRET", self.secret)
-                gateway = launch_gateway()
-            remember_classes(gateway)
-            first = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
-            java = gateway.jvm.JavaSparkContext(first.sparkContext())
-            conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
-            SparkSession(SparkContext(gateway=gateway, jsc=java, conf=conf), first.newSession())
+            attached(self.port, self.secret)
         return SparkSession.builder.getOrCreate()
 
 

@@ -109,6 +109,9 @@ def up(
                     "platform_assets.orchestration.daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace)
                 )
                 parts.append(new_part("the daemon", daemon))
+                if settings.warm and _computes_here(settings):
+                    keeper = _module("platform_assets.orchestration.warm", str(Path(folder) / "warm.sock"))
+                    parts.append(new_part("the Spark that is kept ready", keeper))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
         except _StopRequested as request:
             stopped_by = request.number
@@ -181,6 +184,12 @@ def webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, list
 
     command = _module("platform_assets.orchestration.webserver", *only_look, *place, *_QUIET_WEBSERVER)
     return "the webserver", command, why
+
+
+def _computes_here(settings: Settings) -> bool:
+    from platform_assets.spark.session.cluster import computes_here
+
+    return computes_here(settings)
 
 
 def _module(name: str, *arguments: str) -> list[str]:

@@ -6,15 +6,13 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from pathlib import Path
 from threading import Thread, current_thread, main_thread
 from typing import Any, cast
 
@@ -25,69 +23,19 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from platform_assets.places import is_object_store
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
+from platform_assets.spark.session.attached import attached_by, detach, lease_of_jvm
 from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.cluster import computes_here, wait_for_executors
+from platform_assets.spark.session.configuration import configuration, engine_key
 from platform_assets.spark.session.hidden import without_secrets
 from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
-from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, scratch_of_jvm, start_jvm
+from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
+from platform_assets.spark.session.lease import borrow
 from platform_assets.spark.session.logs import log_file
-from platform_assets.spark.session.object_stores import of_s3
 from platform_assets.sql_settings import REQUIRED
-
-TUNING: Mapping[str, str] = {
-    # The same results on every machine
-    **REQUIRED,
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Screens and ports nobody asked for
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # The log of a year is some hundred files: one task reads it faster than fifty
-    "spark.databricks.delta.snapshotPartitions": "1",
-    # Every stage is a log that is read a few times, then never; Delta would keep 10,000 of them, each with plans of
-    # several megabytes
-    "spark.databricks.delta.delta.log.cacheSize": "32",
-    # Thousands of small landing files: listed by the driver instead of a job, and packed into few tasks
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-    "spark.sql.files.openCostInBytes": "131072",
-    "spark.sql.parquet.compression.codec": "zstd",
-    # Rows that a task holds at once, of which each may be as long as a line: 4,096 by itself, which are no faster
-    "spark.sql.parquet.columnarReaderBatchSize": "256",
-    # After how many rows a writer looks for the first time how long they are; by itself it holds a hundred
-    "spark.hadoop.parquet.page.size.row.check.min": "4",
-    # Reading Delta logs alone compiles some hundred classes. With room for 100, every batch compiled all of its code
-    # anew, and the JIT after it: two thirds of a year's time.
-    "spark.sql.codegen.cache.maxEntries": "1000",
-}
-"""Configuration of every session; `spark_conf` of the settings wins over it, where that is free to choose."""
-
-_LOCAL: Mapping[str, str] = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    # Others on this machine reach these ports, too; Spark makes a secret of its own for every session
-    "spark.authenticate": "true",
-    # Driver and executor are one process. After two minutes in which the machine slept, Spark took it for dead, forgot
-    # its blocks for good, and ended it ten minutes later.
-    "spark.storage.blockManagerHeartbeatTimeoutMs": "3650d",
-    # On one machine there is little to adapt to, and planning every stage anew took a twentieth of a year's time
-    "spark.sql.adaptive.enabled": "false",
-    # No .crc file beside each file we write: disks and Parquet have checksums of their own. Nor a process for each,
-    # only to set its permissions: a seventh of ingest.
-    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem",
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-}
-"""What only holds when everything runs in one process on this machine."""
-
-_OF_THE_JVM = (
-    "spark.driver.memory",
-    "spark.driver.extraClassPath",
-    "spark.driver.extraJavaOptions",
-)
 
 _RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
 """With these a server is waited for three quarters of a minute, as while a network is gone; a client by itself waits
@@ -106,15 +54,19 @@ def create_session(
     app_name: str = "platform-assets",
     record_classes: bool = True,
     brief: bool = False,
+    own: bool = False,
     progress: OnProgress = no_progress,
 ) -> SparkSession:
     """Start Spark as the settings say, or return the session that this process already has.
+
+    Where a JVM is kept ready that was started with the same settings, the session is one in it.
 
     Args:
         settings: master or Spark Connect server, memory, extra configuration.
         app_name: shown in logs and on a cluster's pages.
         record_classes: whether this session may record the class archive for later ones, if there is none.
         brief: whether it has so little to do that its JVM should compile quickly rather than well.
+        own: whether the JVM must be one of this process.
         progress: told that Spark starts, and when jars have to be brought first.
 
     Raises:
@@ -128,8 +80,35 @@ def create_session(
             return _connect(settings, settings.spark_remote, app_name)
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
+    if settings.warm and not own and computes_here(settings):
+        with meanwhile(progress, "connecting to Spark"):
+            if warm := _lent(settings):
+                return warm
     with meanwhile(progress, "starting Spark"):
         return _start(settings, app_name, progress, record_classes=record_classes, brief=brief)
+
+
+def _lent(settings: Settings) -> SparkSession | None:
+    """A session in the JVM that is kept ready; None where it cannot be had."""
+    lease = borrow(settings, engine_key(settings))
+    if lease is None:
+        return None
+    Thread(target=_import_ahead, daemon=True).start()
+    try:
+        with _same_interrupt():
+            spark = attached_by(lease)
+    except (Py4JError, OSError):
+        lease.connection.close()  # without a word: its keeper then ends it
+        end_jvm()
+        return None
+    _fit_to_cores(spark, settings)
+    return spark
+
+
+def _fit_to_cores(spark: SparkSession, settings: Settings) -> None:
+    """On one machine nothing is gained by more parts than there are cores."""
+    if "spark.sql.shuffle.partitions" not in settings.spark_conf:
+        spark.conf.set("spark.sql.shuffle.partitions", str(max(2, spark.sparkContext.defaultParallelism)))
 
 
 def _keep_exceptions_quiet() -> None:
@@ -166,8 +145,8 @@ def _start(
         except BaseException:
             stop_session(spark)
             raise
-    elif "spark.sql.shuffle.partitions" not in settings.spark_conf:
-        spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))
+    else:
+        _fit_to_cores(spark, settings)
     return spark
 
 
@@ -197,13 +176,17 @@ def _same_interrupt() -> Iterator[None]:
 def stop_session(spark: SparkSession) -> None:
     """Stop the session and end its JVM; the first session of an installation then leaves the class archive.
 
-    A session of a Spark Connect server is only closed. An interrupted call leaves its answer behind in the connection
-    of its thread, so that the session is stopped from another one; where Java does not answer, its process is ended,
-    and killed where it does not even hear that, as one that somebody has stopped with a signal.
+    A session of a Spark Connect server is only closed, and a JVM that was lent is given back. An interrupted call
+    leaves its answer behind in the connection of its thread, so that the session is stopped from another one; where
+    Java does not answer, its process is ended, and killed where it does not even hear that, as one that somebody has
+    stopped with a signal.
     """
     if not hasattr(spark, "_jsparkSession"):
         cast("Any", spark).client.set_retry_policies([])  # a server that is gone is not waited for to say good-bye
         spark.stop()
+        return
+    if lease := lease_of_jvm():
+        detach(spark, lease)
         return
     with ThreadPoolExecutor(1) as apart:
         stopping = apart.submit(spark.stop)
@@ -219,26 +202,6 @@ def stop_session(spark: SparkSession) -> None:
         SparkSession._instantiatedSession = None
     if SparkContext._active_spark_context is None:
         end_jvm()
-
-
-def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
-    """The session's whole configuration, without what the JVM was started with."""
-    conf = dict(TUNING) | {
-        "spark.sql.warehouse.dir": str(settings.state / "spark-warehouse"),
-        "spark.log.level": settings.log_level,
-        # Hadoop sets modes by itself, whatever the process's own umask is
-        "spark.hadoop.fs.permissions.umask-mode": f"{settings.access.umask:03o}",
-    }
-    if computes_here(settings):
-        conf |= _LOCAL
-        if scratch := scratch_of_jvm():
-            conf["spark.local.dir"] = str(scratch)
-    else:
-        conf["spark.jars"] = ",".join(map(str, jars))
-    if is_object_store(settings.lake):
-        conf |= of_s3(os.environ)
-    conf |= settings.spark_conf
-    return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
 
 
 def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from pyspark.errors import PySparkException
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.session import GONE, MEMORY, running_server
+from platform_assets.spark.session.attached import lease_of_jvm
 from platform_assets.spark.tables.failures import causes
 
 _MEMORY = re.compile(r"(?m)(?:^|: |\(|\] )[\w.]*OutOfMemoryError\b")
@@ -131,10 +133,10 @@ def _is_of_a_lost_connection(error: BaseException) -> bool:
 
 
 def _end_of_jvm() -> str | None:
-    """How the process of this session's JVM ended; None if it lives, or there is none of ours."""
+    """How the process of this session's JVM ended; None if it lives, or there is none."""
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
-        return None
+        return _end_of_lent_jvm()
     try:
         code = process.wait(_ENDS_WITHIN_S)
     except subprocess.TimeoutExpired:
@@ -156,6 +158,16 @@ def _is_deaf() -> bool:
     except OSError:
         return False
     return False
+
+
+def _end_of_lent_jvm() -> str | None:
+    """The same of one that another process keeps: nobody listens any more where its gateway was."""
+    lease = lease_of_jvm()
+    if lease is None:
+        return None
+    with socket.socket() as probe:
+        probe.settimeout(_ENDS_WITHIN_S)
+        return "was ended" if probe.connect_ex(("127.0.0.1", lease.port)) else None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,0 +1,240 @@
+"""A late file of a few lines on two days: from the tick that finds it to published, with Spark kept ready and without.
+
+    uv run python -m benchmarks.warm [--state FOLDER] [--rounds 3] [--days 366] [--json PATH]
+
+Runs on copies of a state folder that `platform-assets demo` left behind; without one, a demo is run first. On each copy
+a real `platform-assets up` is at work, one after the other, and is given the same files, one after the other: its
+sensor finds each, and requests a run. What is told apart, by Dagster's own times and the newest manifest:
+
+* until the run's process has started its work: the tick, the queue, Python, Dagster and the definitions;
+* until everything is published: Spark, ingest, planning, silver and gold.
+
+In the end both lakes must hold the same: the digest of every day of every table.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import requests
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.corrected import Corrections, corrections, replace_by_copy
+from benchmarks.dagster_server import Server
+from benchmarks.harness import BenchmarkError, Goal, Outcome, print_outcomes, run_command, write_json
+from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets.settings import load_settings, project_root
+
+MOST_S = 6.0
+LINES = 3
+_WITHIN_S = 900
+_MAIN = "from platform_assets.cli import main; main()"
+_RUNS = """{ runsOrError(filter: {pipelineName: "refresh"}, limit: 1) {
+  ... on Runs { results { runId status startTime endTime } } } }"""
+_TICKS = """{ sensorsOrError(repositorySelector: {
+  repositoryLocationName: "platform_assets", repositoryName: "__repository__"}) {
+  ... on Sensors { results { name sensorState { ticks(limit: 20) { timestamp runIds skipReason } } } } } }"""
+
+console = Console(width=None if sys.stdout.isatty() else 120)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one late file took.
+
+    Args:
+        to_start_s: from the tick to the start of the run's work.
+        to_published_s: from there until everything was published.
+        load: the machine's load average before it.
+    """
+
+    to_start_s: float
+    to_published_s: float
+    load: float
+
+    @property
+    def seconds(self) -> float:
+        """From the tick to published."""
+        return self.to_start_s + self.to_published_s
+
+
+def late_files(state: Path, rounds: int) -> list[Corrections]:
+    """Files for the same two days, each newer than the one before."""
+    settings = load_settings(state=state)
+    days = settings.calendar()
+    chosen = (days[len(days) // 10], days[len(days) * 9 // 10])
+    lake = settings.lake_folder
+    case = corrections("late", chosen, lake / "raw/transactions", lake / SILVER_TRANSACTIONS.name.replace(".", "/"))
+    return [case.later(number, LINES) for number in range(rounds)]
+
+
+def measure(state: Path, cases: list[Corrections], *, warm: bool, log: Path) -> list[Taken]:
+    """Give the files to an `up` at work, one after the other.
+
+    Raises:
+        BenchmarkError: it did not take one in time, or its run failed.
+    """
+    with up(state, warm=warm, log=log) as server:
+        wait_for(lambda: quiet(server), "a tick with nothing to do")
+        if warm:
+            wait_for((state / "warm.sock").exists, "Spark that is kept ready")
+        return [take(server, state, case) for case in cases]
+
+
+def take(server: Server, state: Path, case: Corrections) -> Taken:
+    """Land a file, and wait until it is published."""
+    before, load = newest_run(server), os.getloadavg()[0]
+    with case.landed(load_settings(state=state).landing_folder):
+        wait_for(lambda: newest_run(server).get("runId") != before.get("runId"), "a run")
+        wait_for(lambda: newest_run(server)["status"] in ("SUCCESS", "FAILURE"), "the end of the run")
+    run = newest_run(server)
+    if run["status"] != "SUCCESS":
+        raise BenchmarkError(f"The run {run['runId']} failed; see the pages of {state}.")
+    ticked = next(tick["timestamp"] for tick in ticks(server) if run["runId"] in tick["runIds"])
+    last = max(released_at(state, run["runId"]))
+    return Taken(run["startTime"] - ticked, last - run["startTime"], load)
+
+
+def released_at(state: Path, run: str) -> Iterator[float]:
+    """When what a run published was released, in seconds since 1970."""
+    lake = Lake.at(load_settings(state=state).lake)
+    for release, publication in published(lake):
+        if manifest_of(lake, publication).run == run:
+            yield (Path(str(lake)) / "_releases" / "_delta_log" / f"{release:020}.json").stat().st_mtime
+
+
+def newest_run(server: Server) -> dict[str, Any]:
+    """Of the job `refresh`; nothing where there is none."""
+    found = server.ask(_RUNS)["runsOrError"]["results"]
+    return dict(found[0]) if found else {}
+
+
+def ticks(server: Server) -> list[dict[str, Any]]:
+    """Of the sensor of late data, newest first."""
+    sensors = server.ask(_TICKS)["sensorsOrError"].get("results", ())
+    return [tick for one in sensors if one["name"] == "late_data" for tick in one["sensorState"]["ticks"]]
+
+
+def quiet(server: Server) -> bool:
+    """Whether the sensor has looked and found nothing to do."""
+    try:
+        return any("nothing to do" in (tick["skipReason"] or "") for tick in ticks(server)[:1])
+    except (requests.RequestException, BenchmarkError, KeyError, ValueError):
+        return False
+
+
+@contextmanager
+def up(state: Path, *, warm: bool, log: Path) -> Iterator[Server]:
+    """`platform-assets up` on a state folder."""
+    port = 3980
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, "up", "--port", str(port)],
+            cwd=project_root(),
+            env=env_of(state) | {"PLATFORM_WARM": str(warm)},
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            yield Server(f"http://127.0.0.1:{port}")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def env_of(state: Path) -> dict[str, str]:
+    """What a process for a state folder is started with."""
+    return os.environ | {"PLATFORM_STATE": str(state)}
+
+
+def digests(state: Path) -> Mapping[str, Mapping[date, str]]:
+    """The digest of every day of every table, as the newest manifest of each says."""
+    lake, newest = Lake.at(load_settings(state=state).lake), dict[str, dict[date, str]]()
+    for _, publication in published(lake):
+        for change in manifest_of(lake, publication).tables:
+            newest.setdefault(change.table, {}).update({day: one.digest for day, one in change.days.items()})
+    return newest
+
+
+def wait_for(happened: Callable[[], bool], what: str) -> None:
+    """Wait, looking every half second.
+
+    Raises:
+        BenchmarkError: it does not come.
+    """
+    until = time.monotonic() + _WITHIN_S
+    while not happened():
+        if time.monotonic() > until:
+            raise BenchmarkError(f"{what} did not come within {_WITHIN_S} s.")
+        time.sleep(0.5)
+
+
+def main(
+    state: Annotated[Path | None, typer.Option(help="A state folder of the demo; one is made by default.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Late files.")] = 3,
+    days: Annotated[int, typer.Option(min=31, max=366, help="Of the demo that is made.")] = 366,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the goals there.")] = None,
+) -> None:
+    """Measure both sides; exit code 1 if the goal is missed, 3 if nothing could be measured."""
+    with tempfile.TemporaryDirectory(prefix="warm-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        try:
+            if state is None:
+                state = folder / "loaded"
+                command = (sys.executable, "-c", _MAIN, "demo", "--days", days)
+                run_command(command, env=env_of(state), log=folder / "demo.log")
+            cases = late_files(state.absolute(), rounds)
+            found: dict[str, list[Taken]] = {}
+            for side, warm in (("started for each run", False), ("kept ready", True)):
+                replace_by_copy(folder / side, state)
+                found[side] = measure(folder / side, cases, warm=warm, log=folder / "up.log")
+            if digests(folder / "started for each run") != digests(folder / "kept ready"):
+                raise BenchmarkError("The two lakes hold something else.")
+        except BenchmarkError as error:
+            console.print(str(error), markup=False, highlight=False, style="red")
+            raise typer.Exit(3) from error
+    print_taken(found)
+    outcome: Outcome = Goal("Spark kept ready: seconds from the tick to published", "<=", MOST_S).judge(
+        [one.seconds for one in found["kept ready"]]
+    )
+    print_outcomes(console, "A late file", [outcome])
+    if json_path:
+        write_json(json_path, [outcome])
+    raise typer.Exit(0 if outcome.held else 1)
+
+
+def print_taken(found: Mapping[str, list[Taken]]) -> None:
+    """Both sides."""
+    table = Table(title="A late file, median", title_justify="left")
+    for heading in ("Spark", "tick to start s", "start to published s", "together s", "each s", "load average"):
+        table.add_column(heading, justify="left" if heading == "Spark" else "right")
+    for side, taken in found.items():
+        table.add_row(
+            side,
+            f"{median(one.to_start_s for one in taken):.1f}",
+            f"{median(one.to_published_s for one in taken):.1f}",
+            f"{median(one.seconds for one in taken):.1f}",
+            " ".join(f"{one.seconds:.1f}" for one in taken),
+            " ".join(f"{one.load:.1f}" for one in taken),
+        )
+    console.print(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)

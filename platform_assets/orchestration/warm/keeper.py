@@ -1,0 +1,208 @@
+"""Keeps a JVM with Spark ready and lends it: started and rehearsed before anybody asks, renewed when it is worn.
+
+One has it at a time, and whoever else asks works with a JVM of its own. It is ended and started anew where whoever had
+it died, left something behind or filled its memory, and ended where nobody asks for long; who asks then waits no longer
+for it than for one of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from platform_assets.errors import PlatformError
+from platform_assets.orchestration.warm.rehearsal import rehearse
+from platform_assets.settings import Settings
+from platform_assets.spark.session.configuration import engine_key
+from platform_assets.spark.session.jvm import scratch_of_jvm
+from platform_assets.spark.session.lease import DONE, line_of, link_to_keeper
+from platform_assets.spark.session.lending import LentJvm
+
+_LOOK_S = 1.0
+_SAYS_WITHIN_S = 1.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 600.0
+"""After a start that failed, or a JVM that ended by itself."""
+
+
+class Keeper:
+    """Lends a JVM until an exception ends it; nothing of it is left then.
+
+    Args:
+        settings: to start JVMs with.
+        place: of the socket, in a folder of this user alone; its path must be short.
+        rehearsed: whether a JVM is lent only once Java has compiled what all need.
+    """
+
+    def __init__(self, settings: Settings, place: Path, *, rehearsed: bool = True) -> None:
+        self._settings = settings
+        self._key = engine_key(settings)
+        self._place = place
+        self._rehearsed = rehearsed
+        self._jvm: LentJvm | None = None
+        self._listener: socket.socket | None = None
+        self._lent: socket.socket | None = None
+        self._used = time.monotonic()
+        self._pause_s = _FIRST_PAUSE_S
+        self._due: float | None = 0.0
+        self._told = ""
+
+    def keep(self) -> None:
+        """Start a JVM, and lend it to whoever asks."""
+        try:
+            while True:
+                if self._jvm is None and self._due is not None and time.monotonic() >= self._due:
+                    self._make_ready()
+                asked = [each for each in (self._listener, self._lent) if each is not None]
+                readable, _, _ = select.select(asked, [], [], _LOOK_S)
+                if self._lent in readable:
+                    self._take_back()
+                if self._listener in readable:
+                    self._answer()
+                if self._lent is None:
+                    self._look_after()
+        finally:
+            self._close()
+            self._end_jvm()
+
+    def _make_ready(self) -> None:
+        """Nobody finds the way to it before it is ready: a JVM of one's own would be there sooner."""
+        self._start()
+        if self._jvm is None:
+            return
+        scratch = scratch_of_jvm()
+        if self._rehearsed and scratch is not None:
+            folder = scratch / "rehearsal"
+            folder.mkdir(0o700)
+            try:
+                rehearse(folder, self._jvm.new_session)
+            except PlatformError as error:
+                self._tell(f"Spark is kept ready, but was not rehearsed: {error.what}")
+        self._open()
+
+    def _start(self) -> None:
+        self._used = time.monotonic()
+        try:
+            self._jvm = LentJvm(self._settings)
+        except PlatformError as error:
+            self._tell(f"Spark cannot be kept ready, so that runs start their own: {error}")
+            self._try_later()
+            return
+        self._due = None
+
+    def _try_later(self) -> None:
+        self._due = time.monotonic() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+
+    def _answer(self) -> None:
+        """To whoever asks; whoever has gone meanwhile is lent nothing."""
+        assert self._listener is not None
+        connection, _ = self._listener.accept()
+        connection.settimeout(_SAYS_WITHIN_S)
+        try:
+            asked = line_of(connection)
+            if asked.get("key") != self._key:
+                self._say(connection, {"no": "it was started with other settings"})
+            elif self._lent is not None:
+                self._say(connection, {"no": "somebody works with it"})
+            elif _is_there(connection):
+                self._lend(connection)
+                return
+        except (OSError, ValueError):  # who asked hears nothing, and starts a JVM of its own
+            if self._lent is connection:
+                self._lent = None
+                self._renew()
+        connection.close()
+
+    def _lend(self, connection: socket.socket) -> None:
+        if self._jvm is None:
+            self._say(connection, {"starting": True})
+            self._start()
+        if self._jvm is None or not self._jvm.is_alive:
+            raise OSError("there is none")
+        self._jvm.lend()
+        self._lent = connection
+        self._say(connection, {"port": self._jvm.port, "secret": self._jvm.secret})
+
+    def _take_back(self) -> None:
+        assert self._lent is not None
+        try:
+            in_order = self._lent.recv(len(DONE)) == DONE
+        except OSError:
+            in_order = False
+        self._lent.close()
+        self._lent = None
+        self._used = time.monotonic()
+        why = self._jvm.take_back() if in_order and self._jvm else "whoever worked with it ended"
+        if why:
+            self._tell(f"Spark that is kept ready is started anew: {why}")
+            self._renew()
+        else:
+            self._pause_s = _FIRST_PAUSE_S
+
+    def _renew(self) -> None:
+        self._close()
+        self._end_jvm()
+        self._due = 0.0
+
+    def _look_after(self) -> None:
+        if self._jvm is None:
+            return
+        if not self._jvm.is_alive:
+            self._close()
+            self._end_jvm()
+            self._try_later()
+        elif time.monotonic() - self._used > self._settings.warm_idle_s:
+            self._end_jvm()  # whoever asks next is heard, and it is started then
+
+    def _end_jvm(self) -> None:
+        if self._jvm is not None:
+            jvm, self._jvm = self._jvm, None
+            jvm.end()
+
+    def _open(self) -> None:
+        self._place.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX)
+        before = os.umask(0o177)
+        try:
+            self._listener.bind(str(self._place))
+        finally:
+            os.umask(before)
+        self._listener.listen()
+        link = link_to_keeper(self._settings)
+        link.unlink(missing_ok=True)
+        link.symlink_to(self._place)
+
+    def _close(self) -> None:
+        if self._listener is None:
+            return
+        link = link_to_keeper(self._settings)
+        with suppress(OSError):
+            if link.readlink() == self._place:
+                link.unlink()
+        self._listener.close()
+        self._listener = None
+        self._place.unlink(missing_ok=True)
+
+    @staticmethod
+    def _say(connection: socket.socket, words: dict[str, Any]) -> None:
+        connection.sendall(json.dumps(words).encode() + b"\n")
+
+    def _tell(self, text: str) -> None:
+        """On standard error, once."""
+        if text != self._told:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+            self._told = text
+
+
+def _is_there(connection: socket.socket) -> bool:
+    """Whether whoever asked still waits for the answer, and has not hung up."""
+    readable, _, _ = select.select([connection], [], [], 0)
+    return not readable

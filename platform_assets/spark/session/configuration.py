@@ -1,0 +1,119 @@
+"""What a session is told when it starts, and by what a JVM is known that was told the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from platform_assets.places import is_object_store
+from platform_assets.settings import Settings
+from platform_assets.spark.session.cluster import computes_here
+from platform_assets.spark.session.jvm import OPTIONS, scratch_of_jvm
+from platform_assets.spark.session.object_stores import of_s3
+from platform_assets.sql_settings import REQUIRED
+
+TUNING: Mapping[str, str] = {
+    # The same results on every machine
+    **REQUIRED,
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Screens and ports nobody asked for
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # The log of a year is some hundred files: one task reads it faster than fifty
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # Every stage is a log that is read a few times, then never; Delta would keep 10,000 of them, each with plans of
+    # several megabytes
+    "spark.databricks.delta.delta.log.cacheSize": "32",
+    # Thousands of small landing files: listed by the driver instead of a job, and packed into few tasks
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.files.openCostInBytes": "131072",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # Rows that a task holds at once, of which each may be as long as a line: 4,096 by itself, which are no faster
+    "spark.sql.parquet.columnarReaderBatchSize": "256",
+    # After how many rows a writer looks for the first time how long they are; by itself it holds a hundred
+    "spark.hadoop.parquet.page.size.row.check.min": "4",
+    # Reading Delta logs alone compiles some hundred classes. With room for 100, every batch compiled all of its code
+    # anew, and the JIT after it: two thirds of a year's time.
+    "spark.sql.codegen.cache.maxEntries": "1000",
+}
+"""Configuration of every session; `spark_conf` of the settings wins over it, where that is free to choose."""
+
+_LOCAL: Mapping[str, str] = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Others on this machine reach these ports, too; Spark makes a secret of its own for every session
+    "spark.authenticate": "true",
+    # Driver and executor are one process. After two minutes in which the machine slept, Spark took it for dead, forgot
+    # its blocks for good, and ended it ten minutes later.
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "3650d",
+    # On one machine there is little to adapt to, and planning every stage anew took a twentieth of a year's time
+    "spark.sql.adaptive.enabled": "false",
+    # No .crc file beside each file we write: disks and Parquet have checksums of their own. Nor a process for each,
+    # only to set its permissions: a seventh of ingest.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+"""What only holds when everything runs in one process on this machine."""
+
+_OF_THE_JVM = (
+    "spark.driver.memory",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraJavaOptions",
+)
+
+_OF_THE_ENVIRONMENT = (
+    "JAVA_HOME",
+    "PYSPARK_PYTHON",
+    "SPARK_HOME",
+    "SPARK_CONF_DIR",
+    "SPARK_LOCAL_DIRS",
+    "HADOOP_CONF_DIR",
+    "TZ",
+    "LANG",
+    "LC_ALL",
+)
+"""Variables that a JVM, or a Python that it starts, looks at."""
+
+
+def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
+    """The session's whole configuration, without what the JVM was started with."""
+    conf = dict(TUNING) | {
+        "spark.sql.warehouse.dir": str(settings.state / "spark-warehouse"),
+        "spark.log.level": settings.log_level,
+        # Hadoop sets modes by itself, whatever the process's own umask is
+        "spark.hadoop.fs.permissions.umask-mode": f"{settings.access.umask:03o}",
+    }
+    if computes_here(settings):
+        conf |= _LOCAL
+        if scratch := scratch_of_jvm():
+            conf["spark.local.dir"] = str(scratch)
+    else:
+        conf["spark.jars"] = ",".join(map(str, jars))
+    if is_object_store(settings.lake):
+        conf |= of_s3(os.environ)
+    conf |= settings.spark_conf
+    return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
+
+
+def engine_key(settings: Settings) -> str:
+    """All by which a JVM with Spark differs from one that another process would start, as one hash.
+
+    To be asked for before this process has a JVM.
+    """
+    conf = configuration(settings, ()) | {name: settings.spark_conf.get(name, "") for name in _OF_THE_JVM}
+    facts = {
+        "conf": sorted(conf.items()),
+        "start": [settings.spark_master, settings.spark_driver_memory, str(settings.jars), OPTIONS],
+        "versions": [version("pyspark"), sys.prefix, sys.version],
+        "variables": [os.environ.get(name) for name in _OF_THE_ENVIRONMENT],
+        "programs": [shutil.which(name) for name in ("java", "python3")],
+    }
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

@@ -1,0 +1,292 @@
+"""Spark that is kept ready: who asks gets it as if it were new, nobody else can, and no process is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from platform_assets.settings import load_settings
+from platform_assets.spark.session.lease import borrow, link_to_keeper
+from platform_assets_tests.support.cli.commands import run_apart
+from platform_assets_tests.support.installation import JARS, OWN_PROCESS
+from platform_assets_tests.support.other_user import a_place_for_all, as_other_user, needs_root
+from platform_assets_tests.support.published import digests_of
+from platform_assets_tests.support.world import product, sale
+
+proof = pytest.mark.proof
+PATIENCE_S = 300
+UNREHEARSED = "unrehearsed"
+CLIENT = """
+import json, sys
+from pyspark import SparkContext
+from platform_assets.settings import load_settings
+from platform_assets.spark.session.session import create_session, stop_session
+spark = create_session(load_settings(), record_classes=False)
+found = {"jvm": int(SparkContext._jvm.java.lang.ProcessHandle.current().pid())}
+exec(sys.argv[1])
+print(json.dumps(found), flush=True)
+if sys.stdin.readline():
+    stop_session(spark)
+"""
+CONNECT = """
+answers = []
+try:
+    socket.socket(socket.AF_UNIX).connect({socket!r})
+    answers.append("connected")
+except OSError as error:
+    answers.append(type(error).__name__)
+print(json.dumps(answers))
+"""
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.2)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@dataclass
+class Warm:
+    """An installation in which Spark is kept ready.
+
+    Args:
+        state: its folder.
+        folder: of the socket.
+    """
+
+    state: Path
+    folder: Path
+    environ: dict[str, str] = field(default_factory=dict)
+    _started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def keep(self, *options: str, **settings: str) -> int:
+        """Keep Spark ready from now on; the keeper's process."""
+        self.environ = {
+            **os.environ,
+            "PLATFORM_STATE": str(self.state),
+            "PLATFORM_JARS": str(JARS),
+            "PLATFORM_WARM": "true",
+            "PLATFORM_SPARK_CONF": OWN_PROCESS,
+            "PLATFORM_SPARK_DRIVER_MEMORY": "1g",
+            "PLATFORM_SETTLE_S": "0",
+            **settings,
+        }
+        command = [sys.executable, "-m", "platform_assets.orchestration.warm", str(self.folder / "warm.sock"), *options]
+        self._started.append(subprocess.Popen(command, env=self.environ, text=True))
+        wait_for(self.is_ready)
+        return self._started[-1].pid
+
+    def is_ready(self) -> bool:
+        """Whether somebody who asks now finds it."""
+        return (self.state / "warm.sock").exists()
+
+    def client(self, code: str = "", **settings: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
+        """A process with a session, which it stops once it is told to, and what it found."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, code],
+            env=self.environ | settings,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._started.append(process)
+        assert process.stdout is not None
+        return process, json.loads(process.stdout.readline())
+
+    def worked(self, code: str = "", **settings: str) -> dict[str, Any]:
+        """What a process found that has worked and stopped."""
+        process, found = self.client(code, **settings)
+        process.communicate("stop\n", timeout=PATIENCE_S)
+        return found
+
+    def stop(self) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                process.wait(60)
+
+
+@pytest.fixture
+def warm(tmp_path: Path) -> Iterator[Warm]:
+    """Nothing is kept yet."""
+    with TemporaryDirectory(prefix="warm-") as name:
+        found = Warm(tmp_path / "state", Path(name))
+        yield found
+        found.stop()
+
+
+def test_where_nobody_keeps_one_or_does_not_answer_none_is_waited_for(tmp_path: Path) -> None:
+    """As a keeper that was stopped by a signal: its connections are taken by the operating system."""
+    settings = load_settings(state=tmp_path / "state", jars=JARS)
+    settings.make_state()
+    assert borrow(settings, "key") is None
+    with TemporaryDirectory(prefix="warm-") as name, socket.socket(socket.AF_UNIX) as silent:
+        place = Path(name) / "warm.sock"
+        silent.bind(str(place))
+        place.chmod(0o600)
+        link_to_keeper(settings).symlink_to(place)
+        assert borrow(settings, "key") is None, "nobody listens"
+        silent.listen()
+        began = time.monotonic()
+        assert borrow(settings, "key") is None
+        assert time.monotonic() - began < 6
+        place.chmod(0o666)
+        began = time.monotonic()
+        assert borrow(settings, "key") is None, "others could have put it there"
+        assert time.monotonic() - began < 0.5
+
+
+@proof
+def test_each_gets_it_as_if_it_were_new(warm: Warm) -> None:
+    warm.keep(UNREHEARSED)
+    leave = "spark.conf.set('spark.sql.ansi.enabled', 'false'); spark.range(3).cache().createTempView('left')"
+    first = warm.worked(leave)
+    ask = (
+        "found |= {'ansi': spark.conf.get('spark.sql.ansi.enabled'), 'views': len(spark.catalog.listTables()), "
+        "'cached': spark._jsparkSession.sharedState().cacheManager().isEmpty(), 'rows': spark.range(9).count(), "
+        "'own': SparkContext._gateway.proc is not None, 'parts': spark.conf.get('spark.sql.shuffle.partitions')}"
+    )
+    second = warm.worked(ask)
+    alone = warm.worked(ask, PLATFORM_WARM="false")
+    assert second == {**alone, "jvm": first["jvm"], "own": False}
+    assert alone["jvm"] != first["jvm"]
+
+
+@proof
+def test_a_second_one_and_one_with_other_settings_start_their_own(warm: Warm) -> None:
+    warm.keep(UNREHEARSED)
+    working, first = warm.client()
+    assert warm.worked()["jvm"] != first["jvm"]
+    working.communicate("stop\n", timeout=PATIENCE_S)
+    assert warm.worked(PLATFORM_SPARK_DRIVER_MEMORY="900m")["jvm"] != first["jvm"]
+    assert warm.worked()["jvm"] == first["jvm"]
+
+
+@proof
+def test_what_somebody_began_who_was_killed_ends_with_the_jvm(warm: Warm) -> None:
+    warm.keep(UNREHEARSED)
+    work = "import threading; threading.Thread(target=spark.range(10**15).selectExpr('sum(id % 7)').collect).start()"
+    working, first = warm.client(work)
+    working.kill()
+    wait_for(lambda: not is_there(first["jvm"]))
+    wait_for(warm.is_ready)
+    assert warm.worked()["jvm"] != first["jvm"]
+
+
+@proof
+def test_one_that_left_work_or_filled_its_memory_is_not_lent_again(warm: Warm) -> None:
+    warm.keep(UNREHEARSED, PLATFORM_WARM_MIB="256")
+    work = (
+        "import threading, time; "
+        "threading.Thread(target=spark.range(10**15).selectExpr('sum(id % 7)').collect, daemon=True).start(); "
+        "time.sleep(5)"
+    )
+    first = warm.worked(work)
+    wait_for(lambda: not is_there(first["jvm"]))
+    wait_for(warm.is_ready)
+    fill = (
+        "java = SparkContext._jvm; "
+        "java.java.lang.System.getProperties().put('kept', SparkContext._gateway.new_array(java.long, 50_000_000))"
+    )
+    second = warm.worked(fill)
+    wait_for(lambda: not is_there(second["jvm"]))
+    wait_for(warm.is_ready)
+    assert warm.worked()["jvm"] not in (first["jvm"], second["jvm"])
+
+
+@proof
+def test_one_that_nobody_asks_for_is_ended_and_started_for_who_asks(warm: Warm) -> None:
+    warm.keep(UNREHEARSED, PLATFORM_WARM_IDLE_S="3")
+    first = warm.worked()
+    wait_for(lambda: not is_there(first["jvm"]))
+    assert warm.is_ready()
+    found = warm.worked("found['own'] = SparkContext._gateway.proc is not None")
+    assert found["jvm"] != first["jvm"]
+    assert not found["own"]
+
+
+@proof
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_a_keeper_that_ends(warm: Warm, number: signal.Signals) -> None:
+    keeper = warm.keep(UNREHEARSED)
+    working, found = warm.client()
+    os.kill(keeper, number)
+    wait_for(lambda: not is_there(found["jvm"]))
+    working.communicate("stop\n", timeout=PATIENCE_S)
+    assert working.returncode == 0, "it stops as always"
+    alone = warm.worked()
+    assert alone["jvm"] != found["jvm"]
+
+
+@proof
+@needs_root
+def test_another_user_does_not_get_it() -> None:
+    with a_place_for_all() as place:
+        warm = Warm(place / "state", place / "sockets")
+        warm.folder.mkdir(0o755)
+        try:
+            warm.keep(UNREHEARSED)
+            ask = CONNECT.format(socket=str(warm.folder / "warm.sock"))
+            assert as_other_user(place, ask) == ["PermissionError"]
+        finally:
+            warm.stop()
+
+
+@proof
+def test_days_come_out_the_same_and_a_jvm_that_is_killed_loses_nothing(
+    warm: Warm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing = tmp_path / "landing"
+    days = ("2017-01-01", "2017-01-02")
+    given = {"CALENDAR_LAST": days[-1], "TODAY": days[-1], "LANDING": str(landing)}
+    settings = {f"PLATFORM_{name}": value for name, value in given.items()}
+    put(landing / "products" / days[0] / "p.jsonl", [product(1, days[0], "MEAT")])
+    for day in days:
+        put(landing / "transactions" / day / "s.jsonl", [sale(int(day[-2:]) * 10 + n, 1, day) for n in range(4)])
+    warm.keep(**settings)
+    for name, value in warm.environ.items():
+        monkeypatch.setenv(name, value)
+    jvm = warm.worked()["jvm"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from platform_assets.cli import main; main()", "refresh"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    wait_for(lambda: any((warm.state / "lake").glob("raw/transactions/**/*.parquet")))
+    os.kill(jvm, signal.SIGKILL)
+    said, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 3, said
+    assert "Spark's JVM was ended in the middle of work" in said
+    assert "Traceback" not in said
+    wait_for(warm.is_ready)
+    assert warm.worked()["jvm"] != jvm
+    assert run_apart("refresh").code == 0
+    alone = {"PLATFORM_STATE": str(tmp_path / "alone"), "PLATFORM_LAKE": str(tmp_path / "alone" / "lake")}
+    assert run_apart("refresh", **alone).code == 0
+    assert digests_of(str(warm.state / "lake")) == digests_of(alone["PLATFORM_LAKE"]) != {}
+
+
+def put(file: Path, rows: list[dict[str, Any]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
