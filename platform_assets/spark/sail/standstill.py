@@ -1,4 +1,4 @@
-"""A server that stands still is ended: some runs on a busy machine waited for ever, for one that took no time at all."""
+"""A server that stands still is ended: some runs on a busy machine waited for ever, for one that took no time."""
 
 from __future__ import annotations
 
