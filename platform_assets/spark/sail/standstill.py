@@ -1,4 +1,4 @@
-"""A server that stands still is ended: some runs on a busy machine waited for ever, for one that took no time."""
+"""A server that stands still is ended: who waits for its answer would wait for ever."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from threading import Event, Thread
 
 from platform_assets.spark.sail.server import SailServer
 
-STANDSTILL_S = 60.0
-"""In which a server that is at work takes some processor time, however busy the machine is."""
+STANDSTILL_S = 300.0
+"""In which a server that is at work takes some processor time, however busy the machine is: one was seen that gave none
+to anybody for a minute and more."""
 _LEAST_TICKS = 3
 """Hundredths of a second; less is what it takes to do nothing."""
 
