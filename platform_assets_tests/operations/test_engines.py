@@ -32,8 +32,9 @@ from platform_assets.operations.verify.verify import verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.settings import Settings
-from platform_assets.spark.sail.server import SailError
-from platform_assets.spark.sail.session import columns_for, running_server, sail_session, stop_sail
+from platform_assets.spark.sail.server import SailError, start_server
+from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
+from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
 from platform_assets.spark.tables.row_hash import row_hash
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
@@ -259,9 +260,30 @@ def test_too_little_memory_is_told_as_such(settings: Settings) -> None:
         assert sail_session(settings).range(3).count() == 3
 
 
+def test_a_server_that_stands_still_is_ended_and_told(settings: Settings) -> None:
+    with columns_for("sail"):
+        session = sail_session(settings)
+        server = server_of(session)
+        os.kill(server.process.pid, signal.SIGSTOP)
+        told = pytest.raises(SparkLostError, match="in the middle of work")
+        with told, lost_spark_explained(settings), ended_at_standstill(server, 2.0):
+            session.range(3).count()
+
+
 def test_too_little_memory_to_start_is_an_error(settings: Settings) -> None:
     with pytest.raises(SailError, match="Sail does not start"):
         sail_session(settings.model_copy(update={"sail_memory": "20m"}))
+
+
+def test_nobody_else_of_the_machine_can_reach_it(settings: Settings) -> None:
+    server = start_server(settings)
+    try:
+        own, ours = (Path(f"/proc/{who}/ns/net").readlink() for who in (server.process.pid, "self"))
+        assert own != ours, "whoever asks at a port of this machine would be answered"
+        assert server.socket.parent.stat().st_mode & 0o777 == 0o700
+    finally:
+        server.stop()
+    assert not server.socket.parent.exists()
 
 
 _PARENT = """

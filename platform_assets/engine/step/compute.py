@@ -51,7 +51,8 @@ from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
-from platform_assets.spark.sail.session import columns_for, is_lost, sail_session
+from platform_assets.spark.sail.session import columns_for, is_lost, sail_session, server_of
+from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.spark.tables.staging import TransformError
@@ -212,9 +213,10 @@ def _by_sail(
 
     So no day is held, and no transform refused, for what only Sail cannot do.
     """
-    own = replace(work, spark=lambda: sail_session(work.platform.settings))
+    session = sail_session(work.platform.settings)
+    own = replace(work, spark=lambda: session)
     try:
-        with columns_for("sail"):
+        with columns_for("sail"), ended_at_standstill(server_of(session)):
             computed = _computed(own, snapshot, days, to_come, so_far)
     except (PySparkException, TransformError, NotRepeatableError) as error:
         if is_lost(error):

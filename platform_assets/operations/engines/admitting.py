@@ -21,7 +21,8 @@ from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.admission import Admission
 from platform_assets.spark.sail.known_differences import refused_contract, refused_expressions
-from platform_assets.spark.sail.session import columns_for, sail_session
+from platform_assets.spark.sail.session import columns_for, sail_session, server_of
+from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.scans import shows_plans
 from platform_assets.spark.tables.users_code import users_code
@@ -100,10 +101,9 @@ def verify_engine(
     if not refused:
         only = Selection(frozenset({contract.name}), days if draw is None else _drawn(platform, contract, draw))
         by_engine["spark"] = verify(platform, spark, only, folder, progress)
-        with columns_for("sail"):
-            by_engine["sail"] = verify(
-                platform, lambda: sail_session(platform.settings), only, folder, progress, engine="sail"
-            )
+        session = sail_session(platform.settings)
+        with columns_for("sail"), ended_at_standstill(server_of(session)):
+            by_engine["sail"] = verify(platform, lambda: session, only, folder, progress, engine="sail")
         refused = _difference(by_engine)
     alike = [day for of_table in by_engine.get("sail", ())[:1] for day in of_table.of("equal") if day.expected.rows]
     if not refused and not alike:

@@ -88,6 +88,11 @@ def running_server() -> SailServer | None:
     return _running[0].server if _running else None
 
 
+def server_of(session: SparkSession) -> SailServer:
+    """The server of a session of Sail that was not stopped."""
+    return next(running.server for running in _running if running.session is session)
+
+
 def is_sail(spark: SparkSession) -> bool:
     """Whether a session is one of Sail."""
     return any(running.session is spark for running in _running)
