@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
-
-from pyspark.errors import PySparkException
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
@@ -35,7 +33,7 @@ from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.published_diff import effects
-from platform_assets.engine.step.repeatability import NotRepeatableError
+from platform_assets.engine.step.sail import by_sail
 from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
@@ -51,11 +49,8 @@ from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
-from platform_assets.spark.sail.session import columns_for, is_lost, sail_session, server_of
-from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
-from platform_assets.spark.tables.staging import TransformError
 
 
 class AcceptError(PlatformError):
@@ -201,32 +196,16 @@ def compute(
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform does not always give the same.
     """
-    if work.engine == "sail" and (computed := _by_sail(work, snapshot, days, to_come, so_far)):
-        return computed
+    if work.engine == "sail":
+        made = by_sail(
+            work.platform.settings,
+            lambda spark: _computed(replace(work, spark=spark), snapshot, days, to_come, so_far),
+        )
+        if made and not any(checks.blocking for checks in made.result.checks.values()):
+            return made
+        if made and made.publication:  # no day is held for what only Sail cannot do
+            discard_stage(work.platform, made.publication, tuple(change.table for change in made.changes))
     return _computed(work, snapshot, days, to_come, so_far)
-
-
-def _by_sail(
-    work: Work, snapshot: LakeSnapshot, days: Collection[date], to_come: Collection[date], so_far: StepResult
-) -> Computed | None:
-    """What Sail makes of them; None where anything is wrong with it, which is Spark's to say.
-
-    So no day is held, and no transform refused, for what only Sail cannot do.
-    """
-    session = sail_session(work.platform.settings)
-    own = replace(work, spark=lambda: session)
-    try:
-        with columns_for("sail"), ended_at_standstill(server_of(session)):
-            computed = _computed(own, snapshot, days, to_come, so_far)
-    except (PySparkException, TransformError, NotRepeatableError) as error:
-        if is_lost(error):
-            raise
-        return None
-    if not computed.result.checks or all(not checks.blocking for checks in computed.result.checks.values()):
-        return computed
-    if computed.publication:
-        discard_stage(work.platform, computed.publication, tuple(change.table for change in computed.changes))
-    return None
 
 
 def _computed(
