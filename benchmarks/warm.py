@@ -116,7 +116,7 @@ def released_at(state: Path, run: str) -> Iterator[float]:
     lake = Lake.at(load_settings(state=state).lake)
     for release, publication in published(lake):
         if manifest_of(lake, publication).run == run:
-            yield (Path(str(lake)) / "_releases" / "_delta_log" / f"{release:020}.json").stat().st_mtime
+            yield (Path(str(lake.root)) / "_releases" / "_delta_log" / f"{release:020}.json").stat().st_mtime
 
 
 def newest_run(server: Server) -> dict[str, Any]:
