@@ -46,7 +46,7 @@ def test_migrations_which_the_linter_cannot_see_know_the_ledger_alone() -> None:
 
 
 def test_settings_are_loaded_where_a_process_begins_and_handed_over_from_there() -> None:
-    """By the command line, Dagster's code location and webserver, scripts, and what Dagster makes by its name."""
+    """By the command line, Dagster's code location and webserver, scripts, rehearsals, what Dagster makes by name."""
     loading = {
         module.relative_to(PACKAGE)
         for module in PACKAGE.rglob("*.py")
@@ -57,6 +57,8 @@ def test_settings_are_loaded_where_a_process_begins_and_handed_over_from_there()
         "definitions.py",
         "orchestration/instance/launcher.py",
         "orchestration/instance/storage.py",
+        "orchestration/warm/__main__.py",
+        "orchestration/warm/rehearsal.py",
         "orchestration/webserver/__main__.py",
     }
     assert {module.as_posix() for module in loading if module.parts[0] != "cli"} == begin

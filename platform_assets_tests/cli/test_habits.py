@@ -18,6 +18,7 @@ MOMENTARY = {
     "audit head",
     "audit show",
     "doctor",
+    "engine list",
     "init",
     "late list",
     "late refuse",
@@ -59,7 +60,7 @@ STARTS_NOTHING = sorted(
         for name in EXAMPLES
         if name.startswith("plan ") and name not in ("plan history", "plan new", "plan status")
     }
-    - {"maintenance delete", "outbox drop", "release unpin", "restore"}
+    - {"engine compare", "engine verify", "maintenance delete", "outbox drop", "release unpin", "restore"}
 )
 """Those of which the example can be carried out on what the tests have published, without Spark."""
 
