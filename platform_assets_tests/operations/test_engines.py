@@ -44,7 +44,7 @@ from platform_assets_tests.support.world import MakeWorld, World
 if find_spec("pysail") is None and "CI" not in os.environ:
     pytest.skip("pysail is not installed: uv sync --extra sail", allow_module_level=True)
 
-pytestmark = [pytest.mark.proof, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.proof
 AUTHOR = Author("test", "a test", who="zoe")
 DEMO_DAYS, OWN_DAYS = 10, 6
 DIFFERS = """\

@@ -30,7 +30,7 @@ from platform_assets.engine.ingest.listing import each_once
 from platform_assets.engine.meanwhile import PublishedMeanwhile, published_meanwhile
 from platform_assets.engine.pending import Delivered
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.planner import outlook
 from platform_assets.operations.lineage.ended_rollbacks import (
     EndedRollback,
     ended_rollbacks,
@@ -40,7 +40,7 @@ from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.key_scope import scope_of
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.selection import BY_PERSON, Request
+from platform_assets.planning.selection import Request
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import new_publication
 from platform_assets.settings import Settings
@@ -193,7 +193,7 @@ def _after(platform: Platform, ahead: Ahead, author: Author, result: RefreshResu
 
 def not_asked_for(platform: Platform, request: Request) -> dict[str, list[date]]:
     """Days that are stale besides, as those whose window reaches into days that were asked for, by table."""
-    steps = plan_steps(platform, BY_PERSON).steps
+    steps = outlook(platform).everything.steps  # which, unlike a plan to execute, refuses nothing
     left = {s.table: [d for d in s.days if not (request.has_table(s.table) and request.has_day(d))] for s in steps}
     return {table: days for table, days in left.items() if days}
 

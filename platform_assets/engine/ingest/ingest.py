@@ -29,7 +29,6 @@ from platform_assets.records.manifest import (
 from platform_assets.sources.landing import LandedFile, Problem
 from platform_assets.sources.taking import at_hand
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.schemas import raw_schema
 
 
@@ -76,7 +75,7 @@ def ingest(
         fetched = platform.settings.state / "fetched"
         for batch in batches(sizes, platform.settings.batch_days, (), sizes, platform.settings.batch_bytes):
             listed = [file for day in batch for file in by_date[day]]
-            with full_disk_explained(contract.name), at_hand(listed, fetched / contract.name) as (files, problems):
+            with at_hand(listed, fetched / contract.name) as (files, problems):
                 changed += problems
                 progress(replace(now, done=len(arrivals), batch=len(files)))
                 if files:
