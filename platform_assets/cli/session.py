@@ -1,4 +1,4 @@
-"""Spark for commands that compute: started when it is first needed, stopped when the command is done."""
+"""Spark for commands that compute: started when it is first needed, stopped by the command that started it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def session_on_demand(
     settings: Settings, progress: OnProgress, *, brief: bool = False, at_once: bool = False
 ) -> Iterator[SparkOnDemand]:
-    """A function that gives the session.
+    """A function that gives the session; one that this process had before is left running.
 
     Args:
         settings: what to start it with.
@@ -35,11 +35,14 @@ def session_on_demand(
     Raises:
         PlatformError: Java or a jar is missing, or Spark did not start.
     """
+    from pyspark import SparkContext
+
     import_module("platform_assets.spark.session.running")  # by it whoever tells how far the command is asks Spark
     from platform_assets.spark.sail.session import stop_sail
     from platform_assets.spark.session.session import create_session, stop_session
     from platform_assets.spark.tables.lost import lost_spark_explained
 
+    was_there = SparkContext._active_spark_context is not None
     with ThreadPoolExecutor(1) as starter:
         starting: list[Future[SparkSession]] = []
 
@@ -59,7 +62,7 @@ def session_on_demand(
         finally:
             stop_sail()
             for begun in starting:
-                if begun.exception() is None:
+                if begun.exception() is None and not was_there:
                     with meanwhile(progress, "stopping Spark"):
                         stop_session(begun.result())
 

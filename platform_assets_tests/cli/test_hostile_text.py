@@ -123,7 +123,7 @@ def walked(name: str) -> Iterator[tuple[str, ...]]:
         yield (*name.split(), HOSTILE, *(WHO if "--reason" in asked else ()))
 
 
-STARTS_SPARK = {"check", "demo", "up", "verify", "late approve", "stage publish"}
+STARTS_SPARK = {"check", "demo", "engine compare", "engine verify", "up", "verify", "late approve", "stage publish"}
 SHOW_IT = {
     "audit decisions",
     "audit show",

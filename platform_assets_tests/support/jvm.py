@@ -41,8 +41,12 @@ class Jvm:
     def session(self) -> SparkSession:
         """The session of this process, which has its own configuration and views."""
         if SparkContext._active_spark_context is None:
-            attached(self.port, self.secret)
+            cast("Any", attached(self.port, self.secret).sparkContext).stop = _not_stopped
         return SparkSession.builder.getOrCreate()
+
+
+def _not_stopped() -> None:
+    raise AssertionError("the JVM that all tests work with was to be stopped: this command has to run apart")
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
-from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,18 +15,14 @@ from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_p
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, Days
 from platform_assets.cli.progress import telling
-from platform_assets.cli.session import quiet_connection
+from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.planning.sampling import Draw
-from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from platform_assets.operations.verify.verdicts import TableVerified, Verified
-    from platform_assets.spark.session.on_demand import SparkOnDemand
 
 _DRAWN = 3
 """Days drawn from each table besides its newest."""
@@ -71,34 +66,9 @@ def _verified(
         with (
             private_folder(platform.lake) as folder,
             telling(context, "verify") as progress,
-            _session(settings, progress) as spark,
+            session_on_demand(settings, progress) as spark,
         ):
             return verify_days(platform, spark, only, folder, progress, draw)
-
-
-@contextmanager
-def _session(settings: Settings, progress: OnProgress) -> Iterator[SparkOnDemand]:
-    """Gives the session, started with the first use and stopped at the end unless it was there before."""
-    from pyspark import SparkContext
-
-    from platform_assets.spark.session.session import create_session, stop_session
-    from platform_assets.spark.tables.lost import lost_spark_explained
-
-    was_there = SparkContext._active_spark_context is not None
-    started: list[SparkSession] = []
-
-    @cache
-    def session() -> SparkSession:
-        started.append(create_session(settings, progress=progress))
-        return started[0]
-
-    try:
-        with lost_spark_explained(settings), quiet_connection():
-            yield session
-    finally:
-        if started and not was_there:
-            with meanwhile(progress, "stopping Spark"):
-                stop_session(started[0])
 
 
 @contextmanager

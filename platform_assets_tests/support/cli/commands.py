@@ -76,7 +76,7 @@ def run(state: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Captur
 
 
 def run_apart(*args: str, **environment: str) -> Said:
-    """Run a command that starts Spark, as a process of its own: it would end the session of this one, which others use.
+    """Run a command that starts Spark, as a process of its own, with settings of its own for it.
 
     Args:
         args: the command.
