@@ -16,8 +16,8 @@ from platform_assets.domains.retail.transforms import gold, silver
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.step.compute import AcceptError
 from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.engine.step.work import AcceptError
 from platform_assets.operations.lineage.held_days import held_days, withdrawals
 from platform_assets.operations.lineage.warned_days import warned_day
 from platform_assets.planning.steps import Step

@@ -11,8 +11,9 @@ from platform_assets.engine.erasures import OtherSecretError
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.compute import Computed, Work, compute
+from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.deleted import DeletedMeanwhileError
+from platform_assets.engine.step.work import Work
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import Conflict

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
-from platform_assets.engine.admissions import engine_of
 from platform_assets.engine.day_contents import (
     Files,
     computed_with,
     files_at,
     most_together,
     replaced,
-    schema_to_replace,
     staged_at,
 )
-from platform_assets.engine.moves.ties import tied_days, ties_among
-from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.moves.ties import tied_days
+from platform_assets.engine.platform import Platform
 from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import reasons_now
 from platform_assets.engine.state.readiness import Readiness, readiness
-from platform_assets.engine.state.schema_changes import needs_all_days
 from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
@@ -36,60 +31,17 @@ from platform_assets.engine.step.published_diff import effects
 from platform_assets.engine.step.sail import by_sail
 from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
-from platform_assets.errors import PlatformError
+from platform_assets.engine.step.work import Work
 from platform_assets.failpoints import failpoint
-from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.reads import read_for_day, read_in_all
-from platform_assets.planning.reasons import Reasons
-from platform_assets.planning.steps import Step, batches
-from platform_assets.quality.findings import ACCEPTABLE, Check, DayChecks, Finding
+from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.quality.gates import tie_finding
-from platform_assets.records.admission import EngineName
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
-from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
+from platform_assets.spark.session.on_demand import TimedSpark
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
-
-
-class AcceptError(PlatformError):
-    """Somebody wanted to accept what cannot be true."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What all batches of a step have in common.
-
-    Args:
-        spark: gives the session; not called where nothing is to be computed, or no input day has rows.
-        author: on whose behalf.
-        days: that the step computes.
-        batches: in which it does.
-        reasons: why each day is computed.
-        forced: days that are computed whatever their state.
-        accept: checks whose findings a person has found to be true.
-        looked_at: of the days as made from this, by fingerprint; as what else they become meanwhile, nobody has.
-        replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
-        all_days: whether the table can follow its contract only with all its days in one publication.
-        scope: keys whose rows alone are computed; None for whole days.
-        engine: that is to compute them, as far as it can.
-    """
-
-    platform: Platform
-    spark: SparkOnDemand
-    contract: Contract
-    author: Author
-    days: frozenset[date]
-    batches: Sequence[tuple[date, ...]]
-    reasons: Mapping[date, Reasons]
-    forced: frozenset[date]
-    accept: frozenset[Check]
-    looked_at: Mapping[date, str]
-    replaces_schema: str
-    all_days: bool
-    scope: KeyScope | None = None
-    engine: EngineName = "spark"
 
 
 @dataclass(frozen=True)
@@ -116,64 +68,6 @@ class Computed:
     over: tuple[Hold, ...] = ()
     moves: bool = False
     put_off: Mapping[date, date] = field(default_factory=dict)
-
-
-def begin(
-    snapshot: LakeSnapshot,
-    spark: SparkOnDemand,
-    step: Step,
-    author: Author,
-    *,
-    forced: Collection[date],
-    accept: Collection[Check],
-    at_once: bool,
-    scope: KeyScope | None = None,
-) -> Work:
-    """What a step is going to do, decided before anything is computed; `at_once` if it publishes all days together.
-
-    Raises:
-        AcceptError: a check is none of those that can be accepted.
-        ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
-    """
-    if refused := set(accept) - ACCEPTABLE:
-        raise AcceptError(
-            f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
-        )
-    platform, contract = snapshot.platform, snapshot.platform.catalogue[step.table]
-    all_days = needs_all_days(snapshot, contract, step.days, at_once=at_once)
-    state = readiness(platform, contract, step.days, snapshot, forced=forced, accept=accept)
-    engine = "spark" if scope is not None or all_days else engine_of(platform, contract)
-    return Work(
-        platform,
-        spark,
-        contract,
-        author,
-        frozenset(state.ready),
-        batches(
-            step.days,
-            platform.settings.batch_days,
-            ties_among(platform, contract, state, snapshot),
-            _sizes(snapshot, contract),
-            platform.settings.batch_bytes,
-        ),
-        reasons_now(snapshot, contract, state.ready, asked=forced),
-        frozenset(forced),
-        frozenset(accept),
-        state.made_from,
-        schema_to_replace(platform.lake, snapshot.release, step.table, spark_schema(contract).json()),
-        all_days,
-        scope,
-        engine,
-    )
-
-
-def _sizes(snapshot: LakeSnapshot, contract: Contract) -> Mapping[date, int]:
-    """Bytes that a table's inputs have of every day; what windows read besides, all batches share."""
-    sizes: Counter[date] = Counter()
-    for read in contract.inputs:
-        for day, files in snapshot.files(read.table).items():
-            sizes[day] += sum(file.size for file in files)
-    return sizes
 
 
 def compute(

@@ -15,9 +15,10 @@ from platform_assets.engine.publishing import Met, Rest, publish_rest, replaced
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import refuse_protected_days
-from platform_assets.engine.step.compute import Computed, Work, begin, compute
+from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.deleted import DeletedMeanwhileError, deletion_explained
 from platform_assets.engine.step.holds import refused_before, write_holds
+from platform_assets.engine.step.work import Work, begin
 from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, no_progress

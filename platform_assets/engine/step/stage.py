@@ -21,11 +21,12 @@ from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import refuse_days_left
 from platform_assets.engine.state.scoped_plan import refuse_unsound
-from platform_assets.engine.step.compute import Computed, begin, compute
+from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.deleted import deletion_explained
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.scoped import refuse_scoped
+from platform_assets.engine.step.work import begin
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import Release, release
 from platform_assets.planning.key_scope import KeyScope

@@ -1,0 +1,123 @@
+"""What a step is going to do, decided before anything of it is computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.admissions import engine_of
+from platform_assets.engine.day_contents import schema_to_replace
+from platform_assets.engine.moves.ties import ties_among
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import reasons_now
+from platform_assets.engine.state.readiness import readiness
+from platform_assets.engine.state.schema_changes import needs_all_days
+from platform_assets.errors import PlatformError
+from platform_assets.planning.key_scope import KeyScope
+from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.steps import Step, batches
+from platform_assets.quality.findings import ACCEPTABLE, Check
+from platform_assets.records.admission import EngineName
+from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.schemas import spark_schema
+
+
+class AcceptError(PlatformError):
+    """Somebody wanted to accept what cannot be true."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all batches of a step have in common.
+
+    Args:
+        spark: gives the session; not called where nothing is to be computed, or no input day has rows.
+        author: on whose behalf.
+        days: that the step computes.
+        batches: in which it does.
+        reasons: why each day is computed.
+        forced: days that are computed whatever their state.
+        accept: checks whose findings a person has found to be true.
+        looked_at: of the days as made from this, by fingerprint; as what else they become meanwhile, nobody has.
+        replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
+        all_days: whether the table can follow its contract only with all its days in one publication.
+        scope: keys whose rows alone are computed; None for whole days.
+        engine: that is to compute them, as far as it can.
+    """
+
+    platform: Platform
+    spark: SparkOnDemand
+    contract: Contract
+    author: Author
+    days: frozenset[date]
+    batches: Sequence[tuple[date, ...]]
+    reasons: Mapping[date, Reasons]
+    forced: frozenset[date]
+    accept: frozenset[Check]
+    looked_at: Mapping[date, str]
+    replaces_schema: str
+    all_days: bool
+    scope: KeyScope | None = None
+    engine: EngineName = "spark"
+
+
+def begin(
+    snapshot: LakeSnapshot,
+    spark: SparkOnDemand,
+    step: Step,
+    author: Author,
+    *,
+    forced: Collection[date],
+    accept: Collection[Check],
+    at_once: bool,
+    scope: KeyScope | None = None,
+) -> Work:
+    """What a step is going to do, decided before anything is computed; `at_once` if it publishes all days together.
+
+    Raises:
+        AcceptError: a check is none of those that can be accepted.
+        ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
+    """
+    if refused := set(accept) - ACCEPTABLE:
+        raise AcceptError(
+            f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
+        )
+    platform, contract = snapshot.platform, snapshot.platform.catalogue[step.table]
+    all_days = needs_all_days(snapshot, contract, step.days, at_once=at_once)
+    state = readiness(platform, contract, step.days, snapshot, forced=forced, accept=accept)
+    engine = "spark" if scope is not None or all_days else engine_of(platform, contract)
+    return Work(
+        platform,
+        spark,
+        contract,
+        author,
+        frozenset(state.ready),
+        batches(
+            step.days,
+            platform.settings.batch_days,
+            ties_among(platform, contract, state, snapshot),
+            _sizes(snapshot, contract),
+            platform.settings.batch_bytes,
+        ),
+        reasons_now(snapshot, contract, state.ready, asked=forced),
+        frozenset(forced),
+        frozenset(accept),
+        state.made_from,
+        schema_to_replace(platform.lake, snapshot.release, step.table, spark_schema(contract).json()),
+        all_days,
+        scope,
+        engine,
+    )
+
+
+def _sizes(snapshot: LakeSnapshot, contract: Contract) -> Mapping[date, int]:
+    """Bytes that a table's inputs have of every day; what windows read besides, all batches share."""
+    sizes: Counter[date] = Counter()
+    for read in contract.inputs:
+        for day, files in snapshot.files(read.table).items():
+            sizes[day] += sum(file.size for file in files)
+    return sizes
