@@ -20,7 +20,10 @@ from platform_assets.ledger.connection import (
     texts_of_any_bytes,
     writing,
 )
-from platform_assets.ledger.errors import corrupt, explained
+from platform_assets.ledger.errors import LedgerMovedError, corrupt, explained
+
+MOVED = b"ledger of platform-assets, moved"
+"""How a note begins that stands in the place of a ledger that was moved elsewhere."""
 
 _HEADER = b"SQLite format 3\0"
 _OF_PEOPLE = (
@@ -42,6 +45,7 @@ def require_intact(url: str) -> None:
     A flipped bit inside a text of one row can stay unseen: `audit verify` compares every publication with its manifest.
 
     Raises:
+        LedgerMovedError: it was moved to another database.
         LedgerCorruptError: it is damaged.
         LedgerError: it cannot be read.
     """
@@ -49,6 +53,7 @@ def require_intact(url: str) -> None:
     file = sqlite_file(parsed)
     if file is None or not file.exists() or file.stat().st_size == 0:
         return
+    _require_not_moved(file)
     try:
         with closing(connect_reader(file)) as connection:
             [(said,)] = connection.execute("PRAGMA integrity_check(1)").fetchall()
@@ -58,6 +63,19 @@ def require_intact(url: str) -> None:
         raise explained(error, parsed) from error
     if said != "ok":
         raise corrupt(parsed, str(said).strip().splitlines()[-1])
+
+
+def _require_not_moved(file: Path) -> None:
+    try:
+        with file.open("rb") as content:
+            begins = content.read(1024)
+    except OSError:  # which SQLite will meet, too, and tell
+        return
+    if begins.startswith(MOVED):
+        where = begins.removeprefix(MOVED).decode("utf-8", "backslashreplace").strip()
+        raise LedgerMovedError(
+            f"The ledger {file} was moved {where}.", "Set PLATFORM_LEDGER_URL to that database, here as well."
+        )
 
 
 def set_aside(url: str) -> Path:

@@ -24,6 +24,10 @@ class LedgerUnreachableError(LedgerError):
     """There is no database where the URL points, or it does not let us in."""
 
 
+class LedgerMovedError(LedgerError):
+    """It is in another database now."""
+
+
 class LedgerCorruptError(LedgerError):
     """The file is damaged or is something else."""
 

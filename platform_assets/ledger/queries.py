@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     ScalarSelect,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    cast,
     delete,
     func,
     insert,
@@ -146,7 +148,8 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
 
 def refused_rows() -> Select[Any]:
     """How many rows of each raw table were refused at parsing."""
-    query = _counting(select(arrivals.c.table, func.sum(arrivals.c.refused).label("rows")))
+    rows = cast(func.sum(arrivals.c.refused), BigInteger)  # PostgreSQL's sum of such is a decimal
+    query = _counting(select(arrivals.c.table, rows.label("rows")))
     return query.group_by(arrivals.c.table)
 
 

@@ -60,7 +60,15 @@ STARTS_NOTHING = sorted(
         for name in EXAMPLES
         if name.startswith("plan ") and name not in ("plan history", "plan new", "plan status")
     }
-    - {"engine compare", "engine verify", "maintenance delete", "outbox drop", "release unpin", "restore"}
+    - {
+        "engine compare",
+        "engine verify",
+        "ledger move",
+        "maintenance delete",
+        "outbox drop",
+        "release unpin",
+        "restore",
+    }
 )
 """Those of which the example can be carried out on what the tests have published, without Spark."""
 

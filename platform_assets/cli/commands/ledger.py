@@ -1,31 +1,35 @@
-"""`ledger`: the index of the lake's manifests."""
+"""`ledger`: the index of the lake's manifests, and what people decided: made anew, or moved to a server."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
 import typer
+from pydantic import SecretStr
 
-from platform_assets.cli.console import console, print_json, say
+from platform_assets.cli.console import console, opened_platform, print_json, say
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
+from platform_assets.lakehouse.database_url import masked
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.damaged import salvage, set_aside
 from platform_assets.ledger.errors import LedgerCorruptError
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
 from platform_assets.ledger.sync import rebuild as rebuild_index
 from platform_assets.operations.recovery.catch_up import held_again
+from platform_assets.progress import meanwhile
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
-app = typer.Typer(help="The index of what was published, rebuilt from the lake where it differs.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps `rebuild` a subcommand."""
+app = typer.Typer(
+    help="The index of what was published: rebuilt from the lake where it differs, or moved to a server.",
+    no_args_is_help=True,
+)
 
 
 @app.command()
@@ -81,3 +85,35 @@ def rebuild(context: typer.Context, as_json: AsJson = False) -> None:
         say("[yellow]lifted[/]", f"{hold.table} {hold.day}, held by {hold.gate}: {hold.reason}")
     for sentence in held:
         say("[yellow]mended[/]", sentence)
+
+
+@app.command()
+def move(
+    context: typer.Context,
+    file: Annotated[Path | None, typer.Argument(help="The SQLite ledger; that of the state folder by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Move a SQLite ledger, with every decision, to the PostgreSQL that PLATFORM_LEDGER_URL names now.
+
+    Both are compared row by row. The file is set aside, and a note in its place refuses whoever has the old setting.
+    """
+    started = time.monotonic()
+    settings = load_settings()
+    url = settings.ledger_url.get_secret_value()
+    require_server(url)
+    source = (file or settings.state / "ledger.db").absolute()
+    with telling(context, "ledger move") as progress:
+        # Migrated, of this lake, and with all that was published in it.
+        with opened_platform(settings.model_copy(update={"ledger_url": SecretStr(url_of_file(source))})):
+            pass
+        with meanwhile(progress, "copying and comparing"):
+            moved = move_ledger(source, url)
+    rows, seconds = sum(moved.rows.values()), time.monotonic() - started
+    if as_json:
+        names = {table.removeprefix("ledger_"): count for table, count in moved.rows.items()}
+        print_json({"rows": names, "set_aside": str(moved.aside), "seconds": round(seconds, 3)})
+        return
+    what = f"{counted(rows, 'row')}, {counted(moved.rows['ledger_decisions'], 'decision')} among them"
+    say("[green]Moved[/]", f"{what}, to {masked(parse_url(url))} in {seconds:.1f} s.")
+    say("[yellow]set aside[/]", f"the file is {moved.aside} now; {source} only says where the ledger is.")
+    say("  [bold]What to do:[/]", "Set PLATFORM_LEDGER_URL wherever the platform runs, and start it again.")

@@ -31,6 +31,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "late approve": ("a", *DECIDED),
     "late list": (),
     "late refuse": ("a", *DECIDED),
+    "ledger move": (),
     "ledger rebuild": (),
     "maintenance delete": ("p",),
     "maintenance run": ("--dry-run",),

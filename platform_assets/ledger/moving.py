@@ -1,0 +1,165 @@
+"""A SQLite ledger moved to a server: every row of it, people's decisions too, and nobody works on with the file."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, insert, select
+
+from platform_assets.lakehouse.database_url import masked
+from platform_assets.ledger.connection import parse_url, switch_to_wal
+from platform_assets.ledger.damaged import MOVED
+from platform_assets.ledger.database import open_database
+from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError
+from platform_assets.ledger.schema import metadata
+
+_AT_ONCE = 5000
+"""Rows that are read and written together."""
+_WAITS_S = 2.0
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What was moved.
+
+    Args:
+        rows: of each table of the ledger.
+        aside: where the file is now; nothing of the platform reads it.
+    """
+
+    rows: Mapping[str, int]
+    aside: Path
+
+
+def url_of_file(file: Path) -> str:
+    """The URL of a SQLite ledger that is there.
+
+    Raises:
+        LedgerUnreachableError: it is not.
+    """
+    if not file.is_file():
+        raise LedgerUnreachableError(
+            f"There is no ledger {file} to move.",
+            "Name its file. A new ledger needs none: the first command that writes makes it on the server.",
+        )
+    return f"sqlite:///{file.absolute()}"
+
+
+def require_server(url: str) -> None:
+    """See that a ledger can be moved to where a URL points.
+
+    Raises:
+        LedgerError: that is no server.
+    """
+    parsed = parse_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        raise LedgerError(
+            f"PLATFORM_LEDGER_URL is {masked(parsed)}, and a ledger is moved to PostgreSQL.",
+            "Set it to postgresql://user:password@host/database, where the ledger is to be.",
+        )
+
+
+def move_ledger(file: Path, url: str) -> Moved:
+    """Copy all of a SQLite ledger into an empty one on a server, compare the two, and set the file aside.
+
+    In its place stays a note, by which processes that have the old setting are refused. Cut short, it can be called
+    again: a server's ledger that has just what the file has is not copied anew.
+
+    Args:
+        file: of the ledger.
+        url: of the server's database, in which the ledger's tables are made.
+
+    Raises:
+        LedgerError: another process works with the file, the server's ledger has something else in it, or one of the
+            two cannot be used; both are as they were.
+    """
+    require_server(url)
+    old_url = url_of_file(file)
+    source, target = open_database(old_url, read_only=False), open_database(url, read_only=False)
+    try:
+        with source.engine.connect() as old, _alone(old, file):
+            with target.writing() as new:
+                rows = {table.name: _copied(old, new, table) for table in metadata.sorted_tables}
+                _require_same(old, new, url)
+            aside = _set_aside(file, url)
+    finally:
+        source.engine.dispose()
+        target.engine.dispose()
+        if file.is_file() and not file.read_bytes().startswith(MOVED):
+            switch_to_wal(parse_url(old_url))
+    return Moved(rows, aside)
+
+
+@contextmanager
+def _alone(connection: Connection, file: Path) -> Iterator[None]:
+    """A transaction that nobody writes beside, on a file that nobody else had open when it began."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    deadline = time.monotonic() + _WAITS_S
+    while True:
+        try:
+            driver.execute("PRAGMA journal_mode=DELETE")  # it takes the log in, and is refused beside others
+            break
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise LedgerError(
+                    f"Another process works with the ledger {file}: {error}.",
+                    "Stop `up`, schedules, runs and commands, and call this again; nothing was changed.",
+                ) from error
+        time.sleep(0.05)
+    with connection.execution_options(ledger_writes=True).begin():
+        yield
+
+
+def _copied(old: Connection, new: Connection, table: Table) -> int:
+    """Copy a table into one that is empty; how many rows it has."""
+    rows, is_empty = 0, new.execute(select(table).limit(1)).first() is None
+    for some in old.execute(_in_order(table, old)).mappings().partitions(_AT_ONCE):
+        rows += len(some)
+        if is_empty:
+            new.execute(insert(table), [dict(row) for row in some])
+    return rows
+
+
+def _require_same(old: Connection, new: Connection, url: str) -> None:
+    for table in metadata.sorted_tables:
+        for number, (one, other) in enumerate(zip_longest(_rows(old, table), _rows(new, table)), start=1):
+            if one != other:
+                raise LedgerError(
+                    f"The ledger {masked(parse_url(url))} is not empty, and not what is to be moved: row {number:,} of "
+                    f"{table.name} differs.",
+                    "Move into a new database; nothing was changed.",
+                )
+
+
+def _rows(connection: Connection, table: Table) -> Iterator[tuple[Any, ...]]:
+    some = connection.execute(_in_order(table, connection)).partitions(_AT_ONCE)
+    return (tuple(row) for row in chain.from_iterable(some))
+
+
+def _in_order(table: Table, connection: Connection) -> Select[Any]:
+    """All rows of a table but for numbers that a database gives by itself, in an order that both databases have."""
+    given = {column.name for column in table.primary_key if table.autoincrement_column is column}
+    by = [
+        column.collate("C") if connection.dialect.name == "postgresql" and column.type.python_type is str else column
+        for column in table.primary_key
+    ]
+    return select(*(column for column in table.columns if column.name not in given)).order_by(*by)
+
+
+def _set_aside(file: Path, url: str) -> Path:
+    now = datetime.now(UTC)
+    aside = file.with_name(f"{file.name}.moved-{now:%Y%m%dT%H%M%S%fZ}")
+    note = file.with_name(f".{file.name}.note")
+    note.write_bytes(MOVED + f" to {masked(parse_url(url))}, {now:%Y-%m-%d %H:%M} UTC\n".encode())
+    file.rename(aside)
+    note.replace(file)
+    return aside
