@@ -1,0 +1,127 @@
+"""TPC-H orders and lines as a platform: both as delivered and cleaned, and two gold tables after its queries.
+
+Orders of seven years lie on as many days as the calendar has, so that scale adds rows and no days.
+"""
+
+from platform_assets.contracts import (
+    Amount,
+    Column,
+    Contract,
+    Domain,
+    Input,
+    LandingFiles,
+    Reconciliation,
+    same_day,
+    span,
+)
+
+OWNER = "benchmark@example.com"
+MONEY, TOTAL = "decimal(15,2)", "decimal(38,2)"
+WEEK = 6
+"""Days that a week's window reaches back."""
+
+_ORDERED = Column("ordered_at", "timestamp", "When it was ordered, UTC.", nullable=False)
+_UPDATED = Column("updated_at", "timestamp", "When the source last wrote this version, UTC.", nullable=False)
+_ORDER = Column("o_orderkey", "long", "The order.", nullable=False)
+_LINE = Column("l_orderkey", "long", "The order.", nullable=False)
+_NUMBER = Column("l_linenumber", "int", "The line of the order.", nullable=False)
+
+ORDERS = (
+    _ORDER,
+    Column("o_custkey", "long", "Who ordered."),
+    Column("o_orderstatus", "string", "F, O or P."),
+    Column("o_totalprice", MONEY, "Dollars for all lines."),
+    Column("o_orderdate", "date", "As TPC-H has it."),
+    Column("o_orderpriority", "string", "1-URGENT to 5-LOW."),
+    Column("o_clerk", "string", "Who took the order."),
+    Column("o_shippriority", "int", "Always 0.", additive=False),
+    Column("o_comment", "string", "Text."),
+    _ORDERED,
+    _UPDATED,
+)
+LINES = (
+    _LINE,
+    _NUMBER,
+    Column("l_partkey", "long", "What was ordered."),
+    Column("l_suppkey", "long", "From whom."),
+    Column("l_quantity", MONEY, "Pieces."),
+    Column("l_extendedprice", MONEY, "Dollars before discount and tax."),
+    Column("l_discount", MONEY, "Share of the price.", additive=False),
+    Column("l_tax", MONEY, "Share of the discounted price.", additive=False),
+    Column("l_returnflag", "string", "R, A or N."),
+    Column("l_linestatus", "string", "O or F."),
+    Column("l_shipdate", "date", "When it was sent."),
+    Column("l_commitdate", "date", "When it was promised."),
+    Column("l_receiptdate", "date", "When it came."),
+    Column("l_shipinstruct", "string", "How to hand it over."),
+    Column("l_shipmode", "string", "How it travels."),
+    Column("l_comment", "string", "Text."),
+    _ORDERED,
+    _UPDATED,
+)
+
+
+def _source(name: str, key: tuple[str, ...], columns: tuple[Column, ...]) -> tuple[Contract, Contract]:
+    """A table as delivered, and its newest versions."""
+    raw = Contract(
+        name=f"raw.{name}",
+        description=f"{name} as delivered: every version.",
+        owner=OWNER,
+        columns=columns,
+        key=key,
+        source=LandingFiles(name),
+        event_time="ordered_at",
+        updated_at="updated_at",
+    )
+    silver = Contract(
+        name=f"silver.{name}",
+        description=f"The newest version of {name}.",
+        owner=OWNER,
+        columns=columns,
+        key=key,
+        inputs=(Input(raw.name, same_day()),),
+    )
+    return raw, silver
+
+
+PRICING = Contract(
+    name="gold.pricing",
+    description="Prices of a day's lines by what became of them, after TPC-H's first query.",
+    owner=OWNER,
+    columns=(
+        Column("l_returnflag", "string", "R, A or N.", nullable=False),
+        Column("l_linestatus", "string", "O or F.", nullable=False),
+        Column("lines", "long", "How many."),
+        Column("quantity", TOTAL, "Pieces."),
+        Column("price", TOTAL, "Dollars before discount and tax."),
+    ),
+    key=("l_returnflag", "l_linestatus"),
+    inputs=(Input("silver.lineitem", same_day()),),
+    reconciles=(
+        Reconciliation(
+            "silver.lineitem",
+            by=("l_returnflag", "l_linestatus"),
+            amounts=(Amount("lines", "sum(lines)", "count(1)"), Amount("price", "sum(price)", "sum(l_extendedprice)")),
+        ),
+    ),
+)
+LATE_LINES = Contract(
+    name="gold.late_lines",
+    description="Orders of the last seven days with a line that came late, by priority, after TPC-H's fourth query.",
+    owner=OWNER,
+    columns=(
+        Column("o_orderpriority", "string", "1-URGENT to 5-LOW.", nullable=False),
+        Column("orders", "long", "How many."),
+    ),
+    key=("o_orderpriority",),
+    inputs=(Input("silver.orders", span(WEEK)), Input("silver.lineitem", span(WEEK))),
+)
+
+TABLES = (
+    *_source("orders", ("o_orderkey",), ORDERS),
+    *_source("lineitem", ("l_orderkey", "l_linenumber"), LINES),
+    PRICING,
+    LATE_LINES,
+)
+
+DOMAIN = Domain(name="tpch", tables=TABLES, transforms="benchmarks.tpch.transforms")
