@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -39,6 +39,9 @@ AsFormat = Annotated[
     Format | None,
     typer.Option(help="table for people, the default; csv or json lines for programs, --json for one document."),
 ]
+OnlyColumns = Annotated[
+    str | None, typer.Option("--columns", metavar="COLUMN,…", help="Only these, in this order; all by default.")
+]
 Limit = Annotated[
     int | None, typer.Option(min=1, help=f"Most rows to print; {_SHOWN} in a table, all of them as csv or json.")
 ]
@@ -60,24 +63,42 @@ class Rows:
         folder: of the table.
         schema_string: Delta schema of the table.
         files: of each day, as paths from the folder.
+        only: names of the columns that are wanted, in their order; all by default.
     """
 
     folder: Location
     schema_string: str
     files: Mapping[date, Collection[str]]
+    only: Sequence[str] = ()
 
     @property
     def columns(self) -> list[str]:
-        """The day first, in every format; the others in the order of the schema."""
-        return [DAY, *(field["name"] for field in json.loads(self.schema_string)["fields"] if field["name"] != DAY)]
+        """Those that are wanted; else the day first, in every format, the others in the order of the schema.
+
+        Raises:
+            UsageError: the table has not all of them.
+        """
+        known = [DAY, *(field["name"] for field in json.loads(self.schema_string)["fields"] if field["name"] != DAY)]
+        for name in self.only:
+            if name not in known:
+                raise UsageError(f"The table has no column {name!r}.", f"Its columns are {', '.join(known)}.")
+        return list(dict.fromkeys(self.only)) or known
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Oldest days first, file by file; making Arrow tables of them would import pandas, which takes long."""
-        none = dict.fromkeys(self.columns)  # what a file lacks that was written before the table got the column
+        columns = self.columns
+        none = dict.fromkeys(columns)  # what a file lacks that was written before the table got the column
+        read = [name for name in self.only if name != DAY] or None
         for day in sorted(self.files):
+            of_day = {DAY: day} if DAY in columns else {}
             for path in sorted(self.files[day]):
-                for batch in row_batches(self.folder / path, _BATCH_ROWS):
-                    yield from (none | row | {DAY: day} for row in batch.to_pylist())
+                for batch in row_batches(self.folder / path, _BATCH_ROWS, read):
+                    yield from (none | row | of_day for row in batch.to_pylist())
+
+
+def named(columns: str | None) -> tuple[str, ...]:
+    """The columns that a person names with commas between; none where there is nothing."""
+    return tuple(name for part in (columns or "").split(",") if (name := part.strip()))
 
 
 def print_rows(

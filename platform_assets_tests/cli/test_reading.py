@@ -58,6 +58,26 @@ def test_columns_have_one_order_in_every_format(run, published):
     assert list(run("read", TABLE, "--json").json["rows"][0]) == columns
 
 
+def test_only_the_columns_that_are_named_are_printed_in_their_order(run, published):
+    table = run("read", TABLE, "--columns", "price, key")
+    [heading] = [line for line in table.out.splitlines() if "price" in line]
+    assert heading.split() == ["price", "key"]
+    assert "3 rows" in table.out
+    said = run("read", TABLE, "--columns", "key,event_date", "--format", "csv").out
+    assert said.splitlines()[:2] == ["key,event_date", "a,2017-01-01"]
+    document = run("read", TABLE, "--columns", "key", "--json").json
+    assert (document["columns"], document["rows"][0]) == (["key"], {"key": "a"})
+    assert len(run("read", TABLE, "--columns", "event_date", "--format", "json").out.splitlines()) == 3
+    for args in (("--json",), (), ("--format", "csv")):
+        refused = run("read", TABLE, "--columns", "key,prize", *args)
+        assert (refused.code, "no column 'prize'" in refused.err, "cents" in refused.err, refused.out) == (
+            2,
+            True,
+            True,
+            "",
+        )
+
+
 def test_null_is_told_from_an_empty_text_where_people_read(run, published):
     lake = Lake.at(published.lake)
     rows = rows_of({day(2): [("", 1), ("null", 2)]})

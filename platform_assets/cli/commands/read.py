@@ -8,7 +8,7 @@ import typer
 
 from platform_assets.cli.console import parse_days
 from platform_assets.cli.options import AsJson, DaysOrDay, TableName
-from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, Rows, print_rows
+from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
 from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.layout import Lake
@@ -20,6 +20,7 @@ from platform_assets.settings import load_settings
 def read(
     table: TableName,
     days: DaysOrDay = None,
+    columns: OnlyColumns = None,
     release: Annotated[str | None, typer.Option(help="Its number or the name of its pin; the current one.")] = None,
     limit: Limit = None,
     format: AsFormat = None,
@@ -38,6 +39,6 @@ def read(
     }
     title = f"{table}{f' on {days}' if days else ''}"
     head = {"table": table, "release": shown.number} if as_json else None
-    rows = Rows(lake.table_path(table), snapshot.schema_string, files)
+    rows = Rows(lake.table_path(table), snapshot.schema_string, files, named(columns))
     with without_numpy():
         print_rows(title, rows, limit, format, head, guard=guard_formulas)

@@ -21,7 +21,7 @@ from platform_assets.cli.console import (
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, TableName
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, Rows, print_rows
+from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
 from platform_assets.cli.session import session_on_demand
 from platform_assets.errors import did_you_mean
 
@@ -72,6 +72,7 @@ def read(
     name: Name,
     table: TableName,
     days: Days = None,
+    columns: OnlyColumns = None,
     limit: Limit = None,
     format: AsFormat = None,
     guard_formulas: GuardFormulas = False,
@@ -91,7 +92,8 @@ def read(
         folder = platform.lake.table_path(table)
     chosen = {day: paths for day, paths in files.items() if only.has_day(day)}
     head = {"table": table, "stage": name, "release": snapshot.release.number} if as_json else None
-    print_rows(f"{table} in stage {name}", Rows(folder, schema, chosen), limit, format, head, guard=guard_formulas)
+    rows = Rows(folder, schema, chosen, named(columns))
+    print_rows(f"{table} in stage {name}", rows, limit, format, head, guard=guard_formulas)
 
 
 @app.command()
