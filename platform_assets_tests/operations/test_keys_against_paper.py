@@ -98,11 +98,11 @@ def test_a_line_that_moved_between_keys_is_seen_and_both_together_are_right(prep
         assert found.contradicts(STORE_DAYS, DAYS[0], ["A"])
         assert found.contradicts(STORE_SPANS, DAYS[2], ["A"])
         assert not found.contradicts(STORE_SPANS, DAYS[4], ["A"])
-        with pytest.raises(StoppedError, match="7 days did not pass") as stopped:
+        with pytest.raises(StoppedError, match="6 days did not pass") as stopped:
             applied(found, platform, plan(["A"], tables=[STORE_DAYS, STORE_SPANS]))
         assert stopped.value.lines[-2] == (
-            f"{STORE_DAYS} 2017-01-01: held: {STORE_DAYS} on 2017-01-01: 1 record of silver.lines moved between these keys "
-            "and others, first line 101 from store A to store B. Beside what is carried over they would count twice or "
+            f"{STORE_DAYS} 2017-01-01: held: {STORE_DAYS} on 2017-01-01: 1 record of silver.lines moved between these "
+            "keys and others, first line 101 from store A to store B. Beside what is carried over they would count twice or "
             "not at all; name store B, too, or compute the day whole"
         )
         cancel(platform, "some", author())
