@@ -83,7 +83,7 @@ def test_keys_of_all_kinds_are_what_is_true_and_all_others_what_was_published(pr
         take(found, platform)
         applied(found, platform, plan(['x"y', "O'Neil, 3", "A ", "nobody's"], rollout=[40, 100]))
         found.check()
-        applied(found, platform, plan(["A", "\u00c4"], "others", tables=[STORE_DAYS, STORE_SPANS]))
+        applied(found, platform, plan(["A", "\u00c4"], "others", [STORE_DAYS, STORE_SPANS], batch_days=2))
         found.check()
     found.refresh()
     found.check()
@@ -102,8 +102,8 @@ def test_a_line_that_moved_between_keys_is_seen_and_both_together_are_right(prep
             applied(found, platform, plan(["A"], tables=[STORE_DAYS, STORE_SPANS]))
         assert stopped.value.lines[-2] == (
             f"{STORE_DAYS} 2017-01-01: held: {STORE_DAYS} on 2017-01-01: 1 record of silver.lines moved between these "
-            "keys and others, first line 101 from store A to store B. Beside what is carried over they would count twice or "
-            "not at all; name store B, too, or compute the day whole"
+            "keys and others, first line 101 from store A to store B. Beside what is carried over they would count "
+            "twice or not at all; name store B, too, or compute the day whole"
         )
         cancel(platform, "some", author())
         assert golds(found) == before
@@ -134,7 +134,7 @@ def test_a_line_that_moves_after_an_earlier_plan_of_its_key_is_seen_too(prepared
         assert found.contradicts(STORE_DAYS, DAYS[0], ["B"])
         with pytest.raises(StoppedError, match="1 day did not pass") as stopped:
             applied(found, platform, plan(["B"], "second", tables))
-        assert "line 997 from store A to store B" in stopped.value.lines[0]
+        assert "line 997 from store A to store B" in stopped.value.lines[-1]
         cancel(platform, "second", author())
         applied(found, platform, plan(["A", "B"], "third", tables))
         found.check()

@@ -82,8 +82,10 @@ class Registers:
 
     def copied_paper(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What the gold tables hold, and count, to be put back."""
-        return ({table: dict(days) for table, days in self.content.items()},
-                {table: dict(days) for table, days in self.counted.items()})
+        return (
+            {table: dict(days) for table, days in self.content.items()},
+            {table: dict(days) for table, days in self.counted.items()},
+        )
 
     def deliver(self, *lines: Line, arrival: str = IN_TIME) -> str:
         """Land a file of lines, each written after all before it."""
@@ -218,4 +220,3 @@ def five_stores(lakes: Lakes) -> Registers:
         found.deliver(*lines, arrival=str(day))
     found.refresh()
     return found
-
