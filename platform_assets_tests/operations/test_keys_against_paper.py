@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,14 +16,16 @@ from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.refresh import refresh
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.pausing import pause, unpause
-from platform_assets.operations.backfill.sitting import StoppedError
+from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets.planning.selection import Request
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.registers import (
     DAYS,
@@ -37,6 +40,8 @@ from platform_assets_tests.support.registers import (
     five_stores,
 )
 from platform_assets_tests.support.stores import author
+
+CLOSED = "platform_assets_tests.support.domains.registers_closed"
 
 
 def plan(stores: Collection[str], name: str = "some", tables: Collection[str] = GOLDS, **fields: Any) -> PlanFile:
@@ -180,6 +185,39 @@ def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_t
         cancel(platform, "some", author())
         applied(found, platform, plan(["A"]))
         found.check()
+
+
+def test_a_plan_of_keys_over_closed_days_needs_its_override_and_leaves_the_others_closed(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    found.deliver(Line(101, 1, "A", amount=7), Line(111, 1, "B", amount=7), Line(301, 3, "A", amount=8))
+    with found.world.open() as platform:
+        take(found, platform)
+    closed = replace(found.world, settings=found.world.settings.model_copy(update={"domains": (CLOSED,)}))
+    days = f"{DAYS[0]}..{DAYS[1]}"
+    with closed.open() as platform:
+        with pytest.raises(BackfillError, match="protected"):
+            applied(found, platform, plan(["A"]))
+        found.check()
+        override = {"days": days, "reason": "the auditor asked for store A"}
+        applied(found, platform, plan(["A"], override_protected=override))
+        found.check()
+
+
+@pytest.mark.proof
+def test_of_what_the_rest_was_made_from_nothing_is_left_so_nobody_can_tell_what_moved(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    with found.world.open() as platform:
+        then = LakeSnapshot.now(platform).files("silver.lines")[DAYS[0]]
+        found.deliver(Line(101, 1, "A", amount=7))
+        take(found, platform)
+        for file in then:
+            on_disk(platform.lake.table_path("silver.lines") / file.path).unlink()
+        with pytest.raises(StoppedError, match="1 day did not pass") as stopped:
+            applied(found, platform, plan(["A"], tables=[STORE_DAYS]))
+        assert "is not known: what the rest of the day was made from is not there any more" in stopped.value.lines[-1]
+        cancel(platform, "some", author())
+    found.refresh()
+    found.check()
 
 
 @pytest.mark.proof
