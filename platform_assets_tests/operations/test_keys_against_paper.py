@@ -187,6 +187,33 @@ def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_t
         found.check()
 
 
+def test_a_day_that_came_out_as_it_was_is_not_computed_whole_by_a_plan_of_keys_when_others_change(
+    prepared: Prepared,
+) -> None:
+    """Nothing is said of its keys once it is published; until then it is a day of some keys, as the others are."""
+    found, file = prepared(five_stores), plan(["A"], tables=[STORE_DAYS])
+    found.deliver(Line(101, 1, "A", amount=7))
+
+    def halt(now: Any) -> None:
+        if now.finished and now.phase == "computing":
+            pause(platform.lake, "some", "lunch")
+
+    with found.world.open() as platform:
+        take(found, platform)
+        with pytest.raises(StoppedError, match="somebody paused it"):
+            applied(found, platform, file, progress=halt)
+        unpause(platform.lake, "some")
+        found.deliver(Line(311, 3, "B", amount=7))
+        take(found, platform)
+        platform.sync()
+        with pytest.raises(StoppedError, match=f"{STORE_DAYS} of 2017-01-03.* is another one now"):
+            applied(found, platform, file)
+        found.check()
+        cancel(platform, "some", author())
+        applied(found, platform, file)
+        found.check()
+
+
 def test_a_plan_of_keys_over_closed_days_needs_its_override_and_leaves_the_others_closed(prepared: Prepared) -> None:
     found = prepared(five_stores)
     found.deliver(Line(101, 1, "A", amount=7), Line(111, 1, "B", amount=7), Line(301, 3, "A", amount=8))
