@@ -101,7 +101,7 @@ class Contract:
         separable_by: columns of the key by which a gold table can be computed apart. It is a promise about the
             transform: the rows of a value come out the same if of every input that has a column of the name only the
             rows with the value are read; inputs without it, and those read as of a day, are read whole. So no sum,
-            rank or share over several values. What it allows: `refresh --stage NAME --only COLUMN=VALUE`.
+            rank or share over several values, nor one for nulls. It allows `refresh --stage NAME --only COLUMN=VALUE`.
     """
 
     name: str

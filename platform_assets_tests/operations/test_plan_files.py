@@ -77,6 +77,18 @@ def is_readable(text: str) -> bool:
     return bool(text.strip()) and visible(text, breaks=True) == text
 
 
+_KEYS = st.text(st.characters() | st.sampled_from("'\":,#&*~-|> "), min_size=1, max_size=200).filter(is_readable)
+
+
+@given(st.lists(_KEYS, min_size=1))
+def test_any_keys_come_back_from_a_plan_as_they_were(keys: list[str]) -> None:
+    said = {"name": "a", "reason": "r", "owner": "b", "tables": ["gold.a"], "days": {"list": ["2017-01-01"]}}
+    file = PlanFile.model_validate(said | {"downstream": False, "only": {"store": keys}})
+    again = parse_plan(written(file), "again")
+    assert again == file
+    assert again.only == {"store": tuple(keys)}
+
+
 @given(st.text(min_size=1).filter(is_readable), st.sampled_from(["recompute", "stale", "fill_gaps"]), st.booleans())
 def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, downstream: bool) -> None:
     said = {"name": "a", "reason": reason, "owner": "b", "tables": ["gold.a"], "days": {"stale": True}}

@@ -27,8 +27,10 @@ def scoped_plan(snapshot: LakeSnapshot, request: Request, scope: KeyScope) -> Pl
         raise ScopeError("Keys are computed of tables and days that are named.", "Name the table, and add --days.")
     steps: list[PlannedStep] = []
     for contract in snapshot.platform.catalogue:
-        if contract.name in request.tables:
-            days = sorted(request.by_table[contract.name] if request.by_table else request.days or ())
+        if contract.name not in request.tables:
+            continue
+        days = sorted(request.by_table.get(contract.name, ()) if request.by_table else request.days or ())
+        if days:  # a job of a plan may be about some of its tables
             refuse_unsound(snapshot, contract.name, days, scope)
             refuse_protected_days(snapshot, contract, set(days) - request.protected_too, forced=True)
             reasons = reasons_now(snapshot, contract, days, asked=days)

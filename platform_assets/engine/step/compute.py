@@ -130,6 +130,7 @@ def _computed(
             folders[dead],
             together=together,
             scope=work.scope,
+            made_from=state.made_from,
         )
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}

@@ -21,6 +21,7 @@ from platform_assets.quality import baseline
 from platform_assets.quality.findings import Check, Checked, DayChecks, checked, checks_before_publication
 from platform_assets.quality.gates import conservation_findings, contract_findings
 from platform_assets.quality.losses import scant_finding, with_rows_before
+from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
@@ -110,6 +111,8 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
         )
         much = quarantine_finding(contract, day, staged.figures(day))
         findings = (*findings, much) if much else findings
+        if day in staged.moved:
+            findings = (moved_keys_finding(contract, day, staged.moved[day]), *findings)
         passed = (
             f"{counted(profile.digest.rows, 'row')} in {len(contract.columns)} columns as declared, key "
             f"({', '.join(contract.key)}) unique, no null in {required} columns that may have none"

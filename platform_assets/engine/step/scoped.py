@@ -15,7 +15,7 @@ from platform_assets.engine.state.readiness import Readiness
 from platform_assets.planning.key_scope import KeyScope, ScopeError, mixed
 from platform_assets.planning.windows import ranges
 from platform_assets.records.digest import Digest
-from platform_assets.records.manifest import DayContent, Scope
+from platform_assets.records.manifest import DayContent, Scope, TableChange
 from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.tables.key_scope import out_of_scope
 from platform_assets.spark.tables.reading import read_days
@@ -51,7 +51,9 @@ def with_scope(
     state: Readiness,
     computed: Mapping[date, Digest],
 ) -> dict[date, DayContent]:
-    """What is on record of days as a whole: all that they are made from and by, only where the rest is so, too.
+    """What is on record of staged days as a whole: all that they are made from and by, only where the rest is so, too.
+
+    Of which keys rows were computed, every staged day says, so that nobody computes all of one that came out as it was.
 
     Args:
         contents: as if all of each day had been computed.
@@ -65,19 +67,30 @@ def with_scope(
     def of_whole(day: date, content: DayContent) -> DayContent:
         before, now = state.before[day], state.made_from[day]
         figures = content.figures | {TOGETHER: 0}  # that many days come out right together, whole ones have to show
+        code = mixed(before.code_version, platform.code_versions[contract.name])
+        rows = computed[day].rows
+        told = Scope(keys=scope.texts, rows=rows, made_from=now, code_version=code, reads=before.reads)
         if (before.fingerprint, before.made_by) == (now, platform.version(contract.name)):
             if before.digest != content.digest:
                 what = "came out with other content than when the same code made it whole of the same"
                 raise _not_separable(contract, scope, day, what)
-            return content.model_copy(update={"figures": figures})
-        code = mixed(before.code_version, platform.code_versions[contract.name])
-        rows = computed[day].rows
-        told = Scope(keys=scope.texts, rows=rows, made_from=now, code_version=code, reads=before.reads)
+            return content.model_copy(update={"figures": figures, "scope": told})
         return content.model_copy(
             update={"figures": figures, "fingerprint": mixed(before.fingerprint, now), "scope": told}
         )
 
     return {day: of_whole(day, content) for day, content in contents.items()}
+
+
+def as_published(change: TableChange) -> TableChange:
+    """Staged days as they are published: of one that is just what all of it would be, nothing is said of keys."""
+
+    def of_day(content: DayContent) -> DayContent:
+        told = content.scope
+        is_whole = told and (told.made_from, told.code_version) == (content.fingerprint, change.code_version)
+        return content.model_copy(update={"scope": None}) if is_whole else content
+
+    return change.model_copy(update={"days": {day: of_day(content) for day, content in change.days.items()}})
 
 
 def refuse_scoped(staged: StagedDays, again: Mapping[str, Collection[date]]) -> None:

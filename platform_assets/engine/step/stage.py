@@ -25,7 +25,7 @@ from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.deleted import deletion_explained
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.engine.step.open_stage import OpenStage
-from platform_assets.engine.step.scoped import refuse_scoped
+from platform_assets.engine.step.scoped import as_published, refuse_scoped
 from platform_assets.engine.step.work import begin
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import Release, release
@@ -174,7 +174,7 @@ class Stage:
                 self.platform,
                 publication,
                 "recompute",
-                tuple(self.staged.tables.values()),
+                tuple(map(as_published, self.staged.tables.values())),
                 self.author,
                 on_release=self.release.number,
             )

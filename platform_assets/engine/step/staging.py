@@ -13,6 +13,7 @@ from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, prepare
+from platform_assets.engine.step.moved_keys import moved_keys
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
 from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
@@ -21,6 +22,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
+from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.sail.types import as_spark_counts
@@ -48,6 +50,7 @@ class Staged:
         read: files that were read to make them.
         tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
         software: that computed them, as a manifest has it.
+        moved: records that moved between the computed rows and those that were carried over, by day.
     """
 
     profiles: Mapping[date, Profile] = field(default_factory=dict)
@@ -60,6 +63,7 @@ class Staged:
     read: FilesRead = field(default_factory=dict)
     tells_reads: bool = True
     software: Mapping[str, str] = field(default_factory=dict)
+    moved: Mapping[date, MovedKeys] = field(default_factory=dict)
 
     def profile(self, day: date) -> Profile:
         """Of any staged day, an empty one included."""
@@ -104,6 +108,7 @@ def stage_days(
     *,
     together: int | None = None,
     scope: KeyScope | None = None,
+    made_from: Mapping[date, str] | None = None,
 ) -> Staged:
     """Compute some days into a stage, and count what lies there.
 
@@ -117,6 +122,7 @@ def stage_days(
         together: most days with rows that today's code and contract have published after they were computed together;
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
+        made_from: with a scope, the fingerprint that each of the days would get.
 
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for.
@@ -148,10 +154,12 @@ def stage_days(
         frame = as_planned(frame)
     stage(frame, folder, clustered=prepared.clustered)
     rows = made = read_staged(session, folder)
+    moved: Mapping[date, MovedKeys] = {}
     if scope is not None:
         refuse_strangers(contract, scope, made)
         stage(carried_rows(session, contract, scope, days, snapshot), folder)
         rows = read_staged(session, folder)
+        moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
     profiles = profile(rows, [column.name for column in contract.columns if not column.nullable], contract.key)
     failpoint("stage.profiled")
     if strays := set(profiles) - set(days):
@@ -179,4 +187,5 @@ def stage_days(
         read,
         tells_reads=shows_plans(session),
         software=software_of(session),
+        moved=moved,
     )

@@ -14,8 +14,7 @@ from platform_assets.operations.stages.stages import drop_stage, narrow_stage
 def keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: BackfillRecord) -> None:
     """Take out of a stage what a plan no longer comes to; nobody approves, or holds against gates, what is left of it.
 
-    A day does not say of which keys its rows were computed where these came out as they were, so of other keys than
-    before all of it goes.
+    Of other keys than before all of it goes: what was staged beside them was carried over, and is to be computed.
 
     Args:
         platform: as it is now.

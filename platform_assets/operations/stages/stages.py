@@ -28,7 +28,7 @@ from platform_assets.operations.stages.inspect import (
     without_other_code,
 )
 from platform_assets.operations.stages.store import checked_stage, forget_stage, read_stage, stage_names, write_stage
-from platform_assets.planning.day_states import fingerprint_of, stale_through_data, unblocked
+from platform_assets.planning.day_states import DayState, UpToDate, fingerprint_of, stale_through_data, unblocked
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
@@ -282,7 +282,12 @@ def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> 
             _, states = states_around(stage.snapshot, contract, stage.staged.of(contract.name))
             now = {day: unblocked(state) for day, state in states.items()}
             scoped = {day: found.scope for day, found in stage.staged.of(contract.name).items() if found.scope}
-            other = [day for day, of in scoped.items() if fingerprint_of(now[day]) != of.made_from]
+            other = [day for day, of in scoped.items() if not _would_be(now[day], of.made_from)]
             refuse_scoped(stage.staged, {contract.name: other})
             if days := stale_through_data(now).keys() - scoped.keys():
                 stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)
+
+
+def _would_be(state: DayState, made_from: str) -> bool:
+    """Whether a day of some keys is made from what all of it would be made from now."""
+    return isinstance(state, UpToDate) or fingerprint_of(state) == made_from

@@ -1,0 +1,217 @@
+"""Plans of some keys against paper: these keys are what is true now, all others what was published, and no line twice.
+
+The tables reconcile nothing, so that no gate of theirs stands in for what the engine has to see to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.operations.backfill.afterwards import cancel, roll_back
+from platform_assets.operations.backfill.pausing import pause, unpause
+from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.planning.late_queue import LateSelection
+from platform_assets_tests.support.places import on_disk
+from platform_assets_tests.support.plans_of_keys import applied, golds, plan, take
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.registers import (
+    DAYS,
+    GOLDS,
+    LATE,
+    STORE_DAYS,
+    STORE_MONTHS,
+    STORE_SPANS,
+    Line,
+    five_stores,
+)
+from platform_assets_tests.support.stores import author
+
+CLOSED = "platform_assets_tests.support.domains.registers_closed"
+
+
+def test_keys_of_all_kinds_are_what_is_true_and_all_others_what_was_published(prepared: Prepared) -> None:
+    """Corrected, voided, without a store, of another category; in scope and out of it."""
+    found = prepared(five_stores)
+    found.deliver(Line(131, 1, 'x"y', amount=9), Line(141, 1, "O'Neil, 3", voided=True), Line(999, 4, "A ", amount=2))
+    found.deliver(Line(111, 1, "B", amount=7), Line(121, 1, "A\u0308", amount=-5), Line(998, 4, "A", amount=3))
+    found.deliver(Line(151, 1, 'x"y', amount=11), Line(231, 2, None))  # no store before, and none now
+    found.categorise(2, 3, "another")
+    with found.world.open() as platform:
+        take(found, platform)
+        applied(found, platform, plan(['x"y', "O'Neil, 3", "A ", "nobody's"], rollout=[40, 100]))
+        found.check()
+        applied(found, platform, plan(["A", "\u00c4"], "others", [STORE_DAYS, STORE_SPANS], batch_days=2))
+        found.check()
+    found.refresh()
+    found.check()
+
+
+def test_a_line_that_moved_between_keys_is_seen_and_both_together_are_right(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    found.deliver(Line(101, 1, "B", amount=7), Line(211, 2, "A", amount=9))
+    before = golds(found)
+    with found.world.open() as platform:
+        take(found, platform)
+        assert found.contradicts(STORE_DAYS, DAYS[0], ["A"])
+        assert found.contradicts(STORE_SPANS, DAYS[2], ["A"])
+        assert not found.contradicts(STORE_SPANS, DAYS[4], ["A"])
+        with pytest.raises(StoppedError, match="6 days did not pass") as stopped:
+            applied(found, platform, plan(["A"], tables=[STORE_DAYS, STORE_SPANS]))
+        assert stopped.value.lines[-2] == (
+            f"{STORE_DAYS} 2017-01-01: held: {STORE_DAYS} on 2017-01-01: 1 record of silver.lines moved between these "
+            "keys and others, first line 101 from store A to store B. Beside what is carried over they would count "
+            "twice or not at all; name store B, too, or compute the day whole"
+        )
+        cancel(platform, "some", author())
+        assert golds(found) == before
+        applied(found, platform, plan(["A", "B"], "both"))
+        found.check()
+
+
+def test_a_line_that_moved_and_came_back_is_no_move(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    with found.world.open() as platform:
+        found.deliver(Line(101, 1, "B", amount=7))
+        take(found, platform)
+        found.deliver(Line(101, 1, "A", amount=8))
+        take(found, platform)
+        applied(found, platform, plan(["A"]))
+        found.check()
+
+
+def test_a_line_that_moves_after_an_earlier_plan_of_its_key_is_seen_too(prepared: Prepared) -> None:
+    """The rest was made before the line came; only the rows of the earlier plan count it."""
+    found, tables = prepared(five_stores), [STORE_DAYS]
+    with found.world.open() as platform:
+        found.deliver(Line(997, 1, "A", amount=7))
+        take(found, platform)
+        applied(found, platform, plan(["A"], "first", tables))
+        found.deliver(Line(997, 1, "B", amount=7))
+        take(found, platform)
+        assert found.contradicts(STORE_DAYS, DAYS[0], ["B"])
+        with pytest.raises(StoppedError, match="1 day did not pass") as stopped:
+            applied(found, platform, plan(["B"], "second", tables))
+        assert "line 997 from store A to store B" in stopped.value.lines[-1]
+        cancel(platform, "second", author())
+        applied(found, platform, plan(["A", "B"], "third", tables))
+        found.check()
+
+
+def test_a_plan_of_keys_that_was_rolled_back_stays_so_and_is_computed_whole_when_asked_for(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    found.deliver(Line(101, 1, "A", amount=7), Line(112, 1, "B", amount=8))
+    before = golds(found)
+    with found.world.open() as platform:
+        take(found, platform)
+        applied(found, platform, plan(["A"]))
+        roll_back(platform, "some", author())
+        assert golds(found) == before
+        found.world.refresh()
+        assert golds(found) == before, "the next refresh does not undo it"
+    found.world.recompute(GOLDS, DAYS)
+    found.now_true(GOLDS, DAYS)
+    found.check()
+
+
+def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_the_next(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    found.deliver(Line(101, 1, "A", amount=7))
+    late = found.deliver(Line(996, 1, "A", amount=1), Line(995, 1, "B", amount=2), arrival=LATE)
+
+    def halt(now: Any) -> None:
+        if now.finished and now.phase == "computing":
+            pause(platform.lake, "some", "lunch")
+
+    with found.world.open() as platform:
+        take(found, platform)
+        with pytest.raises(StoppedError, match="somebody paused it"):
+            applied(found, platform, plan(["A"]), progress=halt)
+        unpause(platform.lake, "some")
+        approve(platform, lambda: found.world.spark, LateSelection(arrival=late), author())
+        found.waiting.remove(late)
+        take(found, platform)
+        platform.sync()
+        with pytest.raises(StoppedError, match="is another one now"):
+            applied(found, platform, plan(["A"]))
+        found.check()
+        cancel(platform, "some", author())
+        applied(found, platform, plan(["A"]))
+        found.check()
+
+
+def test_a_day_that_came_out_as_it_was_is_not_computed_whole_by_a_plan_of_keys_when_others_change(
+    prepared: Prepared,
+) -> None:
+    """Nothing is said of its keys once it is published; until then it is a day of some keys, as the others are."""
+    found, file = prepared(five_stores), plan(["A"], tables=[STORE_DAYS])
+    found.deliver(Line(101, 1, "A", amount=7))
+
+    def halt(now: Any) -> None:
+        if now.finished and now.phase == "computing":
+            pause(platform.lake, "some", "lunch")
+
+    with found.world.open() as platform:
+        take(found, platform)
+        with pytest.raises(StoppedError, match="somebody paused it"):
+            applied(found, platform, file, progress=halt)
+        unpause(platform.lake, "some")
+        found.deliver(Line(311, 3, "B", amount=7))
+        take(found, platform)
+        platform.sync()
+        with pytest.raises(StoppedError, match=f"{STORE_DAYS} of 2017-01-03.* is another one now"):
+            applied(found, platform, file)
+        found.check()
+        cancel(platform, "some", author())
+        applied(found, platform, file)
+        found.check()
+
+
+def test_a_plan_of_keys_over_closed_days_needs_its_override_and_leaves_the_others_closed(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    found.deliver(Line(101, 1, "A", amount=7), Line(111, 1, "B", amount=7), Line(301, 3, "A", amount=8))
+    with found.world.open() as platform:
+        take(found, platform)
+    closed = replace(found.world, settings=found.world.settings.model_copy(update={"domains": (CLOSED,)}))
+    days = f"{DAYS[0]}..{DAYS[1]}"
+    with closed.open() as platform:
+        with pytest.raises(BackfillError, match="protected"):
+            applied(found, platform, plan(["A"]))
+        found.check()
+        override = {"days": days, "reason": "the auditor asked for store A"}
+        applied(found, platform, plan(["A"], override_protected=override))
+        found.check()
+
+
+@pytest.mark.proof
+def test_of_what_the_rest_was_made_from_nothing_is_left_so_nobody_can_tell_what_moved(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    with found.world.open() as platform:
+        then = LakeSnapshot.now(platform).files("silver.lines")[DAYS[0]]
+        found.deliver(Line(101, 1, "A", amount=7))
+        take(found, platform)
+        for file in then:
+            on_disk(platform.lake.table_path("silver.lines") / file.path).unlink()
+        with pytest.raises(StoppedError, match="1 day did not pass") as stopped:
+            applied(found, platform, plan(["A"], tables=[STORE_DAYS]))
+        assert "is not known: what the rest of the day was made from is not there any more" in stopped.value.lines[-1]
+        cancel(platform, "some", author())
+    found.refresh()
+    found.check()
+
+
+def test_a_month_of_days_is_computed_of_some_keys_as_its_days_are(prepared: Prepared) -> None:
+    found = prepared(five_stores)
+    found.deliver(Line(111, 1, "B", amount=7), Line(101, 1, "A", amount=8))
+    with found.world.open() as platform:
+        take(found, platform)
+        applied(found, platform, plan(["B"], "month", [STORE_MONTHS]))
+        found.check()
+        applied(found, platform, plan(["B"], "days", [STORE_DAYS]))
+        found.check()
+        applied(found, platform, plan(["A", "B"], "month-again", [STORE_MONTHS]))
+        found.check()
