@@ -150,7 +150,8 @@ def _prove(
         file = named_plan(opened, config)
         record = read_record(opened.lake, file.name)
         author = author_of(context, config, file)
-        record, proved = prove_sample(opened, lambda: spark.session(told), record, author, told)
+        with stops_told({}):
+            record, proved = prove_sample(opened, lambda: spark.session(told), record, author, told)
         if undone := rollback_of(opened, record):
             show_published(context, opened, undone.publication, f"the rollback of the plan {record.name}", told)
         page = page_of(opened, record)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 
@@ -12,11 +13,12 @@ import pytest
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill import sitting as sitting_module
-from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
+from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, prove_sample, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pausing import is_paused, pause, unpause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
+from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.erasure.erasure import planned_erasure
 from platform_assets.operations.erasure.places import ErasureError, Request
 from platform_assets.operations.plan_record import (
@@ -200,6 +202,24 @@ def test_what_others_made_of_the_days_of_a_plan_is_no_proof_of_it(platform: Plat
     assert told.reason.startswith(f"{SILVER} {DAY} was made another one since, by ")
     what = note_proof(platform, record, proved).events[-1].what
     assert what.startswith("0 days computed once more and equal; 1 cannot be: ")
+
+
+def test_the_proof_of_what_was_published_waits_for_the_hours_of_its_plan(platform: Platform) -> None:
+    later = f"{datetime.now(UTC) + timedelta(hours=8):%H:00-%H:59}"
+    file = plan(service={"hours": later}, afterwards={"verify": 1, "roll_back_on_failure": True})
+    correct(platform)
+    begun(platform, file)
+    record = apply(platform, no_session, file, AUTHOR)
+    for _ in range(2):
+        with pytest.raises(StoppedError, match=f"published in release .*its proof waits for its hours, {later} UTC"):
+            prove_sample(platform, no_session, record, AUTHOR)
+        record = apply(platform, no_session, file, AUTHOR)
+        assert record.wants_proof
+    assert [event.what for event in record.events].count(f"its proof waits for its hours, {later} UTC") == 1
+    [told] = waits_for(platform, record)
+    assert f"Its proof waits for its hours, {later} UTC" in told
+    proved = record.model_copy(update={"proved": True})
+    assert waits_for(platform, proved) == ()
 
 
 def test_what_a_plan_published_in_another_lake_is_neither_proved_nor_rolled_back(platform: Platform) -> None:

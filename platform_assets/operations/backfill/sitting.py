@@ -166,7 +166,8 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
     if before and before.state in OVER and before.state != "cancelled":
         raise BackfillError(
             f"The plan {file.name} was applied before: {before.came_to}.",
-            "Give another plan another name.",
+            "Give another plan another name."
+            + (f" `platform-assets plan replay {file.name}` is the proof of that one." if before.wants_proof else ""),
         )
     is_of_this_lake = before is None or (before.looked_at or 0) <= platform.current_release().number
     if before and before.state != "cancelled" and is_of_this_lake:
