@@ -12,8 +12,8 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import begin_lock, plan_lock
 from platform_assets.operations.backfill.explain import cores_of, explain
-from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
 from platform_assets.operations.backfill.namesakes import refuse_namesake
+from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
 from platform_assets.operations.backfill.pausing import forget_pause, is_paused
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import OVER, BackfillRecord, find_record, write_record

@@ -64,7 +64,7 @@ def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
 def _waits_for_proof(record: BackfillRecord) -> str:
     service = record.file.service
     if not may_compute(service, datetime.now(UTC)):
-        return f"Its proof waits for its hours, {service.hours} UTC: `platform-assets plan apply FILE` computes it then."
+        return f"Its proof waits for its hours, {service.hours} UTC: `platform-assets plan apply FILE` then."
     return "Its proof is still to come: by whoever applies it now, or by `platform-assets plan apply FILE`."
 
 
