@@ -75,7 +75,7 @@ def test_a_held_day_whose_input_came_back_is_computed_again_which_lifts_the_hold
 def test_what_was_put_back_with_its_input_waits_for_a_person_where_other_code_had_made_it():
     """Readers have again what old code made of the same input: what new code made of another one was undone."""
     tables = computed(CHAIN)
-    today = tables.versions | {SILVER: Version("newer", NOW.configuration)}
+    today = {**tables.versions, SILVER: Version("newer", NOW.configuration)}
     tables, now = replace(tables, versions=today), fingerprint(tables, nth(3))
 
     def under(gate: str) -> object:
