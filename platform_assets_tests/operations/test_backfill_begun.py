@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,6 +33,7 @@ from platform_assets.operations.rollback.selection import RollbackError
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.progress import Progress
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.places import on_disk
@@ -202,6 +204,22 @@ def test_what_others_made_of_the_days_of_a_plan_is_no_proof_of_it(platform: Plat
     assert told.reason.startswith(f"{SILVER} {DAY} was made another one since, by ")
     what = note_proof(platform, record, proved).events[-1].what
     assert what.startswith("0 days computed once more and equal; 1 cannot be: ")
+
+
+def test_a_plan_that_is_interrupted_while_it_computes_says_so_and_counts_its_time(platform: Platform) -> None:
+    def end(now: Progress) -> None:
+        if now.phase == "computing":
+            time.sleep(0.05)
+            raise KeyboardInterrupt
+
+    correct(platform)
+    with pytest.raises(KeyboardInterrupt):
+        apply(platform, no_session, plan(), AUTHOR, end)
+    record = read_record(platform.lake, "mend")
+    assert (record.state, record.events[-1].what) == ("staging", "interrupted while it computed")
+    assert record.seconds >= 0.05, "it counts in the budget"
+    [told] = waits_for(platform, record)
+    assert "Nobody applies it now" in told
 
 
 def test_the_proof_of_what_was_published_waits_for_the_hours_of_its_plan(platform: Platform) -> None:
