@@ -33,6 +33,11 @@ def lasting(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
 
 
+def without_figures(message: str) -> str:
+    """What is the same of messages that differ in figures alone."""
+    return _FIGURE.sub("…", message)
+
+
 def alike(files: Iterable[tuple[str, str]], most: int | None = None) -> Iterator[str]:
     """One line for all files of which the same is to be said but for figures, with one of them as an example.
 
@@ -42,7 +47,7 @@ def alike(files: Iterable[tuple[str, str]], most: int | None = None) -> Iterator
     """
     by_kind: dict[str, list[tuple[str, str]]] = {}
     for path, message in dict.fromkeys(files):  # a file that two tables take is told once
-        by_kind.setdefault(_FIGURE.sub("…", message), []).append((path, message))
+        by_kind.setdefault(without_figures(message), []).append((path, message))
     kinds = list(by_kind.values())
     for (path, message), *others in kinds[:most]:
         more = f" (and {counted(len(others), 'other file')} likewise)" if others else ""

@@ -112,6 +112,23 @@ def begin_lock(lake: Lake, timeout_s: float = BEGIN_TIMEOUT_S) -> Iterator[Still
         yield still_held
 
 
+@contextmanager
+def comparison_lock(lake: Lake, stage: str, timeout_s: float = PRIVATE_TIMEOUT_S) -> Iterator[StillHeld]:
+    """Be the only one who fills, reads and drops the stage of a comparison; from its first day to its last.
+
+    Raises:
+        LockTimeoutError: somebody else compares the same plan; the message says who.
+        LakeError: the lake cannot be written, or the database cannot be reached.
+    """
+    with _lock(lake, f"comparison-{stage}", timeout_s) as still_held:
+        yield still_held
+
+
+def comparison_holder(lake: Lake, stage: str) -> str:
+    """Who compares a plan in a stage at this moment, in words; empty where nobody does."""
+    return _held_by(lake, f"comparison-{stage}")
+
+
 def plan_holder(lake: Lake, name: str) -> str:
     """Who applies a plan at this moment, in words; empty where nobody does."""
     return _held_by(lake, f"plan-{name}")

@@ -59,7 +59,8 @@ class BackfillRecord(BaseModel):
     Args:
         name: of the plan.
         hash: of what is applied.
-        file: the plan file.
+        file: what the plan file says.
+        place: where that file lies, of the last sitting; empty where that was not kept.
         steps: of the rollout.
         looked_at: the release when it was explained first; None in records of before that was kept.
         versions: of code and configuration of the tables that are computed, by table.
@@ -87,6 +88,7 @@ class BackfillRecord(BaseModel):
     name: str
     hash: str
     file: PlanFile
+    place: str = ""
     steps: tuple[RecordedStep, ...]
     looked_at: int | None = None
     versions: Mapping[str, tuple[str, str]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import dagster as dg
@@ -14,6 +15,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.files import plan_at, plan_in, read_plan
+from platform_assets.operations.backfill.namesakes import refuse_namesake
 from platform_assets.operations.backfill.pages import record_markdown
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, find_record, write_record
@@ -50,6 +52,15 @@ class ApplyConfig(PlanConfig):
     by: str = Field(default="", description="Who applies it, for its record; Dagster's own user by default.")
 
 
+def place_of(platform: Platform, config: PlanConfig) -> Path:
+    """Where the plan lies that was named at the launch.
+
+    Raises:
+        PlanFileError: there is none.
+    """
+    return plan_in(platform.settings.plans, config.plan)
+
+
 def named_plan(platform: Platform, config: PlanConfig) -> PlanFile:
     """The plan that was named at the launch.
 
@@ -57,7 +68,7 @@ def named_plan(platform: Platform, config: PlanConfig) -> PlanFile:
         ToldError: there is none, or the file has mistakes: each with its line and field.
     """
     with mistakes_told():
-        return read_plan(plan_in(platform.settings.plans, config.plan))
+        return read_plan(place_of(platform, config))
 
 
 @contextmanager
@@ -67,7 +78,8 @@ def launched_plan(platform: Platform, config: PlanConfig) -> Iterator[PlanFile]:
     Raises:
         ToldError: as `named_plan`, and in place of every expected error within.
     """
-    with mistakes_told(), plan_at(plan_in(platform.settings.plans, config.plan)) as file:
+    with mistakes_told(), plan_at(place_of(platform, config)) as file:
+        refuse_namesake(platform.lake, file, place_of(platform, config))
         yield file
 
 

@@ -25,6 +25,7 @@ from platform_assets.orchestration.plan_runs import (
     launched_plan,
     named_plan,
     page_of,
+    place_of,
     published_before,
     show_published,
     stops_told,
@@ -63,10 +64,10 @@ def _begin(
         record = published_before(context, opened, file)
         if record is None:
             explained = _explained(context, explain(opened, file))
-            author = author_of(context, config, file)
+            author, place = author_of(context, config, file), place_of(opened, config)
             with (
                 stops_told(explained),
-                sitting_over(opened, lambda: spark.spark_session, file, author) as sitting,
+                sitting_over(opened, lambda: spark.spark_session, file, author, place=place) as sitting,
             ):
                 record = sitting.record
             context.add_output_metadata(explained)
@@ -98,8 +99,11 @@ def _stage(
             if now.table and now.finished:
                 context.log.info(visible(f"{file.name}: {standing(sitting.record)}"))
 
-        author = author_of(context, config, file)
-        with stops_told({}, said), sitting_over(opened, lambda: spark.session(told), file, author, tell) as sitting:
+        author, place = author_of(context, config, file), place_of(opened, config)
+        with (
+            stops_told({}, said),
+            sitting_over(opened, lambda: spark.session(told), file, author, tell, place) as sitting,
+        ):
             stage_rollout(sitting, said.append)
         context.log.info(visible(f"{file.name}: {standing(sitting.record)}"))
     context.add_output_metadata(gates(said))
@@ -120,10 +124,10 @@ def _publish(
         file = named_plan(opened, config)
         record = published_before(context, opened, file)
         if record is None:
-            author = author_of(context, config, file)
+            author, place = author_of(context, config, file), place_of(opened, config)
             with stops_told({}, said):
                 # Not its end alone: if the file was changed since, it is another plan, and is explained and staged.
-                record = apply(opened, lambda: spark.session(told), file, author, told, said.append)
+                record = apply(opened, lambda: spark.session(told), file, author, told, said.append, place)
         show_published(context, opened, record.publication, f"the plan {record.name}", told)
         log_freshness(context, opened)
         context.add_output_metadata(page_of(opened, record))
@@ -146,7 +150,8 @@ def _prove(
         file = named_plan(opened, config)
         record = read_record(opened.lake, file.name)
         author = author_of(context, config, file)
-        record, proved = prove_sample(opened, lambda: spark.session(told), record, author, told)
+        with stops_told({}):
+            record, proved = prove_sample(opened, lambda: spark.session(told), record, author, told)
         if undone := rollback_of(opened, record):
             show_published(context, opened, undone.publication, f"the rollback of the plan {record.name}", told)
         page = page_of(opened, record)

@@ -181,10 +181,13 @@ class _Refusals:
         self.refused: dict[date, Hold] = {}
         self.by_people: defaultdict[date, set[tuple[bool, bool]]] = defaultdict(set)
         self.held: set[date] = set()
+        self.by_gates: set[date] = set()
         tied: list[tuple[Hold, date]] = []
         unknown: set[date] = set()
         for hold in holds:
             self.held.add(hold.day)
+            if not hold.is_of_good_content:
+                self.by_gates.add(hold.day)
             match hold.refused:
                 case TiedTo(root):
                     tied.append((hold, root))
@@ -223,7 +226,9 @@ def _alone(
         if not is_same or code or configuration:  # else it was made again by today's code since
             code, configuration = (any(which) for which in zip((code, configuration), *tried, strict=True))
     else:
-        by_data = bool(fingerprint) and (not is_same or day in refusals.held)
+        # Computing a held day of which the input came back lifts its hold; but code alone undoes no rollback.
+        lifts = day in (refusals.by_gates if code or configuration else refusals.held)
+        by_data = bool(fingerprint) and (not is_same or lifts)
     if by_data or code or configuration or is_forced:
         return Stale(fingerprint, by_data, code, configuration)
     return _UP_TO_DATE

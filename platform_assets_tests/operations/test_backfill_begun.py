@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 
@@ -12,11 +14,12 @@ import pytest
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill import sitting as sitting_module
-from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
+from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, prove_sample, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pausing import is_paused, pause, unpause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
+from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.erasure.erasure import planned_erasure
 from platform_assets.operations.erasure.places import ErasureError, Request
 from platform_assets.operations.plan_record import (
@@ -30,6 +33,7 @@ from platform_assets.operations.rollback.selection import RollbackError
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.progress import Progress
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.places import on_disk
@@ -200,6 +204,40 @@ def test_what_others_made_of_the_days_of_a_plan_is_no_proof_of_it(platform: Plat
     assert told.reason.startswith(f"{SILVER} {DAY} was made another one since, by ")
     what = note_proof(platform, record, proved).events[-1].what
     assert what.startswith("0 days computed once more and equal; 1 cannot be: ")
+
+
+def test_a_plan_that_is_interrupted_while_it_computes_says_so_and_counts_its_time(platform: Platform) -> None:
+    def end(now: Progress) -> None:
+        if now.phase == "computing":
+            time.sleep(0.05)
+            raise KeyboardInterrupt
+
+    correct(platform)
+    with pytest.raises(KeyboardInterrupt):
+        apply(platform, no_session, plan(), AUTHOR, end)
+    record = read_record(platform.lake, "mend")
+    assert (record.state, record.events[-1].what) == ("staging", "interrupted while it computed")
+    assert record.seconds >= 0.05, "it counts in the budget"
+    [told] = waits_for(platform, record)
+    assert "Nobody applies it now" in told
+
+
+def test_the_proof_of_what_was_published_waits_for_the_hours_of_its_plan(platform: Platform) -> None:
+    later = f"{datetime.now(UTC) + timedelta(hours=8):%H:00-%H:59}"
+    file = plan(service={"hours": later}, afterwards={"verify": 1, "roll_back_on_failure": True})
+    correct(platform)
+    begun(platform, file)
+    record = apply(platform, no_session, file, AUTHOR)
+    for _ in range(2):
+        with pytest.raises(StoppedError, match=f"published in release .*its proof waits for its hours, {later} UTC"):
+            prove_sample(platform, no_session, record, AUTHOR)
+        record = apply(platform, no_session, file, AUTHOR)
+        assert record.wants_proof
+    assert [event.what for event in record.events].count(f"its proof waits for its hours, {later} UTC") == 1
+    [told] = waits_for(platform, record)
+    assert f"Its proof waits for its hours, {later} UTC" in told
+    proved = record.model_copy(update={"proved": True})
+    assert waits_for(platform, proved) == ()
 
 
 def test_what_a_plan_published_in_another_lake_is_neither_proved_nor_rolled_back(platform: Platform) -> None:

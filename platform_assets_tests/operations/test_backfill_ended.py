@@ -10,12 +10,11 @@ import pytest
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.errors import StillNeededError, UnknownStageError
+from platform_assets.lakehouse.errors import StageError, StillNeededError, UnknownStageError
 from platform_assets.lakehouse.horizon import Cut, Horizon, write_horizon
 from platform_assets.operations.backfill.afterwards import cancel
 from platform_assets.operations.backfill.compare import compare_plan
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.operations.maintenance.deletion import deletions_asked_for
 from platform_assets.operations.maintenance.usage import usage
 from platform_assets.operations.plan_record import BackfillRecord, write_record
@@ -112,7 +111,7 @@ def test_a_comparison_drops_no_stage_of_a_person(platform: Platform) -> None:
     stage(platform, "compare-other", {SILVER: {DAY: ("asked for",)}})
     (platform.lake.open_stages_path / "plan-mend.json").remove()
     cancel(platform, "mend", Author("", "another one is compared", "bob"))
-    with pytest.raises(PlanFileError, match="The stage compare-other is there already") as caught:
+    with pytest.raises(StageError, match="The stage compare-other is there already") as caught:
         compare_plan(platform, no_session, plan(name="other"), Author("", "a look", "bob"), 1, 1)
     assert "stage drop compare-other" in caught.value.todo
     assert read_stage(platform.lake, "compare-other").staged.days == {SILVER: (DAY,)}

@@ -14,6 +14,7 @@ from platform_assets.operations.backfill.afterwards import prove_sample
 from platform_assets.operations.backfill.pausing import pause, unpause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import read_record
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.planning.selection import Request
 from platform_assets.progress import Progress
@@ -66,6 +67,11 @@ def test_what_others_publish_meanwhile_is_held_against_the_gates_before_anybody_
             with pytest.raises(StoppedError, match=r"at 100 % 1 gate of the plan failed: gold\.tills: sum of paid"):
                 shop.apply(platform, plan())
             assert shop.world.digests() == before, "readers see nothing of it"
+        events = [event.what for event in read_record(platform.lake, "discount").events]
+        [overtaken] = [what for what in events if "overtaken" in what]
+        assert overtaken.endswith(f"(ingest: a late sale): {GOLD} {nth(3)}")
+        assert "(recompute: a late sale)" in overtaken
+        assert events.index(overtaken) < len(events) - 1, "it is told before the gate that it fails"
         gates = [{"table": GOLD, "metric": "sum", "column": "paid", "tolerance_percent": 1000}]
         assert shop.apply(platform, plan(gates=gates)).state == "published"
         now = [shop.seen(platform, number) for number in range(1, DAYS + 1)]

@@ -120,6 +120,22 @@ def test_what_wrong_code_made_of_the_same_input_is_not_made_again_until_the_code
     assert not is_refused(platform, SILVER)
 
 
+def test_what_wrong_code_made_of_new_rows_and_was_put_back_with_what_it_read_is_not_made_again(
+    platform: Platform,
+) -> None:
+    platform.code_versions[GOLD] = "wrong"
+    publish(platform, RAW, [DAY], 2)
+    silver = publish(platform, SILVER, [DAY], 2)
+    gold = publish(platform, GOLD, [DAY], 2)
+    put_back(platform, gold)
+    put_back(platform, silver)
+    assert DAY not in taken(platform, GOLD, AUTOMATIC), "the next tick undoes no rollback"
+    assert waiting(platform, GOLD)[DAY] == ("code",)
+    publish(platform, RAW, [DAY], 3)
+    publish(platform, SILVER, [DAY], 3)
+    assert DAY in taken(platform, GOLD, AUTOMATIC), "its own input is another one"
+
+
 def test_a_day_that_had_nothing_before_is_taken_by_a_person_once_its_code_is_another(platform: Platform) -> None:
     put_back(platform, platform.ledger.current_days(SILVER)[DAY].publication)
     assert DAY not in platform.ledger.current_days(SILVER)

@@ -136,6 +136,18 @@ def test_a_held_day_is_announced_once_with_its_reason_and_a_link(
     assert len(hook.taken) == 3
 
 
+def test_many_days_of_which_the_like_is_to_be_said_are_one_line_with_an_example() -> None:
+    held = [hold(day) for day in range(1, 21)] + [
+        Hold("silver.readings", date(2017, 1, 25), Attempt("f2"), "volume", "half of it is gone", "a run", NOW)
+    ]
+    [told] = announcements(Present(held), Told())
+    title, alike, other, _ = told.text.split("\n")
+    assert title == "silver.readings: 21 days held."
+    assert alike == "2017-01-01..2017-01-20, each as 2017-01-01: 3 rows of day 1 are lost"
+    assert other == "2017-01-25: half of it is gone"
+    assert len(told.payload["days"]) == 21, "programs have all of them"
+
+
 def test_a_failed_run_is_announced_once_with_what_its_step_said(daemon: Daemon, hook: Hook) -> None:
     run_id = fail_a_run(daemon, ZeroDivisionError("no rows to divide by"))
     tick(daemon)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +288,33 @@ def test_what_a_plan_published_is_shown_whatever_ended_its_run(
         [dg.AssetCheckKey(dg.AssetKey([GOLD]), "contract")]
     )
     assert [check.run_id for check in checks.values()] == [done.run_id]
+
+
+def test_a_proof_that_waits_for_its_hours_says_so_and_two_files_of_a_name_are_told_apart(
+    folder: Path, readings: World, instance: dg.DagsterInstance
+) -> None:
+    """Published on paper, as the plan would; nothing has to be computed before the proof."""
+    later = f"{datetime.now(UTC) + timedelta(hours=8):%H:00-%H:59}"
+    file = plan(service={"hours": later})
+    new_plan(file, folder / "discount.yaml")
+    new_plan(plan(reason="another one"), folder / "2017" / "discount.yaml")
+    place = folder / "discount.yaml"
+    with (
+        readings.open() as platform,
+        sitting_over(platform, no_spark, file, Author("dead", "a test"), place=place) as sitting,
+    ):
+        sitting.keep(sitting.record.told("publishing", done=2, state="publishing"))
+        step, message, _ = failure(launch(instance, "plan_apply", plan="2017/discount"))
+        assert (step, "Two files call their plan discount" in message) == ("begin", True), message
+        for day in DAYS[:3]:
+            land(readings, day, day, name="more.jsonl")
+        refresh_on_paper(platform, None, Author(sitting.record.run, "the plan"))
+    step, message, _ = failure(launch(instance, "plan_apply", plan="discount"))
+    assert (step, f"its proof waits for its hours, {later} UTC" in message) == ("prove", True), message
+    record = recorded(readings)
+    assert (record.state, record.wants_proof, record.place) == ("published", True, str(place))
+    step, message, _ = failure(launch(instance, "plan_apply", plan="2017/discount"))
+    assert (step, "was applied before: published in release" in message) == ("begin", True), message
 
 
 def no_spark() -> SparkSession:

@@ -72,6 +72,19 @@ def test_a_held_day_whose_input_came_back_is_computed_again_which_lifts_the_hold
     assert state(tables, nth(3), accept=["volume"]) == Stale(fingerprint(tables, nth(3)), by_data=True)
 
 
+def test_what_was_put_back_with_its_input_waits_for_a_person_where_other_code_had_made_it():
+    """Readers have again what old code made of the same input: what new code made of another one was undone."""
+    tables = computed(CHAIN)
+    today = {**tables.versions, SILVER: Version("newer", NOW.configuration)}
+    tables, now = replace(tables, versions=today), fingerprint(tables, nth(3))
+
+    def under(gate: str) -> object:
+        return state(with_holds(tables, hold(SILVER, nth(3), Attempt("other", today[SILVER]), gate)), nth(3))
+
+    assert under(ROLL_BACK) == Stale(now, by_code=True)
+    assert under("volume") == Stale(now, by_data=True, by_code=True)
+
+
 def test_what_a_person_put_back_waits_for_a_person_when_only_code_or_contract_is_another():
     tables = computed(CHAIN, changed={"raw.t0": nths(3)})
     now = fingerprint(tables, nth(3))

@@ -82,9 +82,11 @@ def explain(
     from platform_assets.cli.commands.backfill_view import backfill_json, print_backfill
     from platform_assets.operations.backfill.explain import explain as explained
     from platform_assets.operations.backfill.files import plan_at
+    from platform_assets.operations.backfill.namesakes import refuse_namesake
     from platform_assets.operations.backfill.pages import backfill_markdown
 
     with opened_platform() as platform, plan_at(file) as plan:
+        refuse_namesake(platform.lake, plan, file)
         backfill = explained(platform, plan)
     if html is not None:
         from platform_assets.operations.backfill.html import backfill_html
@@ -114,9 +116,11 @@ def approve(
     """Write down that you approve a plan as it was explained; another file, other days or other code need it anew."""
     from platform_assets.operations.backfill.approve import approve as approved
     from platform_assets.operations.backfill.files import plan_at
+    from platform_assets.operations.backfill.namesakes import refuse_namesake
 
     author = decided_by(reason, by)
     with opened_platform() as platform, plan_at(file) as plan:
+        refuse_namesake(platform.lake, plan, file)
         consent = approved(platform, plan, hash, author).consent
     if as_json:
         print_json({"hash": hash, "needed": consent.needed, "given": list(consent.given)})

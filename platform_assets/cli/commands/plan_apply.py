@@ -23,6 +23,7 @@ from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.cli.session import session_on_demand
 from platform_assets.operations.backfill.files import plan_at
+from platform_assets.operations.backfill.namesakes import said_besides
 from platform_assets.operations.backfill.pages import record_markdown
 from platform_assets.operations.backfill.pausing import pause as pause_plan
 from platform_assets.operations.backfill.pausing import unpause
@@ -53,7 +54,7 @@ def apply(context: typer.Context, file: File, as_json: AsJson = False) -> None:
     with opened_platform() as platform, plan_at(file) as plan:
         author = decided_by(plan.reason, None)
         with telling(context, f"plan {plan.name}") as progress, session_on_demand(platform.settings, progress) as spark:
-            record = apply_plan(platform, spark, plan, author, progress, said.append)
+            record = apply_plan(platform, spark, plan, author, progress, said.append, file)
             record, proved = prove_sample(platform, spark, record, author, progress)
     if as_json:
         print_json(record_json(record))
@@ -82,6 +83,7 @@ def status(
             records, damaged = all_records(platform.lake)
             _tell_all(records, {record.name: waits_for(platform, record) for record in records}, damaged, as_json)
             return
+        said = ""
         if name not in backfill_names(platform.lake) and Path(name).is_file():
             from platform_assets.operations.backfill.explain import explain
 
@@ -94,11 +96,12 @@ def status(
                 else:
                     print_unbegun(unbegun, waits)
                 return
+            said = said_besides(read_record(platform.lake, plan.name), plan, Path(name))
             name = plan.name
         if watch:
             watch_plan(platform, name)
         record = read_record(platform.lake, name)
-        waiting = waits_for(platform, record)
+        waiting = (*([said] if said else ()), *waits_for(platform, record))
     if as_json:
         print_json([record_json(record) | {"waits": list(waiting)}])
     else:

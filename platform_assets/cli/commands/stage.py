@@ -37,14 +37,17 @@ Name = Annotated[str, typer.Argument(help="As `stage list` has it.")]
 def list_stages(as_json: AsJson = False) -> None:
     """List the open stages: over which release each lies, whose it is, and what it holds."""
     from platform_assets.cli.commands.stage_view import print_stages, stage_json
+    from platform_assets.operations.plan_stages import becomes_of_comparison, is_of_a_comparison
     from platform_assets.operations.stages.store import all_stages
 
     with opened_platform() as platform:
         stages, damaged = all_stages(platform.lake)
+        passing = [stage.name for stage in stages if is_of_a_comparison(stage.name, stage.why)]
+        becomes = {name: becomes_of_comparison(platform.lake, name) for name in passing}
     if as_json:
         print_json([stage_json(stage) for stage in stages])
     else:
-        print_stages(stages)
+        print_stages(stages, becomes)
     for damage in damaged.values():
         say("[red]damaged[/]", f"{damage.what} {damage.todo}", to=errors if as_json else console)
     if damaged:
@@ -166,9 +169,11 @@ def publish(
 @app.command()
 def drop(name: Name, as_json: AsJson = False) -> None:
     """Close a stage and delete what lies in it; nothing that was published is touched."""
+    from platform_assets.operations.plan_stages import refuse_comparison_at_work
     from platform_assets.operations.stages.stages import drop_stage
 
     with opened_platform() as platform:
+        refuse_comparison_at_work(platform.lake, name)
         gone = drop_stage(platform, name)
     days: dict[str, Any] = {table: len(days) for table, days in gone.staged.days.items()} if gone else {}
     if as_json:

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from platform_assets.operations.stages.stages import StagePublished
 
 
-def print_stages(stages: Sequence[OpenStage]) -> None:
-    """Two lines for each stage: what it holds, and whose it is."""
+def print_stages(stages: Sequence[OpenStage], becomes: Mapping[str, str]) -> None:
+    """Two lines for each stage: what it holds, and whose it is; a third for one that goes by itself.
+
+    Args:
+        stages: that are open.
+        becomes: what becomes of those of comparisons, by name.
+    """
     if not stages:
         console.print("No stage is open. `refresh --stage NAME` opens one.", highlight=False, soft_wrap=True)
     for stage in stages:
@@ -30,6 +35,8 @@ def print_stages(stages: Sequence[OpenStage]) -> None:
         of = f" of {', '.join(stage.staged.days)}, {size(_bytes(stage))}," if stage.staged.days else ""
         say(f"[bold]{stage.name}[/]", f"{counted(days, 'day')}{of} over release {stage.release}")
         say("  by", f"{stage.who}, last changed {stage.changed_at:%Y-%m-%d %H:%M} UTC: {stage.why}")
+        if stage.name in becomes:
+            say("  passing", becomes[stage.name])
 
 
 def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]], again: str) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.backfill.pausing import forget_pause
 from platform_assets.operations.backfill.publishing import as_published
-from platform_assets.operations.backfill.sitting import BackfillError, publication_by
+from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, publication_by
 from platform_assets.operations.plan_record import (
     OVER,
     ROLLBACK_OF,
@@ -26,6 +26,7 @@ from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.operations.verify.verdicts import TableVerified, Verified
 from platform_assets.operations.verify.verify import verify
+from platform_assets.planning.backfill.pace import may_compute
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
@@ -105,6 +106,9 @@ def prove_sample(
 ) -> tuple[BackfillRecord, tuple[TableVerified, ...]]:
     """What a plan asks for once it is published: a sample is computed once more, and all of it goes if a day differs.
 
+    It begins within the hours of the plan, and then goes to its end: of a proof that was broken off nothing is left,
+    and one that never fitted into the hours would be begun for ever.
+
     Args:
         platform: as it is now.
         spark: gives the session; not called where the plan asks for nothing.
@@ -114,10 +118,22 @@ def prove_sample(
 
     Returns:
         What became of it, and what was computed once more.
+
+    Raises:
+        StoppedError: it may not compute now; it stays published, and the next call proves it.
+        BackfillError: it is not published.
     """
     asked = record.file.afterwards
     if not asked.verify:
         return record, ()
+    if record.wants_proof and not may_compute(record.file.service, datetime.now(UTC)):
+        what = f"its proof waits for its hours, {record.file.service.hours} UTC"
+        if record.events and record.events[-1].what != what:
+            write_record(platform.lake, record.told(what))
+        raise StoppedError(
+            f"The plan {record.name} is {record.came_to}, and {what}.",
+            "Apply it again then: that computes the sample and nothing else.",
+        )
     proved = prove(platform, spark, record, asked.verify, progress)
     goes = asked.roll_back_on_failure and any(table.of("different") for table in proved)
     record = note_proof(platform, record, proved, is_all=not goes)

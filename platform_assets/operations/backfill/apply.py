@@ -7,6 +7,7 @@ goes on after the last batch of days.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.publishing import publish
@@ -25,6 +26,7 @@ def apply(
     author: Author,
     progress: OnProgress = no_progress,
     report: Callable[[str], None] = lambda sentence: None,
+    place: Path | None = None,
 ) -> BackfillRecord:
     """Stage what a plan comes to, step by step and each held against its gates, and publish it in one release.
 
@@ -35,17 +37,19 @@ def apply(
         author: who applies it.
         progress: told after every batch.
         report: told what happened, in sentences.
+        place: where the plan was read, so that another file of its name does not take it over.
 
     Returns:
         What became of it: published. One that was published before and not proved yet, as its file asks for, is just
         given back.
 
     Raises:
+        PlanFileError: another file began a plan of this name.
         BackfillError: something is in the way, an approval is missing, or it was applied before.
         StoppedError: a gate failed, the budget is used up, or somebody paused it; the next call goes on.
         LockTimeoutError: somebody else applies it.
     """
-    with sitting_over(platform, spark, file, author, progress) as sitting:
+    with sitting_over(platform, spark, file, author, progress, place) as sitting:
         stage_rollout(sitting, report)
         publish(sitting, report)
     return sitting.record

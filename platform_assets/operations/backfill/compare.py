@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
@@ -16,20 +15,18 @@ from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.narrowing import scope_in
 from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.operations.plan_record import STAGE, BackfillRecord
-from platform_assets.operations.plan_stages import ends_of
+from platform_assets.operations.plan_stages import comparison_stage
 from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
 from platform_assets.operations.stages.compare import StagedDay, compared
+from platform_assets.operations.stages.comparisons import comparison
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis
-from platform_assets.operations.stages.stages import drop_stage, refresh_stage
-from platform_assets.operations.stages.store import read_stage, stage_names
+from platform_assets.operations.stages.stages import refresh_stage
+from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.request import request_for
 from platform_assets.planning.backfill.sample import sampled_days
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.spark.session.on_demand import SparkOnDemand
-
-SCRATCH = "compare-"
-"""Before the name of a plan: the stage in which its sample is computed, and which is dropped."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,8 @@ def compare_plan(
         progress: told after every batch, and every day that is compared.
 
     Raises:
-        PlanFileError: it cannot be explained, or names none of the days; or somebody has a stage of the name in which
-            they would be computed.
+        PlanFileError: it cannot be explained, or names none of the days.
+        StageError: somebody has a stage of the name in which they would be computed.
         DamagedStageError: there is such a stage, and it cannot be read.
         LockTimeoutError: somebody else compares it.
     """
@@ -119,10 +116,11 @@ def compare_plan(
     by_table = sampled_days(found.plan, sample, file.tables, platform.catalogue, platform.calendar)
     everywhere = frozenset[date]().union(*by_table.values())  # protected or not: nothing of it is published
     request = request_for(file, by_table, scope_in(platform, file), everywhere)
-    name, author = SCRATCH + file.name, replace(author, why=f"plan compare {file.name}")
+    name, why = comparison_stage(file.name)
+    author = replace(author, why=why)
     if not by_table:
         return Comparison(file.name, found.release, "nothing, since it computes none of these days", ())
-    with _scratch(platform, name, author.why):
+    with comparison(platform, file.name):
         result = refresh_stage(platform, spark, author, name, progress, request)
         failed = {done.table: done.not_published for done in result.steps if done.not_published}
         tables = tuple(_staged_beside(platform, name, most_examples))
@@ -166,26 +164,6 @@ def compare_record(platform: Platform, record: BackfillRecord, most_examples: in
             new = next(day.code_version for day in published.days if day.table == table)
             tables.append(_beside(platform, table, (sides[0], sides[1]), (tuple(sorted(old)), new), most_examples))
     return Comparison(record.name, before.number, f"release {after.number}, which it published", tuple(tables))
-
-
-@contextmanager
-def _scratch(platform: Platform, name: str, why: str) -> Iterator[None]:
-    """A stage that is there only meanwhile; one that a killed process left is dropped first, and no person's.
-
-    Raises:
-        PlanFileError: somebody has a stage of this name.
-    """
-    if name in stage_names(platform.lake):
-        if read_stage(platform.lake, name).why != why:
-            raise PlanFileError(
-                f"The stage {name} is there already, and not of a comparison.", ends_of(platform.lake, name)
-            )
-        drop_stage(platform, name)
-    try:
-        yield
-    finally:
-        if name in stage_names(platform.lake):
-            drop_stage(platform, name)
 
 
 def _staged_beside(platform: Platform, name: str, most_examples: int) -> Iterator[TableBeside]:

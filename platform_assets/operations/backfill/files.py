@@ -34,7 +34,7 @@ def plan_in(folder: Path, name: str) -> Path:
         name: of the file, with or without its ending.
 
     Raises:
-        PlanFileError: there is none of that name, or it leads out of the folder.
+        PlanFileError: there is none of that name, or more than one, or it leads out of the folder.
     """
     within = folder.resolve()
     files = {
@@ -42,9 +42,16 @@ def plan_in(folder: Path, name: str) -> Path:
         for file in sorted(folder.rglob("*"))
         if file.suffix in _ENDINGS and file.is_file() and file.resolve().is_relative_to(within)
     }
-    for ending in ("", *_ENDINGS):
-        if found := files.get(name + ending):
-            return found
+    if whole := files.get(name):
+        return whole
+    found = [files[name + ending] for ending in _ENDINGS if name + ending in files]
+    if len(found) > 1:
+        raise PlanFileError(
+            f"There are two plans {name!r} in {folder}: {' and '.join(file.name for file in found)}.",
+            "Name one with its ending, or remove the other.",
+        )
+    if found:
+        return found[0]
     known = f"There are {', '.join(files)}." if files else "`platform-assets plan new` writes one there."
     raise PlanFileError(f"There is no plan {name!r} in {folder}.", f"{did_you_mean(name, files)}{known}")
 

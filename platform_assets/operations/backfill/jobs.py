@@ -86,6 +86,10 @@ class Jobs:
             if isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
                 self._judge(job, seconds, time.monotonic() - began, failed=True)
             raise
+        except BaseException:  # a person's Ctrl-C, or a run that was terminated: it took its time all the same
+            self._note(seconds + time.monotonic() - began)
+            sitting.keep(sitting.record.told("interrupted while it computed"))
+            raise
         self._judge(job, seconds, time.monotonic() - began)
         self._refuse_blocked(result.plan, job)
         return result.steps

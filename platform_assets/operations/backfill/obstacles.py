@@ -18,6 +18,7 @@ from platform_assets.operations.plan_record import (
     backfill_names,
     find_record,
 )
+from platform_assets.operations.plan_stages import is_of_a_comparison
 from platform_assets.operations.stages.store import all_stages
 from platform_assets.places import folder_of
 from platform_assets.planning.backfill.backfill import Backfill, Narrowed, Obstacle
@@ -118,7 +119,8 @@ def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
     stages, damaged = all_stages(platform.lake)
     for name, error in damaged.items():
         yield _damaged(error, plans.get(name), mine) if name != own else Obstacle(error.what, error.todo, blocks=False)
-    holding = {stage.name: mine & _staged(stage) for stage in stages}
+    staged = (stage for stage in stages if not is_of_a_comparison(stage.name, stage.why))  # which nobody publishes
+    holding = {stage.name: mine & _staged(stage) for stage in staged}
     for name, record in plans.items():
         if name not in (own, *damaged) and (shared := mine & record.planned | holding.get(name, set())):
             comes_to = f"The plan {record.name} comes to {_of_the_same(shared)}."

@@ -10,6 +10,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.failpoints import failpoint
 from platform_assets.operations.backfill.overruled import refuse_overruled
+from platform_assets.operations.backfill.overtaken import overtaken
 from platform_assets.operations.backfill.pages import days_told
 from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, may_go_on, publication_by, why_of
 from platform_assets.operations.backfill.staged import stage_of
@@ -41,6 +42,7 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
     stage = STAGE + file.name
 
     def look(now: OpenStage, failed: Mapping[str, Mapping[date, str]]) -> None:
+        _tell_overtaken(sitting, opened, now, report)
         refuse_overruled(sitting)  # while it was computed again, too, somebody may have put days back
         refuse_failed(sitting, failed, 100)
         judge(sitting, 100, report, now)
@@ -93,6 +95,14 @@ def as_published(platform: Platform, record: BackfillRecord, newest: Publication
         }
     )
     return record.told(f"published in release {newest.release}: {days_told(record)}", state="published")
+
+
+def _tell_overtaken(sitting: Sitting, before: OpenStage | None, now: OpenStage, report: Callable[[str], None]) -> None:
+    """Say who overtook what was staged, before a gate refuses what became of it; once, however often it is tried."""
+    what = overtaken(sitting.platform, before, now) if before else ""
+    if what and what not in {event.what for event in sitting.record.events}:
+        report(f"{what[0].upper()}{what[1:]}.")
+        sitting.keep(sitting.record.told(what))
 
 
 def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:

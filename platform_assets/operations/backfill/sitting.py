@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import begin_lock, plan_lock
 from platform_assets.operations.backfill.explain import cores_of, explain
+from platform_assets.operations.backfill.namesakes import refuse_namesake
 from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
 from platform_assets.operations.backfill.pausing import forget_pause, is_paused
 from platform_assets.operations.backfill.staged import stage_of
@@ -64,18 +66,37 @@ class Sitting:
 
 @contextmanager
 def sitting_over(
-    platform: Platform, spark: SparkOnDemand, file: PlanFile, author: Author, progress: OnProgress = no_progress
+    platform: Platform,
+    spark: SparkOnDemand,
+    file: PlanFile,
+    author: Author,
+    progress: OnProgress = no_progress,
+    place: Path | None = None,
 ) -> Iterator[Sitting]:
     """Begin a backfill, or go on with it; nobody else works on it meanwhile.
 
+    Args:
+        platform: as it is now.
+        spark: gives the session; not called where there is nothing to compute.
+        file: the plan.
+        author: who works.
+        progress: told after every batch.
+        place: where the plan was read, so that another file of its name does not take it over.
+
     Raises:
+        PlanFileError: another file began a plan of this name.
         BackfillError: something is in the way, an approval is missing, or it was applied before.
         LockTimeoutError: somebody else works on it, or begins another one for too long.
     """
     platform.sync()
     with plan_lock(platform.lake, file.name):
-        sitting = Sitting(platform, spark, author, _begun(platform, file, author), progress)
-        sitting.keep(sitting.record.worked_on_by(author.run))
+        if place is not None:
+            refuse_namesake(platform.lake, file, place)
+        record = _begun(platform, file, author).worked_on_by(author.run)
+        if place is not None:
+            record = record.model_copy(update={"place": str(place.resolve())})
+        sitting = Sitting(platform, spark, author, record, progress)
+        sitting.keep(record)
         yield sitting
 
 
@@ -140,12 +161,13 @@ def why_of(file: PlanFile) -> str:
 def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord:
     """The record to go on with: of this very plan as it was begun, or a new one."""
     before = find_record(platform.lake, file.name)
-    if before and before.wants_proof:
+    if before and before.wants_proof and before.file == file:
         return before
     if before and before.state in OVER and before.state != "cancelled":
         raise BackfillError(
             f"The plan {file.name} was applied before: {before.came_to}.",
-            "Give another plan another name.",
+            "Give another plan another name."
+            + (f" `platform-assets plan replay {file.name}` is the proof of that one." if before.wants_proof else ""),
         )
     is_of_this_lake = before is None or (before.looked_at or 0) <= platform.current_release().number
     if before and before.state != "cancelled" and is_of_this_lake:

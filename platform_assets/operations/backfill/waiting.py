@@ -25,7 +25,12 @@ def is_at_work(platform: Platform, record: BackfillRecord) -> bool:
 
 
 def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
-    """What has to happen before a backfill goes on, as sentences; nothing of one that is over or at work."""
+    """What has to happen before a backfill goes on, as sentences; nothing of one that is over or at work.
+
+    What is published and not proved yet, as its file asks for, is not quite over.
+    """
+    if record.wants_proof:
+        return (_waits_for_proof(record),)
     return () if record.state in OVER else tuple(_waits(platform, record))
 
 
@@ -54,6 +59,13 @@ def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
     hourly, cores = record.file.budget.price_per_core_hour, cores_of(platform)
     money = None if hourly is None or cores is None else Decimal(record.seconds) * cores * hourly / 3600
     return Standing(len(done), record.days, record.seconds, record.explained_seconds, record.bytes, left_alone, money)
+
+
+def _waits_for_proof(record: BackfillRecord) -> str:
+    service = record.file.service
+    if not may_compute(service, datetime.now(UTC)):
+        return f"Its proof waits for its hours, {service.hours} UTC: `platform-assets plan apply FILE` then."
+    return "Its proof is still to come: by whoever applies it now, or by `platform-assets plan apply FILE`."
 
 
 def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:

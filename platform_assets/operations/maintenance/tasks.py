@@ -5,6 +5,7 @@ from __future__ import annotations
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.maintenance.compaction import compact
 from platform_assets.operations.maintenance.maintenance import Maintenance, delete_unneeded, sum_up
+from platform_assets.operations.stages.comparisons import drop_left
 from platform_assets.planning.retention import Task
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -36,4 +37,6 @@ def maintain(
                 return Maintenance(checkpoints=sum_up(platform))
         case "stages" | "deletion":
             with meanwhile(progress, "deleting what nobody needs"):
+                if task == "stages":
+                    drop_left(platform)  # which would keep the release beneath it, and its files, for ever
                 return Maintenance(deletions=delete_unneeded(platform, task))

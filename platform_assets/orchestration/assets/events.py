@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 
 import dagster as dg
@@ -12,10 +12,11 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.shown import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
 from platform_assets.records.differences import DayChange
+from platform_assets.records.manifest import Warned
 
 Metadata = dict[str, dg.MetadataValue]
 
-_STORY = ("changed", "why", "inputs")
+_STORY = ("warned", "changed", "why", "inputs")
 """What a person wants to know first."""
 
 _READ = ("days_read", "files_read")
@@ -37,7 +38,8 @@ def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[da
     """
     share = done.seconds / max(len(done.published), 1)
     return {
-        day: (_history(done, day) if isinstance(done, StepResult) else {})
+        day: warned(content.warnings)
+        | (_history(done, day) if isinstance(done, StepResult) else {})
         | figures(content.rows, content.bytes, len(content.files), content.digest, content.figures, share)
         for day, content in sorted(done.published.items())
         if day in calendar
@@ -65,6 +67,11 @@ def day_event(table: str, day: date, digest: str, metadata: Metadata) -> dg.Asse
     return dg.AssetMaterialization(
         asset_key(table), partition=day.isoformat(), metadata=metadata, tags={"dagster/data_version": digest}
     )
+
+
+def warned(warnings: Collection[Warned]) -> Metadata:
+    """What gates found of a day that was published all the same: Dagster's partition of it is as green as any other."""
+    return {"warned": listed([str(each) for each in warnings])} if warnings else {}
 
 
 def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, int], seconds: float) -> Metadata:

@@ -14,7 +14,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
 from platform_assets.operations.plan_record import ROLLBACK_OF, RecordError, find_record, plan_of
-from platform_assets.orchestration.assets.events import Metadata, figures
+from platform_assets.orchestration.assets.events import Metadata, figures, warned
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.shown import plain
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
@@ -97,7 +97,9 @@ def published_metadata(
     """
     by = _plan(head) | more
     shown = {
-        record.day: figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds) | by
+        record.day: warned(record.warnings)
+        | figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
+        | by
         for record in records
     }
     try:

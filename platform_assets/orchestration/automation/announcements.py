@@ -22,9 +22,12 @@ from platform_assets.records.history import Hold
 from platform_assets.records.notes import AnnouncedDay, Told, ToldHeads
 from platform_assets.records.outbox import Message
 from platform_assets.visible import as_chat, visible
+from platform_assets.words import without_figures
 
 _MOST_DAYS = 50
 _MOST_TEXT = 2000
+_MANY = 4
+"""Days of which the like is to be said, from which one line stands for all."""
 _HEADS_EVERY = timedelta(days=1)
 _CUT = " …"
 _NEW = "New since then; what should not have come is taken out with"
@@ -120,7 +123,7 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Anno
     days = sorted({hold.day for hold in holds})
     details = [now.details[table, day] for day in days if (table, day) in now.details]
     commands = withdrawals(details)
-    lines = [_line(hold, now.details.get((table, hold.day))) for hold in holds[:_MOST_DAYS]]
+    lines = _lines([(hold.day, _words(hold, now.details.get((table, hold.day)))) for hold in holds])
     said = [_NEW, *commands] if commands else []
     title = f"{table}: {_several(days)} held."
     link = f"{now.ui_url}/{_page(table, run, now.known_runs)}"
@@ -142,9 +145,24 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Anno
     )
 
 
-def _line(hold: Hold, details: HeldDay | None) -> str:
+def _lines(words: Sequence[tuple[date, str]]) -> list[str]:
+    """A line for each day, or one for many of which the same is to be said but for figures, those of the first."""
+    by_kind: defaultdict[str, dict[date, str]] = defaultdict(dict)
+    for day, said in sorted(words):
+        by_kind[without_figures(said)][day] = said
+    lines: list[tuple[date, str]] = []
+    for kind in by_kind.values():
+        first = min(kind)
+        if len(kind) < _MANY:
+            lines += [(day, f"{day}: {said}") for day, said in kind.items()]
+        else:
+            lines.append((first, f"{', '.join(as_named(kind))}, each as {first}: {kind[first]}"))
+    return [line for _, line in sorted(lines)]
+
+
+def _words(hold: Hold, details: HeldDay | None) -> str:
     reason = hold.reason.removeprefix(f"{hold.table} on {hold.day}: ")
-    return f"{hold.day}: {reason}" + (f"; {details.instead}" if details else "")
+    return reason + (f"; {details.instead}" if details else "")
 
 
 def _as_json(hold: Hold, details: HeldDay | None) -> dict[str, Any]:
