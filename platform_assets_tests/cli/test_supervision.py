@@ -88,6 +88,32 @@ def test_one_that_dies_at_once_again_and_again_is_given_up_with_the_reason(
     end([part])
 
 
+def test_one_that_the_others_do_not_need_is_given_up_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(supervision, "LOOK_S", 0.02)
+    parts = [
+        Part("the Spark that is kept ready", [sys.executable, "-c", "raise SystemExit(1)"], needed=False),
+        Part("the daemon", [sys.executable, "-c", "import time; time.sleep(600)"]),
+    ]
+    told: list[str] = []
+
+    def notice(text: str) -> None:
+        told.append(text)
+        if text.startswith("the daemon"):
+            raise _EnoughError
+        if "given up" in text and parts[1]._process is not None:
+            parts[1]._process.kill()
+
+    with pytest.raises(_EnoughError):
+        keep_going(parts, tmp_path, dict(os.environ), notice)
+    assert told[-2:] == [
+        "the Spark that is kept ready ended with exit code 1, 5 times within 60 seconds of its start, and is given up; "
+        "the rest goes on without it",
+        "the daemon was ended by SIGKILL; it is started again in 0 s, the rest goes on",
+    ]
+    end(parts)
+
+
 def test_a_secret_is_for_one_part_alone_each_time_it_is_started(tmp_path: Path) -> None:
     code = "import os, sys; print(os.environ.get('WORD'), os.environ['ALL'], file=open(sys.argv[1], 'a'), flush=True)"
     parts = [Part(name, [sys.executable, "-c", code, str(tmp_path / name)]) for name in ("one", "other")]

@@ -111,7 +111,7 @@ def up(
                 parts.append(new_part("the daemon", daemon))
                 if settings.warm and _computes_here(settings):
                     keeper = _module("platform_assets.orchestration.warm", str(Path(folder) / "warm.sock"))
-                    parts.append(new_part("the Spark that is kept ready", keeper))
+                    parts.append(new_part("the Spark that is kept ready", keeper, needed=False))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
         except _StopRequested as request:
             stopped_by = request.number
