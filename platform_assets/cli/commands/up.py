@@ -98,6 +98,7 @@ def up(
     watchdog = Watchdog()
     new_part = partial(Part, started=watchdog.end_with_me, output=relay.pipe)
     with TemporaryDirectory(prefix="platform-assets-") as folder:
+        watchdog.remove_with_me(folder)
         try:
             workspace = project_root() / "workspace.yaml"
             if not read_only:

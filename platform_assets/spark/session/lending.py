@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
@@ -21,6 +22,8 @@ _IS_LENT_WITHIN_S = 2.0
 """Who asks waits a little longer than that."""
 _IS_TAKEN_BACK_WITHIN_S = 20.0
 """It collects its garbage meanwhile."""
+_RESTS_WITHIN_S, _LOOK_S = 1.0, 0.1
+"""Spark hears a little later than Python that a job has ended."""
 _COMMANDS = "py4j.commands."
 """In the stack of whatever the JVM does for a Python."""
 
@@ -49,9 +52,7 @@ class LentJvm:
         self._processes = self._java.java.lang.ProcessHandle.current()
         self._runtime = self._java.java.lang.Runtime.getRuntime()
         self._logs = self._java.org.apache.logging.log4j.LogManager
-        self._of_keeper: Any = None
-        self._children = 0
-        self._shared: tuple[str, ...] = ()
+        self._note()  # which for the first time takes as long as loading what it asks for
 
     @property
     def is_alive(self) -> bool:
@@ -94,7 +95,7 @@ class LentJvm:
                 raise
 
     def _note(self) -> None:
-        self._of_keeper = self._java.java.util.HashSet(self._objects)
+        self._of_keeper: Any = self._java.java.util.HashSet(self._objects)
         self._children = int(self._processes.children().count())  # of the script that started it, for one
         self._shared = self._seen_by_all()
 
@@ -120,10 +121,11 @@ class LentJvm:
     def _not_as_new(self) -> str:
         if self._scala.isStopped():
             return "Spark in it was stopped"
-        if jobs := len(self._scala.statusTracker().getActiveJobIds()):
-            return f"it is still at {counted(jobs, 'job')}"
-        if self._is_at_work():
-            return "it is still at what it was asked for last"
+        until = time.monotonic() + _RESTS_WITHIN_S
+        while (work := self._work()) and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+        if work:
+            return f"it is still at {work}"
         if self._processes.children().count() > self._children:
             return "it has processes of Python, which keep the code that they were sent"
         if self._seen_by_all() != self._shared:
@@ -142,11 +144,14 @@ class LentJvm:
         held_mib = (int(self._runtime.totalMemory()) - int(self._runtime.freeMemory())) // _MIB
         return f"it holds {held_mib:,} MiB" if held_mib > self._most_mib else ""
 
-    def _is_at_work(self) -> bool:
-        """Whether it goes on with a call, of a Python that was interrupted and has left: between two jobs, too."""
+    def _work(self) -> str:
+        """What it goes on with, as after a Python that was interrupted and has left: between two jobs, too."""
+        if jobs := len(self._scala.statusTracker().getActiveJobIds()):
+            return counted(jobs, "job")
         stacks = self._java.java.lang.Thread.getAllStackTraces().values()
         said = str(self._java.java.util.Arrays.deepToString(stacks.toArray()))
-        return sum(_COMMANDS in stack for stack in said.split("], [")) > 1  # one is this question
+        calls = sum(_COMMANDS in stack for stack in said.split("], [")) - 1  # this question
+        return "what it was asked for last" if calls else ""
 
     def end(self) -> None:
         """End its process at once, whoever works with it; nothing of it is needed any more."""
