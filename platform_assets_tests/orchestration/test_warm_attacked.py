@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.configuration import engine_key
@@ -143,3 +146,27 @@ def test_a_keeper_that_finds_no_way_to_be_found_says_so_and_tries_again(warm: Wa
     (warm.state / "warm.sock").rmdir()
     wait_for(warm.is_ready)
     assert not warm.worked(OWN)["own"]
+
+
+@proof
+def test_a_table_that_was_built_anew_in_its_place_is_read_as_it_is(warm: Warm, tmp_path: Path) -> None:
+    warm.keep(UNREHEARSED)
+    place = tmp_path / "table"
+    read = f"found['id'] = spark.read.format('delta').option('versionAsOf', 0).load({str(place)!r}).first()['id']"
+    found = []
+    for number in range(2):
+        write_deltalake(place, pa.table({"id": [number]}))
+        found.append(warm.worked(read))
+        shutil.rmtree(place)
+    assert [each["id"] for each in found] == [0, 1]
+    assert found[0]["jvm"] == found[1]["jvm"]
+
+
+@proof
+def test_it_is_lent_in_a_folder_of_a_group_whose_path_is_long(tmp_path: Path) -> None:
+    """A socket's own path may have a hundred characters."""
+    with an_installation(tmp_path / ("a" * 100) / ("b" * 100)) as warm:
+        warm.keep(UNREHEARSED, PLATFORM_STATE_MODE="770")
+        assert not warm.worked(OWN)["own"]
+        socket = (warm.state / "warm.sock").readlink()
+        assert socket.stat().st_mode & 0o077 == 0
