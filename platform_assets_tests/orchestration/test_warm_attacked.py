@@ -100,6 +100,7 @@ def test_one_that_goes_on_between_two_jobs_is_not_lent_again(warm: Warm) -> None
     first = warm.worked(ONE_THAT_GOES_ON)
     wait_for(lambda: not is_there(first["jvm"]))
     wait_for(warm.is_ready)
+    assert warm.worked()["jvm"] != first["jvm"]
 
 
 @proof

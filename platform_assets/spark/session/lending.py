@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
+from py4j.java_gateway import JavaMember
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -148,8 +149,10 @@ class LentJvm:
         """What it goes on with, as after a Python that was interrupted and has left: between two jobs, too."""
         if jobs := len(self._scala.statusTracker().getActiveJobIds()):
             return counted(jobs, "job")
-        stacks = self._java.java.lang.Thread.getAllStackTraces().values()
-        said = str(self._java.java.util.Arrays.deepToString(stacks.toArray()))
+        stacks = self._java.java.lang.Thread.getAllStackTraces()
+        # Java's own `values`, for one answer: of Python's each would be asked for.
+        values = JavaMember("values", stacks, stacks._target_id, stacks._gateway_client)()
+        said = str(self._java.java.util.Arrays.deepToString(values.toArray()))
         calls = sum(_COMMANDS in stack for stack in said.split("], [")) - 1  # this question
         return "what it was asked for last" if calls else ""
 
