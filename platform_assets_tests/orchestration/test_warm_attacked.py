@@ -124,6 +124,7 @@ def test_one_that_does_not_answer_is_waited_for_once_and_replaced(warm: Warm) ->
 
 
 @proof
+@pytest.mark.timeout(900)
 def test_a_keeper_goes_on_where_its_jvm_is_killed_in_the_rehearsal(warm: Warm) -> None:
     keeper = warm.begin()
     wait_for(lambda: any((warm.state / "spark").glob("*/rehearsal/lake/raw")))
