@@ -193,7 +193,7 @@ def test_days_come_out_the_same_and_a_jvm_that_is_killed_loses_nothing(
     os.kill(jvm, signal.SIGKILL)
     said, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 3, said
-    assert "Spark's JVM was ended in the middle of work" in said
+    assert "Spark's JVM was ended in the middle of work: `up`, which keeps it ready, was ended, the machine" in said
     assert "Traceback" not in said
     wait_for(warm.is_ready)
     assert warm.worked()["jvm"] != jvm
