@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import time
@@ -19,6 +20,7 @@ _AT_ONCE_S = 60.0
 """Who lived for less died at once."""
 
 _MOST_IN_A_ROW = 5
+_IN_A_ROW = f"{_MOST_IN_A_ROW} times within {_AT_ONCE_S:.0f} seconds of its start"
 
 
 class PartError(PlatformError):
@@ -61,6 +63,7 @@ class Part:
         started: told its process group, each time it is started.
         output: descriptor for what it writes; where this process writes by default.
         secrets: variables that only it is started with.
+        needed: whether the others are of no use without it; where it is not, it alone is given up.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Part:
     started: Callable[[int], None] = lambda group: None
     output: int | None = None
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    needed: bool = True
     _process: subprocess.Popen[bytes] | None = None
     _groups: list[int] = field(default_factory=list)
     _lives_s: list[float] = field(default_factory=list)
@@ -105,7 +109,7 @@ class Part:
     def restart_in(self) -> float | None:
         """Seconds until it is to be started again; None if it is given up."""
         pause_s = pause_before_restart_s(self._lives_s)
-        self._due = time.monotonic() + (pause_s or 0.0)
+        self._due = math.inf if pause_s is None else time.monotonic() + pause_s
         return pause_s
 
     @property
@@ -144,10 +148,13 @@ def keep_going(
             if (code := part.died()) is not None:
                 pause_s = part.restart_in()
                 if pause_s is None:
+                    given_up = f"{part.name} {describe_end(code)}, {_IN_A_ROW}, and is given up"
+                    if not part.needed:
+                        notice(f"{given_up}; the rest goes on without it")
+                        continue
                     reason = part.why()
                     raise PartError(
-                        f"{part.name} {describe_end(code)}, {_MOST_IN_A_ROW} times within {_AT_ONCE_S:.0f} seconds of "
-                        f"its start, and is given up{f': {reason}' if reason else ''}.",
+                        f"{given_up}{f': {reason}' if reason else ''}.",
                         "What it wrote above says why. Mend that, and start `platform-assets up` again; what was "
                         "published stays, and the next run goes on from there.",
                     )

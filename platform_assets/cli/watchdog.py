@@ -2,12 +2,14 @@
 
 The watchdog is a process of its own, run as this file with nothing but the standard library. It reads the numbers of
 process groups from a pipe whose other end only the watched process has, so the pipe's end tells of its death on every
-system, however it died.
+system, however it died. A folder that goes with them is told as JSON: its name may have any character.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +34,10 @@ class Watchdog:
     def end_with_me(self, group: int) -> None:
         """Have a process group ended if this process dies."""
         self._tell(str(group))
+
+    def remove_with_me(self, folder: str) -> None:
+        """Have a folder removed if this process dies, once all that it started is ended."""
+        self._tell(json.dumps(folder))
 
     def dismiss(self) -> None:
         """Everything was ended, nothing is left to do."""
@@ -65,9 +71,14 @@ def signal_group(group: int, number: int) -> None:
 
 def _watch(words: Iterable[str]) -> None:
     groups: list[int] = []
-    for word in words:
-        if word.strip() == _DISMISSED:
+    folders: list[str] = []
+    for line in words:
+        word = line.strip()
+        if word == _DISMISSED:
             return
+        if word.startswith('"'):
+            folders.append(json.loads(word))
+            continue
         # What is gone by then is forgotten: its number may become somebody else's.
         groups = [group for group in groups if is_there(group)] + [int(word)]
     for number in (signal.SIGINT, signal.SIGKILL):
@@ -76,6 +87,8 @@ def _watch(words: Iterable[str]) -> None:
         until = time.monotonic() + PATIENCE_S
         while any(map(is_there, groups)) and time.monotonic() < until:
             time.sleep(LOOK_S)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,31 @@ def test_one_that_dies_at_once_again_and_again_is_given_up_with_the_reason(
     end([part])
 
 
+def test_one_that_the_others_do_not_need_is_given_up_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(supervision, "LOOK_S", 0.02)
+    parts = [
+        Part("the Spark that is kept ready", [sys.executable, "-c", "raise SystemExit(1)"], needed=False),
+        Part("the daemon", [sys.executable, "-c", "import time; time.sleep(600)"]),
+    ]
+    told: list[str] = []
+
+    def notice(text: str) -> None:
+        told.append(text)
+        if text.startswith("the daemon"):
+            raise _EnoughError
+        if "given up" in text and parts[1]._process is not None:
+            parts[1]._process.kill()
+
+    with pytest.raises(_EnoughError):
+        keep_going(parts, tmp_path, dict(os.environ), notice)
+    assert told[-2] == (
+        "the Spark that is kept ready ended with exit code 1, 5 times within 60 seconds of its start, and is given up; "
+        "the rest goes on without it"
+    )
+    end(parts)
+
+
 def test_a_secret_is_for_one_part_alone_each_time_it_is_started(tmp_path: Path) -> None:
     code = "import os, sys; print(os.environ.get('WORD'), os.environ['ALL'], file=open(sys.argv[1], 'a'), flush=True)"
     parts = [Part(name, [sys.executable, "-c", code, str(tmp_path / name)]) for name in ("one", "other")]
@@ -137,6 +162,7 @@ parts = [
 for part in parts:
     watchdog.end_with_me(part.pid)
     part.stdout.readline()
+watchdog.remove_with_me(sys.argv[2])
 print(*(part.pid for part in parts), flush=True)
 if sys.argv[1] == "dismiss":
     watchdog.dismiss()
@@ -145,9 +171,12 @@ else:
 """
 
 
-def test_what_a_killed_process_had_started_is_ended_with_all_that_it_started_in_turn() -> None:
+def test_what_a_killed_process_had_started_is_ended_with_all_that_it_started_in_turn(tmp_path: Path) -> None:
     """One part does not end when it is asked to: it takes as long as one is patient with it."""
-    watched = subprocess.Popen([sys.executable, "-c", WATCHED, "sleep"], stdout=subprocess.PIPE, text=True)
+    folder = tmp_path / "of the\nkilled"
+    (folder / "in it").mkdir(parents=True)
+    (tmp_path / "of the").mkdir()
+    watched = subprocess.Popen([sys.executable, "-c", WATCHED, "sleep", str(folder)], stdout=subprocess.PIPE, text=True)
     assert watched.stdout is not None
     groups = [int(pid) for pid in watched.stdout.readline().split()]
     assert all(map(is_alive, groups))
@@ -157,12 +186,18 @@ def test_what_a_killed_process_had_started_is_ended_with_all_that_it_started_in_
     while any(map(is_alive, groups)):
         assert time.monotonic() < until, "it is still there"
         time.sleep(0.1)
+    while folder.exists():
+        assert time.monotonic() < until, "its folder is still there"
+        time.sleep(0.1)
+    assert (tmp_path / "of the").is_dir()
 
 
-def test_a_watchdog_that_is_dismissed_ends_nothing() -> None:
-    done = subprocess.run([sys.executable, "-c", WATCHED, "dismiss"], stdout=subprocess.PIPE, text=True, timeout=30)
+def test_a_watchdog_that_is_dismissed_ends_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WATCHED, "dismiss", str(tmp_path)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30)
     groups = [int(pid) for pid in done.stdout.split()]
     assert len(groups) == 2
+    assert tmp_path.is_dir()
     assert all(map(is_alive, groups))
     for group in groups:
         os.killpg(group, signal.SIGKILL)

@@ -98,6 +98,7 @@ def up(
     watchdog = Watchdog()
     new_part = partial(Part, started=watchdog.end_with_me, output=relay.pipe)
     with TemporaryDirectory(prefix="platform-assets-") as folder:
+        watchdog.remove_with_me(folder)
         try:
             workspace = project_root() / "workspace.yaml"
             if not read_only:
@@ -111,7 +112,7 @@ def up(
                 parts.append(new_part("the daemon", daemon))
                 if settings.warm and _computes_here(settings):
                     keeper = _module("platform_assets.orchestration.warm", str(Path(folder) / "warm.sock"))
-                    parts.append(new_part("the Spark that is kept ready", keeper))
+                    parts.append(new_part("the Spark that is kept ready", keeper, needed=False))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
         except _StopRequested as request:
             stopped_by = request.number

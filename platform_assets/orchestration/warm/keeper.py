@@ -24,6 +24,7 @@ from platform_assets.spark.session.configuration import engine_key
 from platform_assets.spark.session.jvm import scratch_of_jvm
 from platform_assets.spark.session.lease import DONE, line_of, link_to_keeper
 from platform_assets.spark.session.lending import LentJvm
+from platform_assets.spark.tables.lost import lost_spark_explained
 
 _LOOK_S = 1.0
 _SAYS_WITHIN_S = 1.0
@@ -76,25 +77,45 @@ class Keeper:
         self._start()
         if self._jvm is None:
             return
+        problem = self._rehearse(self._jvm) if self._rehearsed else ""
+        if not self._jvm.is_alive:
+            self._tell("Spark that is kept ready is started anew: its JVM ended while it was rehearsed")
+            self._end_and_try_later()
+            return
+        if problem:
+            self._tell(f"Spark is kept ready, but was not rehearsed: {problem}")
+        try:
+            self._open()
+        except OSError as error:
+            self._close()
+            self._end_jvm()
+            self._fail(error)
+
+    def _rehearse(self, jvm: LentJvm) -> str:
+        """Why it did not go as it should; empty if it did."""
         scratch = scratch_of_jvm()
-        if self._rehearsed and scratch is not None:
-            folder = scratch / "rehearsal"
-            folder.mkdir(0o700)
-            try:
-                rehearse(folder, self._jvm.new_session)
-            except PlatformError as error:
-                self._tell(f"Spark is kept ready, but was not rehearsed: {error.what}")
-        self._open()
+        assert scratch is not None
+        try:
+            with lost_spark_explained(self._settings):
+                rehearse(scratch / "rehearsal", jvm.new_session)
+        except PlatformError as error:
+            return error.what
+        except OSError as error:
+            return f"{error}."
+        return ""
 
     def _start(self) -> None:
         self._used = time.monotonic()
         try:
             self._jvm = LentJvm(self._settings)
-        except PlatformError as error:
-            self._tell(f"Spark cannot be kept ready, so that runs start their own: {error}")
-            self._try_later()
+        except (PlatformError, OSError) as error:
+            self._fail(error)
             return
         self._due = None
+
+    def _fail(self, error: Exception) -> None:
+        self._tell(f"Spark cannot be kept ready, so that runs start their own: {error}")
+        self._try_later()
 
     def _try_later(self) -> None:
         self._due = time.monotonic() + self._pause_s
@@ -151,13 +172,16 @@ class Keeper:
         self._end_jvm()
         self._due = 0.0
 
+    def _end_and_try_later(self) -> None:
+        self._close()
+        self._end_jvm()
+        self._try_later()
+
     def _look_after(self) -> None:
         if self._jvm is None:
             return
         if not self._jvm.is_alive:
-            self._close()
-            self._end_jvm()
-            self._try_later()
+            self._end_and_try_later()
         elif time.monotonic() - self._used > self._settings.warm_idle_s:
             self._end_jvm()  # whoever asks next is heard, and it is started then
 

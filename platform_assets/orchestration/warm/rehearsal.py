@@ -29,12 +29,14 @@ def rehearse(folder: Path, spark: SparkOnDemand) -> None:
     """Load two days of the shipped tables, and correct them a few times.
 
     Args:
-        folder: that is there, and empty.
+        folder: that is not there yet.
         spark: gives a session in the JVM that is to be made ready.
 
     Raises:
         PlatformError: it did not go as it should; the JVM is as good as it was.
+        OSError: nothing can be written there.
     """
+    folder.mkdir(0o700)
     settings = load_settings(
         state=folder,
         state_mode="700",

@@ -12,8 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from platform_assets.places import is_object_store
-from platform_assets.settings import Settings
+from platform_assets.settings import Settings, project_root
 from platform_assets.spark.session.cluster import computes_here
+from platform_assets.spark.session.jars import needed
 from platform_assets.spark.session.jvm import OPTIONS, scratch_of_jvm
 from platform_assets.spark.session.object_stores import of_s3
 from platform_assets.sql_settings import REQUIRED
@@ -71,7 +72,12 @@ _OF_THE_JVM = (
 
 _OF_THE_ENVIRONMENT = (
     "JAVA_HOME",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
     "PYSPARK_PYTHON",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSAFEPATH",
     "SPARK_HOME",
     "SPARK_CONF_DIR",
     "SPARK_LOCAL_DIRS",
@@ -81,6 +87,9 @@ _OF_THE_ENVIRONMENT = (
     "LC_ALL",
 )
 """Variables that a JVM, or a Python that it starts, looks at."""
+
+_CREDENTIALS = "AWS_"
+"""How the variables begin in which Hadoop finds them."""
 
 
 def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
@@ -112,8 +121,19 @@ def engine_key(settings: Settings) -> str:
     facts = {
         "conf": sorted(conf.items()),
         "start": [settings.spark_master, settings.spark_driver_memory, str(settings.jars), OPTIONS],
-        "versions": [version("pyspark"), sys.prefix, sys.version],
+        "versions": [version("pyspark"), sys.prefix, sys.version, *(jar.sha256 for jar in needed(settings))],
         "variables": [os.environ.get(name) for name in _OF_THE_ENVIRONMENT],
+        "credentials": sorted(each for each in os.environ.items() if each[0].startswith(_CREDENTIALS)),
+        "modules": _place_of_modules(),
         "programs": [shutil.which(name) for name in ("java", "python3")],
     }
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _place_of_modules() -> str:
+    """The working folder, where this process takes modules from it: a Python that its JVM starts would, too.
+
+    The project's own is in the path of every process.
+    """
+    folder = Path.cwd()
+    return str(folder) if folder != project_root() and {"", str(folder)} & set(sys.path) else ""

@@ -98,9 +98,10 @@ def _told(chain: list[BaseException], settings: Settings) -> PlatformError | Non
     gone = _end_of_jvm()
     if gone is None and not any(isinstance(error, Py4JNetworkError) for error in chain) and not _is_deaf():
         return None
+    borrowed = "" if lease_of_jvm() is None else "`up`, which keeps it ready, was ended, "
     return SparkLostError(
-        f"Spark's JVM {gone or 'does not answer any more'} in the middle of work: the machine ran out of memory, or "
-        "somebody killed it.",
+        f"Spark's JVM {gone or 'does not answer any more'} in the middle of work: {borrowed}the machine ran out of "
+        "memory, or somebody killed it.",
         f"Where the machine's memory ran out, {memory} is to be less than what is free, or PLATFORM_BATCH_DAYS and "
         f"PLATFORM_BATCH_MIB smaller; the last lines of logs/spark.log in the state folder may say more. {_AGAIN}",
     )
