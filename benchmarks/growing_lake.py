@@ -72,7 +72,7 @@ class Installation:
             content = content_of(
                 days, history_key(platform.catalogue, REFERENCE), history_order(platform.catalogue, REFERENCE)
             )
-            platform.ledger.keep_view(REFERENCE, content, {})
+            platform.ledger.looks.keep_view(REFERENCE, content, {})
         self.until = last
 
     def dirty(self, day: date) -> None:

@@ -12,7 +12,8 @@ from platform_assets.engine.ingest.listing import each_once, landing_problem, li
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import all_states, past_of, table_states
+from platform_assets.engine.state.looks import last_look
+from platform_assets.engine.state.planner import look_at_all, past_of
 from platform_assets.planning.day_states import stale_through_data
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
@@ -59,8 +60,8 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         most_files: that one refresh should take, oldest arrival dates first.
     """
     snapshot = LakeSnapshot.now(platform)
-    tables = table_states(snapshot)
-    states = all_states(platform, tables)
+    tables, states = look_at_all(snapshot)
+    since = last_look(snapshot)
     plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states))
     touched = [contract for contract in platform.catalogue if contract.name not in plan.by_people]
     listings = {contract: list_arrivals(platform, contract) for contract in touched if contract.source}
@@ -71,7 +72,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     missing: dict[str, tuple[date, ...]] = {}
     for contract, listing in listings.items():
         waits = {file.arrival_date for file in listing.pending}
-        have, come = snapshot.days(contract.name), snapshot.delivered(contract.name)
+        have, come = snapshot.delivered_days(contract.name, since), snapshot.delivered(contract.name)
         taken = listing.delivered - waits
         files[contract.name] = tuple(f for f in listing.pending if until is None or f.arrival_date <= until)
         quiet[contract.name] = empty_days(contract, have, taken, come, until)

@@ -6,7 +6,7 @@ through a snapshot, so that a step in a stage and a step on the release are the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import sha256
@@ -17,6 +17,8 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta.schema import schema_at
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.sync import day_records
+from platform_assets.planning.days_on_demand import DaysOnDemand
+from platform_assets.planning.last_look import Since
 from platform_assets.planning.loaded import Delivered, loaded_days
 from platform_assets.planning.reasons import Revision
 from platform_assets.records.history import DayMark, DayRecord, Hold, Marks
@@ -115,6 +117,38 @@ class LakeSnapshot:
             over = {day: _mark(record, self.number + 1) for day, record in self._over(table).items()}
             marks[table] = _loaded({**marks[table], **over})
         return {table: self._counting(table, days) for table, days in marks.items()}
+
+    def delivered_days(self, table: str, since: Since | None) -> Mapping[date, DayMark]:
+        """The days of a raw table that have rows, or are known to have none, also those that do not count yet.
+
+        Args:
+            table: its name.
+            since: the last look at the days that counted, and what happened since; then on demand.
+        """
+        ledger = self.platform.ledger
+        if since is None:
+            return ledger.marks([table], at=self.number)[table]
+        return DaysOnDemand(
+            self.platform.calendar,
+            since.open_days(table),
+            lambda first, last: ledger.looks.marks(table, first, last, at=self.number),
+        )
+
+    def marks_on_demand(self, tables: Collection[str], since: Since) -> Marks:
+        """As `marks`, looked up where somebody asks; a release alone, without a stage.
+
+        Args:
+            tables: their names.
+            since: which of their days were up to date, and so are there.
+        """
+        return {
+            table: DaysOnDemand(self.platform.calendar, since.open_days(table), self._fetcher(table))
+            for table in tables
+        }
+
+    def _fetcher(self, table: str) -> Callable[[date, date], dict[date, DayMark]]:
+        looks = self.platform.ledger.looks
+        return lambda first, last: self._counting(table, looks.marks(table, first, last, at=self.number))
 
     def delivered(self, table: str) -> Delivered:
         """How far the deliveries for a raw table have come."""

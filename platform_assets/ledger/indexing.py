@@ -19,6 +19,7 @@ from platform_assets.ledger import queries, schema
 from platform_assets.ledger.decisions import append_carried_out
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import drop_contradicted, hold_put_back
+from platform_assets.ledger.looks import forget_looks
 from platform_assets.ledger.outbox import forget_messages, write_messages
 from platform_assets.ledger.queries import delete_each, insert_all, mark_replaced
 from platform_assets.records.history import COMPACTION, Hold, PublicationRecord
@@ -61,6 +62,8 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
     touched = {(row.table, row.day) for rows in of_forgotten.values() for row in rows}
     touched |= {(day.table, day.day) for record in new for day in record.days}
     mark_replaced(connection, touched, since)
+    if forget or new:
+        forget_looks(connection, since)
     bared = {(row.table, row.day) for name, rows in of_forgotten.items() if name not in given for row in rows}
     for record in new:
         if among := record.refuses.keys() & bared if record.publication in known else record.refuses.keys():

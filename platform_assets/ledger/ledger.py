@@ -8,7 +8,7 @@ from datetime import date
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import delete, select
+from sqlalchemy import Row, delete, select
 
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
@@ -17,12 +17,12 @@ from platform_assets.ledger.decisions import D, append, chain_head, decided, ent
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import ended_of_day, lift_read, renew, to_ended
 from platform_assets.ledger.indexing import index
+from platform_assets.ledger.looks import Looks
 from platform_assets.ledger.notes import Notes
 from platform_assets.ledger.outbox import Outbox
-from platform_assets.ledger.queries import insert_new, to_arrival, to_day
+from platform_assets.ledger.queries import to_arrival, to_day
 from platform_assets.ledger.refused import without_columns
 from platform_assets.ledger.timings import Timings
-from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import Decision
@@ -40,6 +40,7 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.notes, self.outbox, self.timings = Notes(database), Outbox(database), Timings(database)
+        self.looks = Looks(database)
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False) -> Ledger:
@@ -240,6 +241,11 @@ class Ledger:
         """
         return tuple(map(to_arrival, self._database.rows(queries.all_arrivals(table, refused_only=refused_only))))
 
+    def known_files(self, table: str) -> Sequence[Row[tuple[str, int, int, str, bool]]]:
+        """As `arrivals`, of each only path, size, time of its last change, hash, and whether all of it was refused."""
+        with self._database.reading() as connection:
+            return connection.execute(queries.known_files(table)).all()
+
     def refused_rows(self) -> dict[str, int]:
         """How many rows of each raw table were refused at parsing; of those without any, nothing."""
         return {row["table"]: row["rows"] for row in self._database.rows(queries.refused_rows())}
@@ -254,21 +260,8 @@ class Ledger:
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
         """The newest arrival date of which a release has files, refused ones aside; None where it has none."""
-        newest: date | None = self._database.rows(queries.newest_arrival_date(table, at))[0]["newest"]
-        return newest
-
-    def view(self, table: str, content: str) -> View | None:
-        """What of a table's content is valid on which day; None before anybody has looked."""
-        query = select(schema.views.c.digests).where(schema.views.c.table == table, schema.views.c.content == content)
-        rows = self._database.rows(query)
-        return {date.fromisoformat(day): digest for day, digest in rows[0]["digests"].items()} if rows else None
-
-    def keep_view(self, table: str, content: str, view: View) -> None:
-        """Remember a view, unless somebody has; a ledger opened for reading stays as it is."""
-        if not self._database.read_only:
-            digests = {str(day): digest for day, digest in view.items()}
-            with self._database.writing() as connection:
-                insert_new(connection, schema.views, {"table": table, "content": content, "digests": digests})
+        newest = self._database.rows(queries.newest_arrival_date(table, at))
+        return newest[0]["newest"] if newest else None
 
     # Holds and decisions: these live only here.
 

@@ -41,27 +41,27 @@ _MOST_PARAMETERS = 500
 def current_days(table: str, at: int | None, among: Collection[date] | None = None) -> Select[Any]:
     """Each day of a table as the highest release up to `at` made it, oldest first."""
     up_to = [] if at is None else [_release <= at]
-    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, _current(at), *up_to)
+    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, is_current(at), *up_to)
     return query.where(*_among(among)).order_by(days.c.day)
 
 
 def digests(table: str, at: int, among: Collection[date]) -> Select[Any]:
     """As `current_days`, of some days only their digests."""
     query = select(days.c.day, days.c.digest).join_from(days, publications)
-    return query.where(days.c.table == table, _current(at), _release <= at, *_among(among))
+    return query.where(days.c.table == table, is_current(at), _release <= at, *_among(among))
 
 
 def warned(tables: Collection[str], at: int) -> Select[Any]:
     """As `current_days`, of some tables only the days that were published with warnings, the newest published first."""
     query = select(*_DAY).join_from(days, publications)
-    query = query.where(days.c.table.in_(sorted(tables)), _current(at), _release <= at, days.c.warnings.is_not(None))
+    query = query.where(days.c.table.in_(sorted(tables)), is_current(at), _release <= at, days.c.warnings.is_not(None))
     return query.order_by(_release.desc(), days.c.table, days.c.day.desc())
 
 
 def figures(tables: Collection[str], at: int) -> Select[Any]:
     """As `current_days`, of some tables only what was counted: table and day, rows and figures."""
     query = select(days.c.table, days.c.day, days.c.rows, days.c.figures).join_from(days, publications)
-    return query.where(days.c.table.in_(sorted(tables)), _current(at), _release <= at).order_by(days.c.day)
+    return query.where(days.c.table.in_(sorted(tables)), is_current(at), _release <= at).order_by(days.c.day)
 
 
 def releases(at: int) -> Select[Any]:
@@ -93,7 +93,7 @@ def marks(tables: Collection[str], at: int) -> Select[Any]:
     Of days that were published for the first time after that release, it finds what they are, too.
     """
     named = [days.c[name] for name in DayMark._fields if name != "release"]
-    return select(days.c.table, days.c.publication, *named).where(days.c.table.in_(sorted(tables)), _current(at))
+    return select(days.c.table, days.c.publication, *named).where(days.c.table.in_(sorted(tables)), is_current(at))
 
 
 def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
@@ -103,7 +103,7 @@ def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
     return query.order_by(days.c.day, _release)
 
 
-def _current(at: int | None) -> ColumnElement[bool]:
+def is_current(at: int | None) -> ColumnElement[bool]:
     """Whether a release shows a day's content, provided that it was published by then.
 
     A day rolled back to before its first publication has no digest: it is as if it had never been computed.
@@ -146,6 +146,13 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
     return query.order_by(ranked.c.release, ranked.c.table, ranked.c.arrival_date, ranked.c.path)
 
 
+def known_files(table: str) -> Select[Any]:
+    """As `all_arrivals` of one table, of each only what tells whether a file is the one that was taken."""
+    file = arrivals.c
+    query = select(file.path, file.size, file.modified_ns, file.sha256, file.reason.is_not(None))
+    return _counting(query).where(file.table == table).order_by(_release, file.arrival_date, file.path)
+
+
 def refused_rows() -> Select[Any]:
     """How many rows of each raw table were refused at parsing."""
     rows = cast(func.sum(arrivals.c.refused), BigInteger)  # PostgreSQL's sum of such is a decimal
@@ -168,7 +175,8 @@ def newest_arrival(table: str, path: str) -> Select[Any]:
 def newest_arrival_date(table: str, at: int) -> Select[Any]:
     """The newest arrival date of what was taken for a table up to a release."""
     taken = (arrivals.c.table == table, arrivals.c.reason.is_(None), _release <= at)
-    return _counting(select(func.max(arrivals.c.arrival_date).label("newest")), at).where(*taken)
+    query = _counting(select(arrivals.c.arrival_date.label("newest")), at).where(*taken)
+    return query.order_by(arrivals.c.arrival_date.desc()).limit(1)
 
 
 def _counting(query: Select[Any], at: int | None = None) -> Select[Any]:

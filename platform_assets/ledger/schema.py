@@ -136,6 +136,8 @@ arrivals = Table(
     Column("kind", Text, nullable=False),
     Column("origin", Text),
     Index("ix_ledger_arrivals_table_path", "table", "path"),
+    Index("ix_ledger_arrivals_table_date", "table", "arrival_date"),
+    Index("ix_ledger_arrivals_kind", "kind"),
     Index("ix_ledger_arrivals_sha256", "sha256"),
 )
 
@@ -145,6 +147,18 @@ views = Table(
     Column("table", Text, primary_key=True),
     Column("content", Text, primary_key=True),
     Column("digests", JSON, nullable=False),
+)
+
+
+looks = Table(
+    "ledger_looks",
+    metadata,
+    Column("look_for", Text, primary_key=True),
+    Column("release", BigInteger, nullable=False),
+    Column("publication", Text, nullable=False),
+    Column("found", Text, nullable=False),
+    # Over all of it, so that what was damaged counts no more.
+    Column("checksum", Text, nullable=False),
 )
 
 

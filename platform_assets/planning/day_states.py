@@ -123,7 +123,7 @@ def day_states(
     now = fingerprints(contract, asked, tables.digests, tables.calendar, tables.views)
     refusals = _Refusals(holds, now, tables.versions.get(contract.name), accept)
     blocked = _blocked(contract, days, now, tables)
-    differs = _versions(contract, tables)
+    differs = _versions(contract, days, tables)
     states: dict[date, DayState] = {}
     for day in sorted(days):
         state = _alone(day, now.get(day, ""), have.get(day), refusals, differs, is_forced=day in forced)
@@ -234,10 +234,11 @@ def _alone(
     return _UP_TO_DATE
 
 
-def _versions(contract: Contract, tables: TableStates) -> _Differs:
+def _versions(contract: Contract, days: Collection[date], tables: TableStates) -> _Differs:
     today, changing = tables.versions.get(contract.name), contract.name in tables.changing
+    have = tables.marks.get(contract.name, {})
     # Few versions made all the days: compare each once.
-    made = {(mark.code_version, mark.configuration) for mark in tables.marks.get(contract.name, {}).values()}
+    made = {(mark.code_version, mark.configuration) for mark in map(have.get, days) if mark}
     differs: dict[tuple[str, str], tuple[bool, bool]] = {}
     for which in made:
         code, configuration = Version(*which).differs(today) if today else (False, False)

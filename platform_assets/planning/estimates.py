@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from datetime import date
 from statistics import median
 
+from platform_assets.planning.days_on_demand import newest
 from platform_assets.records.history import DayMark
 
 _BRIEF_ROWS, _BRIEF_BYTES = 200_000, 1 << 20
+_NEWEST = 100
+"""Days that the median is taken of: what tables took years ago says little of today."""
 
 
 @dataclass(frozen=True)
@@ -32,25 +35,28 @@ class Estimate:
 
 
 def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """A day that is there will be about as large again, any other like the median day.
+    """A day that is there will be about as large again, any other like the median day of the newest hundred.
 
-    Seconds are those of a median day for each, and once what the table's smallest publication took beyond that: a job
-    costs something before its first day.
+    Seconds are those of a median day for each, and once what the smallest publication among them took beyond that: a
+    job costs something before its first day.
 
     Args:
         days: to recompute.
         known: every loaded day of the table.
 
     Returns:
-        None where no day was ever timed, so that nothing can be said.
+        None where none of these days was timed, so that nothing can be said.
     """
-    timed = [mark for mark in known.values() if mark.seconds > 0]
-    if not days or not timed:
+    if not days:
+        return None
+    recent = newest(known, _NEWEST)
+    timed = [mark for mark in recent if mark.seconds > 0]
+    if not timed:
         return None
     usual = DayMark(
         timed[0].day,
-        rows=round(median(mark.rows for mark in known.values())),
-        bytes=round(median(mark.bytes for mark in known.values())),
+        rows=round(median(mark.rows for mark in recent)),
+        bytes=round(median(mark.bytes for mark in recent)),
         seconds=median(mark.seconds for mark in timed),
     )
     sizes = [known.get(day, usual) for day in days]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
 from datetime import date
 from itertools import accumulate
 from typing import cast
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span
-from platform_assets.planning.windows import Calendar, day_range, days_around, days_read
+from platform_assets.planning.days_on_demand import not_there
+from platform_assets.planning.windows import Calendar, day_range, days_around, days_read, union_read
 
 Digests = Mapping[str, Mapping[date, str]]
 """The digest of every loaded day, by table."""
@@ -88,7 +89,7 @@ def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
 
 def _valid(have: Mapping[date, str], calendar: Calendar, since: Mapping[date, date], view: View) -> dict[date, str]:
     """For each day what is valid on it, or since another day, up to the first day that was never loaded."""
-    unknown = next((day for day in calendar.days() if day not in have), date.max)
+    unknown = next(iter(not_there(have, calendar)), date.max)
     return valid_on(view, {day: first for day, first in since.items() if day < unknown})
 
 
@@ -96,19 +97,21 @@ def _joined(
     have: Mapping[date, str], calendar: Calendar, days: Collection[date], window: Span | MonthToDate
 ) -> dict[date, str]:
     """For each day the digests of all days that it reads, unless one of them was never loaded."""
-    # Places in a list instead of dates: of ten years, every day of every table comes by here.
-    digests = [have.get(day) for day in calendar.days()]
-    lacking = list(accumulate((digest is None for digest in digests), initial=0))
-    first = calendar.first.toordinal()
     parts: dict[date, str] = {}
-    for day in days:
-        if day not in calendar:
-            continue  # a machine whose clock is behind knows of held days that are none to it yet
-        before, after = days_around(window, day)
-        place = day.toordinal() - first
-        start, end = max(place - before, 0), min(place + after + 1, len(digests))
-        if lacking[end] == lacking[start]:
-            parts[day] = ",".join(cast("list[str]", digests[start:end]))
+    # A machine whose clock is behind knows of held days that are none to it yet.
+    asked = sorted(day for day in days if day in calendar)
+    every = len(asked) == len(calendar.days())
+    spans = ((calendar.first, calendar.last),) if every else union_read(window, asked, calendar)
+    for first, last in spans:
+        # Places in a list instead of dates: of ten years, every day of every table may come by here.
+        digests = [have.get(day) for day in day_range(first, last)]
+        lacking = list(accumulate((digest is None for digest in digests), initial=0))
+        for day in asked[bisect_left(asked, first) : bisect_right(asked, last)]:
+            before, after = days_around(window, day)
+            place = day.toordinal() - first.toordinal()
+            start, end = max(place - before, 0), min(place + after + 1, len(digests))
+            if lacking[end] == lacking[start]:
+                parts[day] = ",".join(cast("list[str]", digests[start:end]))
     return parts
 
 

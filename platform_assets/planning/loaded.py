@@ -12,6 +12,7 @@ from datetime import date
 from typing import Protocol, TypeVar
 
 from platform_assets.contracts import Catalogue, Contract
+from platform_assets.planning.days_on_demand import days_in_question, not_there
 from platform_assets.planning.windows import Calendar, days_later
 
 
@@ -90,7 +91,7 @@ def empty_days(
             return False
         return came <= delivered.today if contract.delivers == "on change" else came in arrivals
 
-    return tuple(day for day in delivered.calendar.days() if day not in have and is_empty(day))
+    return tuple(day for day in not_there(have, delivered.calendar) if is_empty(day))
 
 
 def missing_days(
@@ -109,7 +110,8 @@ def missing_days(
         empty: days that are to be loaded as empty.
         delivered: how far the deliveries have come.
     """
-    loaded = loaded_days(contract, have, delivered)
+    asked = days_in_question(have, delivered.calendar)
+    loaded = loaded_days(contract, {day: have[day] for day in asked if day in have}, delivered)
     newest = max(waiting, default=date.min)
 
     def is_missing(day: date) -> bool:
@@ -117,7 +119,7 @@ def missing_days(
         is_coming = came in waiting or (day in have and came <= newest)
         return came < delivered.today and day not in loaded and day not in empty and not is_coming
 
-    return tuple(day for day in delivered.calendar.days() if is_missing(day))
+    return tuple(day for day in asked if is_missing(day))
 
 
 def delays(catalogue: Catalogue) -> dict[str, int]:

@@ -268,7 +268,7 @@ def _through_inputs(
             for span in union_reached(read.window, steps[read.table].days, tables.calendar):
                 for day in day_range(*span):
                     reached[day].add(through_input(read))
-    possible = reached.keys() & set(days) - taken.keys()
+    possible = {day for day in reached if day in days and day not in taken}
     new = never_computed(possible, tables.marks.get(contract.name, {}))
     for day in possible:
         reasons_of[day].update(new.get(day, reached[day]))

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, get_args
 
 from platform_assets.contracts import AsOf, Contract, Input
 from platform_assets.planning.day_states import DayState, Stale
+from platform_assets.planning.days_on_demand import first_and_last
 from platform_assets.planning.fingerprints import View, joined_since, valid_on
 from platform_assets.planning.table_states import TableStates
 from platform_assets.planning.windows import Calendar, days_read
@@ -94,8 +95,9 @@ def leading(reasons: Reasons) -> Reason:
 
 def never_computed(days: Collection[date], computed: Collection[date]) -> dict[date, Reasons]:
     """Why days that are not among the computed ones are to be computed."""
-    first, last = min(computed, default=date.max), max(computed, default=date.min)
-    return {day: ("gap",) if first < day < last else ("never computed",) for day in days if day not in computed}
+    never = [day for day in days if day not in computed]
+    first, last = first_and_last(computed) if never else (date.max, date.min)
+    return {day: ("gap",) if first < day < last else ("never computed",) for day in never}
 
 
 def through_data(contract: Contract, days: Collection[date], tables: TableStates, past: Past) -> dict[date, Reasons]:

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from types import MappingProxyType
+from typing import cast
 
 from platform_assets.contracts import Input, Span
 from platform_assets.planning.configuration import Need
+from platform_assets.planning.days_on_demand import DaysOnDemand, not_there
 from platform_assets.planning.fingerprints import Digests, Views
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.code_version import Version
-from platform_assets.records.history import Hold, Marks, hold_of_each_day
+from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_day
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class TableStates:
         views: of every table that is read as of a day.
         changing: tables that have other columns, or days of another key, than their contract says today, and what each
             needs to follow it.
+        contents: of every table that is read as of a day, what its days hold, as one hash.
     """
 
     marks: Marks
@@ -37,11 +40,12 @@ class TableStates:
     versions: Mapping[str, Version] = field(default_factory=dict)
     views: Views = field(default_factory=dict)
     changing: Mapping[str, Need] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> Digests:
         """Content of every loaded day, by table."""
-        return {table: {day: mark.digest for day, mark in marks.items()} for table, marks in self.marks.items()}
+        return {table: _digests(marks) for table, marks in self.marks.items()}
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[date, Hold]]:
@@ -54,8 +58,13 @@ class TableStates:
 
 def missing_days(table: str, tables: TableStates, and_these: Collection[date] = ()) -> list[date]:
     """The days of a table that are not there, oldest first, some more taken as if they were."""
-    there = tables.marks.get(table, {}).keys() | and_these
-    return [day for day in tables.calendar.days() if day not in there]
+    return [day for day in not_there(tables.marks.get(table, {}), tables.calendar) if day not in and_these]
+
+
+def _digests(marks: Mapping[date, DayMark]) -> Mapping[date, str]:
+    if isinstance(marks, DaysOnDemand):
+        return cast("DaysOnDemand[DayMark]", marks).mapped(lambda mark: mark.digest)
+    return {day: mark.digest for day, mark in marks.items()}
 
 
 def missing_input(

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from platform_assets.contracts.landing import Format
 from platform_assets.lakehouse.errors import LakeError
@@ -67,8 +67,7 @@ class LandedFile:
         return opened(self.file, self.path, self.state)
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """What was recorded of a file that was looked at before."""
 
     size: int

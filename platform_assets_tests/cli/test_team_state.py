@@ -44,7 +44,7 @@ def test_a_ledger_is_moved_dumped_lost_and_restored(
     assert run("audit", "verify").code == 0
 
     dump, backup = tmp_path / "ledger.dump", tmp_path / "backup"
-    postgres_server.run("pg_dump", "--format=custom", "--table=ledger_*", f"--file={dump}", f"--dbname={url}")
+    postgres_server.run("pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
     assert run("backup", str(backup)).code == 0
 
     shutil.rmtree(load_settings().lake_folder)

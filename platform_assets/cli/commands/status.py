@@ -24,7 +24,7 @@ from platform_assets.engine.ingest.refused_files import refused_files
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import all_states, table_states
+from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
 from platform_assets.planning.loaded import delays
@@ -69,8 +69,7 @@ def _print_warnings(platform: Platform, *, as_json: bool) -> None:
 def _status(platform: Platform) -> Status:
     held = held_days(platform, platform.ledger.holds())
     snapshot = LakeSnapshot.now(platform)
-    known = table_states(snapshot)
-    states = all_states(platform, known)
+    known, states = look_at_all(snapshot)
     refused_rows = platform.ledger.refused_rows()
     figures = platform.ledger.figures(platform.catalogue.names, at=snapshot.number)
     tables = [

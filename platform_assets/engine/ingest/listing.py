@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.looks import last_look
 from platform_assets.planning.loaded import empty_days
 from platform_assets.sources.areas import landing_area
 from platform_assets.sources.hashes import Hashes
@@ -71,13 +72,8 @@ def list_arrivals(
     """
     assert contract.source is not None
     known = {
-        arrival.path: Known(
-            arrival.size,
-            arrival.modified_ns,
-            arrival.sha256,
-            arrival.reason is not None,
-        )
-        for arrival in platform.ledger.arrivals(contract.name)
+        path: Known(size, modified_ns, sha256, is_refused)
+        for path, size, modified_ns, sha256, is_refused in platform.ledger.known_files(contract.name)
     }
     settings = platform.settings
     today = settings.current_day()
@@ -115,4 +111,5 @@ def quiet_days(
         delivered: arrival dates whose files were all taken.
         until: newest arrival date to look at; files of later dates may wait.
     """
-    return empty_days(contract, snapshot.days(contract.name), delivered, snapshot.delivered(contract.name), until)
+    have = snapshot.delivered_days(contract.name, last_look(snapshot))
+    return empty_days(contract, have, delivered, snapshot.delivered(contract.name), until)

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
-from platform_assets.contracts import Contract
+from platform_assets.contracts import AsOf, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.reference_data import view_of, views_read
+from platform_assets.engine.state.looks import keep_look, last_look
+from platform_assets.engine.state.reference_data import contents_read, view_of
 from platform_assets.engine.state.schema_changes import changes_of_contract, changing
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.releases import release
@@ -30,17 +31,23 @@ from platform_assets.planning.day_states import (
     unblocked,
 )
 from platform_assets.planning.fingerprints import View
+from platform_assets.planning.last_look import Since, to_look_at
 from platform_assets.planning.left_to_do import LeftToDo, left_to_do
 from platform_assets.planning.plan import Intake, Plan, PlannedStep, make_plan
 from platform_assets.planning.protected_days import refuse_protected
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets.planning.table_states import TableStates
+from platform_assets.planning.windows import day_range, union_read
 from platform_assets.records.history import DayMark, Hold
 
 
 def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) -> TableStates:
     """What is known of all tables, or of some, at the release and in the stage that a snapshot is."""
+    return _table_states(snapshot, tables, last_look(snapshot))
+
+
+def _table_states(snapshot: LakeSnapshot, tables: Collection[str] | None, since: Since | None) -> TableStates:
     platform = snapshot.platform
     names = platform.catalogue.names if tables is None else tables
     contracts = [platform.catalogue[name] for name in names]
@@ -48,14 +55,16 @@ def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) 
     for hold in snapshot.holds():
         if hold.table in names:
             holds.setdefault(hold.table, []).append(hold)
-    marks = snapshot.marks(names)
+    marks = snapshot.marks(names) if since is None else snapshot.marks_on_demand(names, since)
+    contents = contents_read(contracts, snapshot, since)
     return TableStates(
         marks=marks,
         holds=holds,
         calendar=platform.calendar,
-        views=views_read(contracts, snapshot),
+        views={table: view_of(table, snapshot, content) for table, content in contents.items()},
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
         changing=changing(snapshot, contracts, marks),
+        contents=contents,
     )
 
 
@@ -79,10 +88,28 @@ def states_around(
     return tables, day_states(contract, days, tables, forced=forced, accept=accept)
 
 
-def all_states(platform: Platform, tables: TableStates) -> States:
-    """The state of every day of every table with a transform, by table."""
+def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
+    """What is known of all tables, and the state of every day of those with a transform; days left out are up to date.
+
+    Which days were not is kept, so that the next look is at these and at what happens until then, not at all history.
+    """
+    since = last_look(snapshot)
+    tables, states = look_since(snapshot, since)
+    keep_look(snapshot, tables, states, since)
+    return tables, states
+
+
+def look_since(snapshot: LakeSnapshot, since: Since | None) -> tuple[TableStates, States]:
+    """As `look_at_all`, by a look that is given, or without any at every day.
+
+    Args:
+        snapshot: to look at.
+        since: the look, and what happened since: days that are up to date for that may be left out.
+    """
+    catalogue, tables = snapshot.platform.catalogue, _table_states(snapshot, None, since)
+    look_at = to_look_at(catalogue, tables, since) if since else {}
     every_day = tables.calendar.days()
-    return {c.name: day_states(c, every_day, tables) for c in platform.catalogue if c.inputs}
+    return tables, {c.name: day_states(c, look_at.get(c.name, every_day), tables) for c in catalogue if c.inputs}
 
 
 def plan_steps(
@@ -97,8 +124,7 @@ def plan_steps(
         ProtectedDaysError: days are asked for that are protected.
     """
     snapshot = snapshot or LakeSnapshot.now(platform)
-    tables = table_states(snapshot)
-    states = all_states(platform, tables)
+    tables, states = look_at_all(snapshot)
     plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states), request, intakes)
     reasons = {step.table: {day: step.reasons[day] for day in step.days} for step in plan.steps}
     refuse_protected(platform.catalogue, _without(reasons, request.protected_too), tables.marks)
@@ -140,8 +166,7 @@ class Outlook:
 def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
     """What is stale now in all tables."""
     snapshot = LakeSnapshot.now(platform)
-    tables = table_states(snapshot)
-    states = all_states(platform, tables)
+    tables, states = look_at_all(snapshot)
     past = past_of(snapshot, tables, states)
     everything, automatic = (
         make_plan(platform.catalogue, tables, states, past, request, intakes) for request in (BY_PERSON, AUTOMATIC)
@@ -154,6 +179,7 @@ def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past
     """What days that are stale through data were made from, and what became of that since."""
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
+    near: dict[str, set[date]] = {}
     shown_by = ReleaseIndex(snapshot.platform)
     for table, by_day in states.items():
         stale = stale_through_data({day: unblocked(state) for day, state in not_up_to_date(by_day).items()})
@@ -168,21 +194,40 @@ def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past
         for releases in read_at[table].values():
             for name, number in releases.items():
                 oldest[name] = min(oldest.get(name, number), number)
+        for read in snapshot.platform.catalogue[table].inputs:
+            if not isinstance(read.window, AsOf):  # of which the views say what changed
+                for span in union_read(read.window, computed, tables.calendar):
+                    near.setdefault(read.table, set()).update(day_range(*span))
     revisions = {
-        name: snapshot.revisions(name, _published_after(tables.marks.get(name, {}), number))
+        name: snapshot.revisions(name, _published_after(tables.marks.get(name, {}), near[name], number))
         for name, number in oldest.items()
+        if name in near
     }
-    views = {name: _views_at(snapshot, name, read_at) for name in tables.views}
+    views = {name: _views_at(snapshot, tables, name, read_at) for name in tables.views}
     return Past(read_at, revisions, views)
 
 
 def _views_at(
-    snapshot: LakeSnapshot, table: str, read_at: Mapping[str, Mapping[date, Mapping[str, int]]]
+    snapshot: LakeSnapshot,
+    tables: TableStates,
+    table: str,
+    read_at: Mapping[str, Mapping[date, Mapping[str, int]]],
 ) -> dict[int, View]:
-    """What was valid on which day of a table at every release at which a stale day read it."""
-    numbers = {releases.get(table, -1) for days in read_at.values() for releases in days.values()} - {-1}
+    """What was valid on which day of a table at every release at which a stale day read it, as far as it matters."""
+    newest: dict[int, date] = {}
+    for days in read_at.values():
+        for day, releases in days.items():
+            if (number := releases.get(table, -1)) != -1:
+                newest[number] = max(newest.get(number, day), day)
+    if not newest:
+        return {}
+    # What was not published since is valid as it was, up to the days that read it.
+    last = snapshot.platform.ledger.looks.newest_release(table, max(newest.values()), at=snapshot.number)
     views: dict[int, View] = {}
-    for number in sorted(numbers):
+    for number in sorted(newest):
+        if last <= number and table not in snapshot.staged.tables:
+            views[number] = tables.views[table]
+            continue
         # What nobody can look up any more is as if nothing had been valid then, and so a reason.
         with suppress(BeyondWindowError):
             views[number] = view_of(table, LakeSnapshot(snapshot.platform, release(snapshot.platform.lake, number)))
@@ -249,5 +294,5 @@ class ReleaseIndex:
         return self._found[table, version]
 
 
-def _published_after(marks: Mapping[date, DayMark], number: int) -> list[date]:
-    return [day for day, mark in marks.items() if mark.release > number]
+def _published_after(marks: Mapping[date, DayMark], days: Collection[date], number: int) -> list[date]:
+    return [day for day in sorted(days) if (mark := marks.get(day)) and mark.release > number]

@@ -18,34 +18,64 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.reading import rows_of_files
-from platform_assets.planning.fingerprints import View, Views
+from platform_assets.planning.fingerprints import View
+from platform_assets.planning.last_look import Since
+from platform_assets.records.history import DayMark
 
 
-def views_read(contracts: Iterable[Contract], snapshot: LakeSnapshot) -> Views:
-    """The views of all tables that some contracts read as of a day."""
-    tables = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
-    return {table: view_of(table, snapshot) for table in sorted(tables)}
+def contents_read(contracts: Iterable[Contract], snapshot: LakeSnapshot, since: Since | None) -> dict[str, str]:
+    """What the days of all tables hold that some contracts read as of a day, as `content_of` has it.
+
+    Args:
+        contracts: whose inputs are asked for.
+        snapshot: to look at.
+        since: the last look, and what happened since; of a table of which nothing was published, the same is there.
+    """
+    names = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
+    return {table: _content_since(table, snapshot, since) or _content(table, snapshot) for table in sorted(names)}
 
 
-def view_of(table: str, snapshot: LakeSnapshot) -> View:
+def _content_since(table: str, snapshot: LakeSnapshot, since: Since | None) -> str | None:
+    is_as_it_was = since is not None and table not in since.published and table in since.look.contents
+    if not is_as_it_was or since is None or snapshot.platform.catalogue[table].source:
+        return None
+    if since.new_days and snapshot.days(table, since.new_days):
+        return None  # rows that waited there count now
+    return since.look.contents[table]
+
+
+def _content(table: str, snapshot: LakeSnapshot) -> str:
+    key, order = history_key(snapshot.platform.catalogue, table), history_order(snapshot.platform.catalogue, table)
+    return content_of({day: mark.digest for day, mark in _marks(table, snapshot).items()}, key, order)
+
+
+def _marks(table: str, snapshot: LakeSnapshot) -> dict[date, DayMark]:
+    return {day: mark for day, mark in snapshot.marks([table])[table].items() if day in snapshot.platform.calendar}
+
+
+def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> View:
     """The view of one effective-dated table; empty for a table that has no content.
+
+    Args:
+        table: its name.
+        snapshot: to look at.
+        content: what its days hold, where that is known.
 
     Raises:
         BeyondWindowError: nobody has looked at its content before, and its files may be deleted.
     """
-    ledger = snapshot.platform.ledger
-    marks = {day: mark for day, mark in snapshot.marks([table])[table].items() if day in snapshot.platform.calendar}
-    key, order = history_key(snapshot.platform.catalogue, table), history_order(snapshot.platform.catalogue, table)
-    content = content_of({day: mark.digest for day, mark in marks.items()}, key, order)
-    known = ledger.view(table, content)
+    looks = snapshot.platform.ledger.looks
+    content = content or _content(table, snapshot)
+    known = looks.view(table, content)
     if known is not None:
         return known
+    key, order = history_key(snapshot.platform.catalogue, table), history_order(snapshot.platform.catalogue, table)
     columns = _columns(table, snapshot)
     if not set(key) <= set(columns):
         return {}  # of no use until the table follows its contract: what reads it waits for that
-    filled = {day for day, mark in marks.items() if mark.rows}
+    filled = {day for day, mark in _marks(table, snapshot).items() if mark.rows}
     view = _computed(table, snapshot, filled, sorted(columns), key, order) if filled else {}
-    ledger.keep_view(table, content, view)
+    looks.keep_view(table, content, view)
     return view
 
 

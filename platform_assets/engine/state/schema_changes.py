@@ -12,6 +12,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.planning.configuration import ContractChange, Need, column_changes, contract_changes, need_of
+from platform_assets.planning.days_on_demand import not_known_beforehand
 from platform_assets.planning.selection import Request, wanted_days
 from platform_assets.records.history import DayMark, Marks
 
@@ -45,8 +46,12 @@ def changes_of_contract(
     platform = snapshot.platform
     changes = {change.what: change for change in changes_on_disk(snapshot, contract)}
     now = platform.configurations[contract.name]
-    one_of_each = {mark.configuration: day for day, mark in marks.items() if mark.configuration}
-    for made, day in one_of_each.items() if contract.inputs else ():
+    if not contract.inputs:
+        return tuple(changes.values())
+    # Days that were up to date at the last look were computed under today's contract.
+    known = not_known_beforehand(marks)
+    one_of_each = {mark.configuration: day for day, mark in known.items() if mark.configuration}
+    for made, day in one_of_each.items():
         if made != now.hash:
             record = platform.ledger.current_days(contract.name, at=snapshot.number, among=[day])[day]
             before = made_by(platform.lake, record.publication, contract.name, day).configuration

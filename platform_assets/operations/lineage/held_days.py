@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.state.planner import all_states, table_states
+from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.new_since import NewSince
 from platform_assets.planning.day_states import in_force
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
@@ -159,7 +159,7 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
     """
     new = NewSince(platform)
     if holds := tuple(hold for hold in holds if hold.table in platform.catalogue.names):
-        holds = in_force(holds, all_states(platform, table_states(new.snapshot)))
+        holds = in_force(holds, look_at_all(new.snapshot)[1])
     by_day: dict[tuple[str, date], list[Hold]] = {}
     for hold in holds:
         by_day.setdefault((hold.table, hold.day), []).append(hold)

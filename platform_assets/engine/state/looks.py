@@ -1,0 +1,56 @@
+"""The last look at all days: had from the ledger, and kept there once all days were looked at again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.ledger.errors import LedgerError
+from platform_assets.planning.day_states import States, not_up_to_date
+from platform_assets.planning.last_look import Look, Since, look_for, open_days
+from platform_assets.planning.table_states import TableStates
+
+
+def last_look(snapshot: LakeSnapshot) -> Since | None:
+    """What was found before and what happened since; None where all days have to be looked at, as in a stage."""
+    platform = snapshot.platform
+    if snapshot.staged.tables or snapshot.staged.over or snapshot.staged.holds:
+        return None
+    return platform.ledger.looks.since(
+        _look_for(platform),
+        at=snapshot.number,
+        calendar=platform.calendar,
+        today=platform.settings.current_day(),
+    )
+
+
+def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, since: Since | None) -> None:
+    """Remember what was found, if it is not what is known already.
+
+    A ledger that cannot be written costs the next plan time, and nothing else.
+
+    Args:
+        snapshot: that was looked at.
+        tables: what is known of all tables.
+        states: of all their days that may be anything but up to date.
+        since: the look before.
+    """
+    platform, calendar = snapshot.platform, tables.calendar
+    if snapshot.staged.tables or snapshot.staged.over or snapshot.staged.holds or calendar.last < calendar.first:
+        return
+    found = open_days(platform.catalogue, tables, {table: not_up_to_date(of) for table, of in states.items()})
+    look = Look(
+        last=calendar.last,
+        today=platform.settings.current_day(),
+        open_days={table: days for table, days in found.items() if days},
+        contents=tables.contents,
+    )
+    if since is None or since.published or since.look != look:
+        with suppress(LedgerError):
+            platform.ledger.looks.keep(_look_for(platform), snapshot.number, look)
+
+
+def _look_for(platform: Platform) -> str:
+    configurations = {name: of_table.hash for name, of_table in platform.configurations.items()}
+    return look_for(platform.catalogue, platform.versions, configurations, platform.calendar.first)

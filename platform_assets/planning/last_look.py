@@ -1,0 +1,174 @@
+"""What was found when all days were looked at, so that the next look is at what happened since, whatever the history.
+
+A look says of one release which days were not up to date, and so that all others were. That stays true for ever. What
+can have become of those since follows from what was published, held, or added to the calendar: the days themselves, and
+those that read them through a window. Only these are looked at again. Nothing but time is lost with a look, and one
+that was made under other contracts or by other code is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from platform_assets.contracts import Catalogue, Contract
+from platform_assets.planning.days_on_demand import not_known_beforehand, not_there
+from platform_assets.planning.table_states import TableStates
+from platform_assets.planning.windows import Calendar, day_range, ranges, union_reached, window_text
+from platform_assets.records.code_version import Version
+
+_FORM = 1
+"""Raised when states of days follow from something else than before, so that older looks count no more."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was found at one release.
+
+    Args:
+        last: day of the calendar.
+        today: the date in UTC.
+        open_days: by table, the days that were not up to date, not loaded, held, or outside the calendar.
+        contents: of tables that are read as of a day, what their days held, as `content_of` has it.
+    """
+
+    last: date
+    today: date
+    open_days: Mapping[str, frozenset[date]] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """As it is kept."""
+        return json.dumps(
+            {
+                "last": str(self.last),
+                "today": str(self.today),
+                "open": {
+                    table: [[str(first), str(last)] for first, last in ranges(days)]
+                    for table, days in sorted(self.open_days.items())
+                    if days
+                },
+                "contents": dict(sorted(self.contents.items())),
+            }
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Look:
+        """What was kept."""
+        kept: dict[str, Any] = json.loads(text)
+        return cls(
+            date.fromisoformat(kept["last"]),
+            date.fromisoformat(kept["today"]),
+            {
+                table: frozenset(
+                    day
+                    for first, last in spans
+                    for day in day_range(date.fromisoformat(first), date.fromisoformat(last))
+                )
+                for table, spans in kept["open"].items()
+            },
+            kept["contents"],
+        )
+
+
+@dataclass(frozen=True)
+class Since:
+    """A look, and what happened since.
+
+    Args:
+        look: that was had.
+        published: days published since, by table.
+        calendar: the days that exist now.
+    """
+
+    look: Look
+    published: Mapping[str, Collection[date]]
+    calendar: Calendar
+
+    def open_days(self, table: str) -> frozenset[date]:
+        """The days of a table of which nothing is known beforehand; every other day of the calendar was up to date."""
+        return frozenset({*self.look.open_days.get(table, ()), *self.published.get(table, ()), *self.new_days})
+
+    @property
+    def new_days(self) -> tuple[date, ...]:
+        """Those that the calendar did not have."""
+        return tuple(day_range(date.fromordinal(self.look.last.toordinal() + 1), self.calendar.last))
+
+
+def look_for(
+    catalogue: Catalogue, versions: Mapping[str, Version], configurations: Mapping[str, str], first: date
+) -> str:
+    """What a look is of, as a hash: contracts, code and the first day. Under others, days are in another state.
+
+    Args:
+        catalogue: all tables.
+        versions: by what each table with a transform is computed.
+        configurations: what each contract says about content, as hashes.
+        first: day of the calendar.
+    """
+    parts = [str(_FORM), str(first)]
+    for contract in catalogue:
+        reads = ",".join(f"{read.table} {window_text(read.window)}" for read in contract.inputs)
+        made_by = versions.get(contract.name, Version())
+        parts.append(f"{contract.name}|{reads}|{made_by}|{configurations[contract.name]}|{_delivery(contract)}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def _delivery(contract: Contract) -> str:
+    closed = ",".join(map(str, sorted(contract.closed_days)))
+    return f"{contract.delivers}|{contract.delivered_after_days}|{contract.event_time}|{closed}"
+
+
+def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[str, frozenset[date]]:
+    """The days of tables with a transform that may be anything but up to date, by table.
+
+    Args:
+        catalogue: all tables, each after those it reads.
+        tables: what is known of them.
+        since: the look before, and what happened since.
+    """
+    held = {table: {hold.day for hold in holds} for table, holds in tables.holds.items()}
+    new = since.new_days
+    changed: dict[str, set[date]] = {}
+    look: dict[str, frozenset[date]] = {}
+    for contract in catalogue:
+        name = contract.name
+        # A day that is there or not, good or not, and of what content: what a day that reads it goes by.
+        changed[name] = {*since.published.get(name, ()), *new, *held.get(name, ())}
+        if not contract.inputs:
+            continue  # what reads a raw day that was not loaded was not up to date
+        days = {*since.open_days(name), *held.get(name, ())}
+        for read in contract.inputs:
+            for span in union_reached(read.window, changed.get(read.table, ()), tables.calendar):
+                days.update(day_range(*span))
+        look[name] = frozenset(tables.calendar.days() if name in tables.changing else days)
+    return {name: frozenset(day for day in days if day in tables.calendar) for name, days in look.items()}
+
+
+def open_days(
+    catalogue: Catalogue, tables: TableStates, not_up_to_date: Mapping[str, Collection[date]]
+) -> dict[str, frozenset[date]]:
+    """What the next look has to look at again whatever happens, by table.
+
+    Args:
+        catalogue: all tables.
+        tables: what is known of them.
+        not_up_to_date: days of tables with a transform, by table.
+    """
+    found: dict[str, frozenset[date]] = {}
+    for contract in catalogue:
+        name, marks = contract.name, tables.marks.get(contract.name, {})
+        mine = not_up_to_date.get(name, ()) if contract.inputs else not_there(marks, tables.calendar)
+        held = (hold.day for hold in tables.holds.get(name, ()))
+        found[name] = frozenset({*mine, *held, *outside(marks, tables.calendar)})
+    return found
+
+
+def outside(marks: Mapping[date, object], calendar: Calendar) -> set[date]:
+    """Days outside the calendar that have content all the same."""
+    return {day for day in not_known_beforehand(marks) if day not in calendar}

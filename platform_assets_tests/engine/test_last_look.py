@@ -1,0 +1,190 @@
+"""What is stale, found from what happened since the last look, is what a look at every day finds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.looks import last_look
+from platform_assets.engine.state.planner import look_at_all, look_since, past_of
+from platform_assets.planning.day_states import Stale, States, not_up_to_date
+from platform_assets.planning.plan import Plan, make_plan
+from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
+from platform_assets.planning.table_states import TableStates
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import RELOAD, ROLL_BACK, Hold
+from platform_assets.records.refused import Attempt, TiedTo
+from platform_assets_tests.support.domains.every_window import DOMAIN, RAW
+from platform_assets_tests.support.paper_lake import FIRST, TAKEN, Made, PaperLake
+from platform_assets_tests.support.postgres import PostgresServer
+
+DAYS = 12
+COMPUTED = tuple(contract.name for contract in DOMAIN.tables if contract.inputs)
+REQUESTS = (
+    AUTOMATIC,
+    BY_PERSON,
+    Request(by_person=True, force=True, tables=frozenset({"gold.month"})),
+    Request(by_person=True, days=frozenset({FIRST + timedelta(days=3)})),
+)
+NOON = datetime(2017, 3, 1, 12, tzinfo=UTC)
+
+
+def nth(number: int) -> date:
+    return FIRST + timedelta(days=number)
+
+
+def plans(snapshot: LakeSnapshot, tables: TableStates, states: States) -> list[Plan]:
+    """What is planned for whoever asks."""
+    past = past_of(snapshot, tables, states)
+    return [make_plan(snapshot.platform.catalogue, tables, states, past, request) for request in REQUESTS]
+
+
+def check(lake: PaperLake, *, look: bool) -> None:
+    """By the last look, and at every day."""
+    lake.keep_views()
+    snapshot = LakeSnapshot.now(lake.platform)
+    quick = look_at_all(snapshot) if look else look_since(snapshot, last_look(snapshot))
+    whole = look_since(snapshot, None)
+    assert {t: not_up_to_date(s) for t, s in quick[1].items()} == {t: not_up_to_date(s) for t, s in whole[1].items()}
+    assert plans(snapshot, *quick) == plans(snapshot, *whole)
+    assert quick[0].changing == whole[0].changing
+    assert quick[0].views == whole[0].views
+
+
+class Random:
+    """What may happen to an installation."""
+
+    def __init__(self, lake: PaperLake, seed: int) -> None:
+        self.lake, self.random = lake, random.Random(seed)
+
+    def happen(self) -> None:
+        """Any one thing."""
+        things = (self.deliver, self.deliver, self.refresh, self.refresh, self.refresh, self.hold, self.lift)
+        more = (self.grow, self.grow, self.other_code, self.reload, self.undo, self.index_anew, self.by_hand, self.put)
+        self.random.choice((*things, *more))()
+
+    @property
+    def day(self) -> date:
+        """One of the calendar, or just outside of it."""
+        return nth(self.random.randint(-1, (self.lake.last - FIRST).days + 1))
+
+    def digest(self) -> str:
+        """Of few, so that days often come out as they were."""
+        return self.random.choice(("a1", "a2", "b1", "b2"))
+
+    def deliver(self) -> None:
+        """Rows, or none, for some raw days."""
+        table = self.random.choice(RAW)
+        some = {self.day for _ in range(self.random.randint(1, 4))}
+        days = {day: Made(self.digest(), rows=self.random.randint(0, 1)) for day in sorted(some)}
+        self.lake.publish({table: days}, (table, self.lake.last - timedelta(days=self.random.randint(0, 1)), TAKEN))
+
+    def deliver_all(self) -> None:
+        """Every day of every raw table."""
+        days = [nth(number) for number in range((self.lake.last - FIRST).days + 1)]
+        for table in RAW:
+            self.lake.publish({table: {d: Made(self.digest()) for d in days}}, (table, self.lake.last, TAKEN))
+
+    def refresh(self) -> None:
+        """What is stale, or most of it, table by table."""
+        for table in COMPUTED:
+            _, states = look_since(snapshot := LakeSnapshot.now(self.lake.platform), None)
+            stale = {day: s.fingerprint for day, s in states[table].items() if isinstance(s, Stale) and s.fingerprint}
+            made = {day: Made(self.digest(), mark) for day, mark in stale.items() if self.random.random() < 0.9}
+            if made:
+                self.lake.publish({table: made})
+                self.lake.keep_views()
+            del snapshot
+
+    def hold(self) -> None:
+        """A day as it would come out, or as something else, or for another day."""
+        table, day = self.random.choice(COMPUTED), self.day
+        _, states = look_since(LakeSnapshot.now(self.lake.platform), None)
+        state = states[table].get(day)
+        mark = state.fingerprint if isinstance(state, Stale) else self.random.choice(("other", *self._made_from(table)))
+        version = self.random.choice((Version(), self.lake.platform.version(table), Version("old", "")))
+        refused = self.random.choice((Attempt(mark, version), Attempt(mark, version), TiedTo(self.day)))
+        gate = self.random.choice(("rows", ROLL_BACK))
+        self.lake.ledger.hold([Hold(table, day, refused, gate, "a test", "r", NOON)])
+
+    def _made_from(self, table: str) -> list[str]:
+        return [mark.fingerprint for mark in self.lake.ledger.marks([table], at=len(self.lake.records))[table].values()]
+
+    def lift(self) -> None:
+        """Some holds."""
+        self.lake.ledger.drop([hold for hold in self.lake.ledger.holds() if self.random.random() < 0.5])
+
+    def grow(self) -> None:
+        """Time goes on."""
+        self.lake.last += timedelta(days=self.random.randint(1, 3))
+
+    def other_code(self) -> None:
+        """Another version of all transforms."""
+        self.lake.code = self.random.choice("123")
+
+    def reload(self) -> None:
+        """All deliveries of a raw table count no more."""
+        table = self.random.choice(RAW)
+        self.lake.publish({table: {}}, (table, FIRST, RELOAD))
+
+    def undo(self) -> None:
+        """A day is put back to before it was ever computed."""
+        self.lake.publish({self.random.choice(COMPUTED): {self.day: Made("", rows=0)}})
+
+    def put(self) -> None:
+        """Days of any content, by any code."""
+        made = {d: Made(self.digest(), "other", code=self.random.choice(("", "old"))) for d in (self.day, self.day)}
+        self.lake.publish({self.random.choice(COMPUTED): made})
+
+    def index_anew(self) -> None:
+        """The newest publications are forgotten and indexed otherwise."""
+        newest = self.lake.records[-self.random.randint(1, 2) :]
+        self.lake.ledger.reindex([record.publication for record in newest], newest, lift=self.random.random() < 0.3)
+
+    def by_hand(self) -> None:
+        """Somebody writes into the index."""
+        what = self.random.choice(("digest = 'b9'", "fingerprint = 'by hand'", "code_version = 'by hand'"))
+        which = self.random.choice(("rows = 1", "rows = 0", "\"table\" = 'gold.daily'", f"day = '{self.day}'"))
+        with self.lake.ledger._database.writing() as connection:
+            how = self.random.choice((f"UPDATE ledger_days SET {what}", "DELETE FROM ledger_days"))
+            connection.execute(text(f"{how} WHERE {which}"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'ledger.db'}"
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        yield server.new_database()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_look_at_what_happened_finds_what_a_look_at_every_day_finds(tmp_path: Path, url: str, seed: int) -> None:
+    _random_history(tmp_path, url, seed, steps=12)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_many_random_histories(tmp_path: Path, seed: int) -> None:
+    _random_history(tmp_path, f"sqlite:///{tmp_path / 'ledger.db'}", seed, steps=30)
+
+
+def _random_history(tmp_path: Path, url: str, seed: int, steps: int) -> None:
+    lake = PaperLake(tmp_path, url, nth(DAYS))
+    try:
+        history = Random(lake, seed)
+        history.deliver_all()
+        history.refresh()
+        check(lake, look=True)
+        for _ in range(steps):
+            history.happen()
+            check(lake, look=history.random.random() < 0.6)
+    finally:
+        lake.ledger.close()
