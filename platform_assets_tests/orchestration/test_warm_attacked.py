@@ -136,6 +136,15 @@ def test_a_keeper_goes_on_where_its_jvm_is_killed_in_the_rehearsal(warm: Warm) -
 
 
 @proof
+def test_nothing_is_left_of_one_that_is_ended_while_it_starts(warm: Warm) -> None:
+    keeper = warm.begin(UNREHEARSED)
+    wait_for(lambda: any((warm.state / "spark").glob("*/spark-*")))
+    os.kill(keeper, signal.SIGTERM)
+    wait_for(lambda: not is_there(keeper))
+    assert not any((warm.state / "spark").iterdir())
+
+
+@proof
 def test_a_keeper_that_finds_no_way_to_be_found_says_so_and_tries_again(warm: Warm) -> None:
     """What lies in the link's place is not its own to remove."""
     (warm.state / "warm.sock").mkdir(parents=True)

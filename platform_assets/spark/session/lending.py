@@ -42,7 +42,11 @@ class LentJvm:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.session: SparkSession = create_session(settings, record_classes=False, own=True)
+        try:
+            self.session: SparkSession = create_session(settings, record_classes=False, own=True)
+        except BaseException:  # also where the keeper is to end meanwhile: its folder would be left
+            self.end()
+            raise
         self._most_mib = settings.warm_mib
         self._java = cast("Any", SparkContext._jvm)
         gateway = cast("Any", SparkContext._gateway)
