@@ -165,6 +165,18 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield server.new_database()
 
 
+@pytest.mark.parametrize("what", ["found = replace(found, '2017', '2016')", "publication = 'other'", "release = 0"])
+def test_a_damaged_look_is_none(tmp_path: Path, url: str, what: str) -> None:
+    lake = PaperLake(tmp_path, url, nth(DAYS))
+    Random(lake, 0).deliver_all()
+    check(lake, look=True)
+    assert last_look(LakeSnapshot.now(lake.platform)) is not None
+    with lake.ledger._database.writing() as connection:
+        connection.execute(text(f"UPDATE ledger_looks SET {what}"))
+    assert last_look(LakeSnapshot.now(lake.platform)) is None
+    lake.ledger.close()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_look_at_what_happened_finds_what_a_look_at_every_day_finds(tmp_path: Path, url: str, seed: int) -> None:
     _random_history(tmp_path, url, seed, steps=12)
