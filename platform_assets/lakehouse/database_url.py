@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-from sqlalchemy import URL
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 _SHOWN = {
     "application_name", "cache", "channel_binding", "connect_timeout", "gssencmode", "host", "hostaddr", "keepalives",

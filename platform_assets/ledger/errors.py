@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import URL
+from typing import TYPE_CHECKING
 
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.database_url import masked, said
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 _CORRUPT = ("not a database", "malformed", "file is encrypted", "could not decode to utf-8")
 _READ_ONLY = ("readonly database", "read-only transaction")
