@@ -84,11 +84,13 @@ class Since:
         look: that was had.
         published: days published since, by table.
         calendar: the days that exist now.
+        mark: of the look, where it is kept.
     """
 
     look: Look
     published: Mapping[str, Collection[date]]
     calendar: Calendar
+    mark: str = ""
 
     def open_days(self, table: str) -> frozenset[date]:
         """The days of a table of which nothing is known beforehand; every other day of the calendar was up to date."""

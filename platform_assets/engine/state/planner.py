@@ -15,7 +15,7 @@ from functools import cache
 from platform_assets.contracts import AsOf, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import keep_look, last_look
+from platform_assets.engine.state.looks import begin_look, keep_look, last_look
 from platform_assets.engine.state.reference_data import contents_read, view_of
 from platform_assets.engine.state.schema_changes import changes_of_contract, changing
 from platform_assets.lakehouse.errors import BeyondWindowError
@@ -94,8 +94,9 @@ def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
     Which days were not is kept, so that the next look is at these and at what happens until then, not at all history.
     """
     since = last_look(snapshot)
+    mark = begin_look(snapshot, since)
     tables, states = look_since(snapshot, since)
-    keep_look(snapshot, tables, states, since)
+    keep_look(snapshot, tables, states, since, mark)
     return tables, states
 
 
