@@ -70,10 +70,13 @@ class Looks:
 
         Returns:
             The mark with which the look can be kept; empty where it cannot be.
+
+        Raises:
+            LedgerError: the ledger cannot be written, or not soon.
         """
         if self._database.read_only:
             return ""
-        with self._database.writing() as connection:
+        with self._database.writing_soon() as connection:
             shown = connection.execute(select(publications.c.publication).where(publications.c.release == at)).scalar()
             there = connection.execute(_shown(look_for)).mappings().first()
             if shown is None or (there and there["release"] > at):
@@ -96,10 +99,13 @@ class Looks:
             at: the release that was looked at.
             look: what was found.
             mark: of the look before, or of the place that was made for it.
+
+        Raises:
+            LedgerError: as for `begin`.
         """
         if self._database.read_only or not mark:
             return
-        with self._database.writing() as connection:
+        with self._database.writing_soon() as connection:
             shown = connection.execute(select(publications.c.publication).where(publications.c.release == at)).scalar()
             if shown is None:
                 return

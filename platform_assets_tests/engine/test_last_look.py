@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from sqlalchemy import text
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.looks import begin_look, keep_look, last_look
 from platform_assets.engine.state.planner import look_at_all, look_since, past_of
+from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.day_states import Stale, States, not_up_to_date
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
@@ -68,6 +70,7 @@ class Random:
         things = (self.deliver, self.deliver, self.refresh, self.refresh, self.refresh, self.hold, self.lift)
         more = (self.grow, self.grow, self.other_code, self.reload, self.undo, self.index_anew, self.by_hand, self.put)
         rest = (self.shrink, self.clock_behind, self.other_contract, self.compact, self.restore, self.slow_look)
+        self.lake.keep_views()
         self.random.choice((*things, *more, *rest))()
 
     @property
@@ -254,6 +257,37 @@ def test_nothing_is_written_where_nothing_changed(tmp_path: Path, url: str) -> N
         before = lake.looks_at(len(lake.records))
         check(lake, look=True)
         assert lake.looks_at(len(lake.records)) == before
+    finally:
+        lake.ledger.close()
+
+
+def test_a_look_waits_for_nobody_who_writes_for_long(tmp_path: Path, url: str) -> None:
+    lake = PaperLake(tmp_path, url, nth(DAYS))
+    other = Ledger.open(url)
+    try:
+        Random(lake, 0).deliver_all()
+        lake.keep_views()
+        with other._database.writing():
+            began = time.monotonic()
+            _, states = look_at_all(LakeSnapshot.now(lake.platform))
+            assert time.monotonic() - began < 5
+        assert isinstance(states["silver.sales"][nth(3)], Stale)
+        assert not lake.looks_at(len(lake.records))
+        check(lake, look=True)
+        assert lake.looks_at(len(lake.records))
+    finally:
+        other.close()
+        lake.ledger.close()
+
+
+def test_where_most_days_are_open_all_are_fetched_and_the_same_is_found(tmp_path: Path) -> None:
+    lake = PaperLake(tmp_path, f"sqlite:///{tmp_path / 'ledger.db'}", nth(200))
+    try:
+        Random(lake, 0).deliver_all()
+        check(lake, look=True)
+        since = last_look(LakeSnapshot.now(lake.platform))
+        assert since and since.is_of_most_days(lake.platform.catalogue.names)
+        check(lake, look=True)
     finally:
         lake.ledger.close()
 

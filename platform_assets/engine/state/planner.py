@@ -55,7 +55,8 @@ def _table_states(snapshot: LakeSnapshot, tables: Collection[str] | None, since:
     for hold in snapshot.holds():
         if hold.table in names:
             holds.setdefault(hold.table, []).append(hold)
-    marks = snapshot.marks(names) if since is None else snapshot.marks_on_demand(names, since)
+    on_demand = since is not None and not since.is_of_most_days(names)
+    marks = snapshot.marks_on_demand(names, since) if since and on_demand else snapshot.marks(names)
     contents = contents_read(contracts, snapshot, since)
     return TableStates(
         marks=marks,
