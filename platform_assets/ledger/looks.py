@@ -83,10 +83,10 @@ class Looks:
                 return ""  # nobody needs a look that is older than the one there is
             if there and there["release"] == at and not there["found"]:
                 return str(there["checksum"])  # of another process that looks, too: who is first keeps it
-            row = {"look_for": look_for, "release": at, "publication": shown, "found": "", "checksum": _salt()}
+            row, mark = {"look_for": look_for, "release": at, "publication": shown, "found": ""}, _salt()
             connection.execute(delete(looks).where((looks.c.look_for == look_for) | (looks.c.release < at - _OLDEST)))
-            connection.execute(insert(looks).values(**row))
-            return row["checksum"]
+            connection.execute(insert(looks).values(**row, checksum=mark))
+            return mark
 
     def keep(self, look_for: str, at: int, look: Look, mark: str) -> None:
         """Remember a look, in place of the one that it began with, or of nothing; else it is not kept.

@@ -286,7 +286,8 @@ def test_where_most_days_are_open_all_are_fetched_and_the_same_is_found(tmp_path
         Random(lake, 0).deliver_all()
         check(lake, look=True)
         since = last_look(LakeSnapshot.now(lake.platform))
-        assert since and since.is_of_most_days(lake.platform.catalogue.names)
+        assert since
+        assert since.is_of_most_days(lake.platform.catalogue.names)
         check(lake, look=True)
     finally:
         lake.ledger.close()
