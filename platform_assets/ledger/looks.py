@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, text, update
 
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.queries import insert_new, is_current
@@ -77,6 +77,7 @@ class Looks:
         if self._database.read_only:
             return ""
         with self._database.writing_soon() as connection:
+            _wait_for_writers(connection)
             shown = connection.execute(select(publications.c.publication).where(publications.c.release == at)).scalar()
             there = connection.execute(_shown(look_for)).mappings().first()
             if shown is None or (there and there["release"] > at):
@@ -180,6 +181,13 @@ def _newest_release(table: str, until: date, at: int) -> Select[Any]:
     """The newest release, up to one, that published any of the days of a table up to a day."""
     query = select(func.max(publications.c.release).label("release")).join_from(days, publications)
     return query.where(days.c.table == table, days.c.day <= until, publications.c.release <= at)
+
+
+def _wait_for_writers(connection: Connection) -> None:
+    """See to it that whoever writes has ended, or sees what is written here: on a server also who takes no lock."""
+    if connection.dialect.name == "postgresql":
+        tables = ", ".join(table.name for table in (arrivals, days, publications))
+        connection.execute(text(f"LOCK TABLE {tables} IN SHARE MODE"))
 
 
 def _shown(look_for: str) -> Select[Any]:
