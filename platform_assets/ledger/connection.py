@@ -190,18 +190,24 @@ def _text_of(content: bytes) -> str:
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
+def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Connection]:
     """A transaction nobody else writes beside; all of it happens or nothing.
+
+    Args:
+        engine: of the database.
+        waits_s: how long for others that write; a server makes all wait that have no limit of their own.
 
     Raises:
         LedgerError: the database failed.
     """
     try:
         with (
-            engine.connect().execution_options(ledger_writes=True) as connection,
+            engine.connect().execution_options(ledger_writes=True, ledger_waits_s=waits_s) as connection,
             connection.begin(),
         ):
             if engine.dialect.name == "postgresql":
+                if waits_s != _BUSY_TIMEOUT_S:
+                    connection.execute(text(f"SET LOCAL lock_timeout = '{waits_s}s'"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITERS})
             yield connection
     except DBAPIError as error:
@@ -231,9 +237,19 @@ def _behave(engine: Engine, *, writable: bool) -> None:
 
     @event.listens_for(engine, "begin")
     def _on_begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("ledger_writes", False)
-        # IMMEDIATE waits for the other writer here; a plain BEGIN would fail at its first INSERT instead.
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        options = connection.get_execution_options()
+        if not options.get("ledger_writes", False):
+            connection.exec_driver_sql("BEGIN")
+            return
+        waits_s = options.get("ledger_waits_s", _BUSY_TIMEOUT_S)
+        try:
+            if waits_s != _BUSY_TIMEOUT_S:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={waits_s * 1000}")
+            # IMMEDIATE waits for the other writer here; a plain BEGIN would fail at its first INSERT instead.
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        finally:
+            if waits_s != _BUSY_TIMEOUT_S:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_S * 1000}")
 
 
 def connect_reader(file: Path) -> sqlite3.Connection:

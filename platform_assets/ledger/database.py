@@ -65,6 +65,16 @@ class Database:
             raise read_only_error(self.engine.url, "it was opened for reading")
         return writing(self.engine)
 
+    def writing_soon(self) -> AbstractContextManager[Connection]:
+        """As `writing`, for what may as well not be written: others that write are waited for a second.
+
+        Raises:
+            LedgerReadOnlyError: as for `writing`.
+        """
+        if self.read_only:
+            raise read_only_error(self.engine.url, "it was opened for reading")
+        return writing(self.engine, waits_s=1)
+
 
 def open_database(url: str, *, read_only: bool) -> Database:
     """Open the database and bring its schema up to date; see `Ledger.open`."""

@@ -7,12 +7,13 @@ the ledger otherwise than by publishing does away with it. Where there is none, 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select
+from sqlalchemy import Connection, Select, delete, func, insert, select, text, update
 
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.queries import insert_new, is_current
@@ -24,6 +25,8 @@ from platform_assets.records.history import RELOAD, DayMark
 
 _OLDEST = 1_000
 """Releases after which a look for what nobody looks for any more is thrown away."""
+_SALTED = 16
+"""Letters at the start of a look's checksum."""
 
 
 class Looks:
@@ -45,10 +48,8 @@ class Looks:
             calendar: the days that exist now.
             today: the date in UTC.
         """
-        query = select(looks).join(publications, publications.c.publication == looks.c.publication)
-        query = query.where(looks.c.look_for == look_for, publications.c.release == looks.c.release)
-        rows = self._database.rows(query.where(looks.c.release <= at))
-        if not rows or rows[0]["checksum"] != _checksum(rows[0]):
+        rows = self._database.rows(_shown(look_for).where(looks.c.release <= at))
+        if not rows or not _is_whole(rows[0]):
             return None
         look, release = Look.parse(rows[0]["found"]), rows[0]["release"]
         if look.last > calendar.last or look.today > today:
@@ -58,25 +59,61 @@ class Looks:
         published: defaultdict[str, set[date]] = defaultdict(set)
         for row in self._database.rows(_published_between(release, at)):
             published[row["table"]].add(row["day"])
-        return Since(look, published, calendar)
+        return Since(look, published, calendar, rows[0]["checksum"])
 
-    def keep(self, look_for: str, at: int, look: Look) -> None:
-        """Remember a look; a ledger opened for reading stays as it is.
+    def begin(self, look_for: str, at: int) -> str:
+        """Make a place for a look at all days, before anything is read for it: what does away with looks empties it.
+
+        Args:
+            look_for: what it is to be of.
+            at: the release that is to be looked at.
+
+        Returns:
+            The mark with which the look can be kept; empty where it cannot be.
+
+        Raises:
+            LedgerError: the ledger cannot be written, or not soon.
+        """
+        if self._database.read_only:
+            return ""
+        with self._database.writing_soon() as connection:
+            _wait_for_writers(connection)
+            shown = connection.execute(select(publications.c.publication).where(publications.c.release == at)).scalar()
+            there = connection.execute(_shown(look_for)).mappings().first()
+            if shown is None or (there and there["release"] > at):
+                return ""  # nobody needs a look that is older than the one there is
+            if there and there["release"] == at and not there["found"]:
+                return str(there["checksum"])  # of another process that looks, too: who is first keeps it
+            row, mark = {"look_for": look_for, "release": at, "publication": shown, "found": ""}, _salt()
+            connection.execute(delete(looks).where((looks.c.look_for == look_for) | (looks.c.release < at - _OLDEST)))
+            connection.execute(insert(looks).values(**row, checksum=mark))
+            return mark
+
+    def keep(self, look_for: str, at: int, look: Look, mark: str) -> None:
+        """Remember a look, in place of the one that it began with, or of nothing; else it is not kept.
+
+        If that is gone, so is perhaps what was looked at: the ledger was written otherwise than by publishing, or made
+        anew, while somebody looked. A ledger opened for reading stays as it is.
 
         Args:
             look_for: what it is of.
             at: the release that was looked at.
             look: what was found.
+            mark: of the look before, or of the place that was made for it.
+
+        Raises:
+            LedgerError: as for `begin`.
         """
-        if self._database.read_only:
+        if self._database.read_only or not mark:
             return
-        with self._database.writing() as connection:
+        with self._database.writing_soon() as connection:
             shown = connection.execute(select(publications.c.publication).where(publications.c.release == at)).scalar()
             if shown is None:
                 return
             row = {"look_for": look_for, "release": at, "publication": shown, "found": look.text}
-            connection.execute(delete(looks).where((looks.c.look_for == look_for) | (looks.c.release < at - _OLDEST)))
-            connection.execute(insert(looks).values(**row, checksum=_checksum(row)))
+            # In place: on a server whoever deletes the row meanwhile is waited for, or waits and deletes the new one.
+            place = update(looks).where(looks.c.look_for == look_for, looks.c.checksum == mark)
+            connection.execute(place.values(**row, checksum=_checksum(row, _salt())))
 
     def forget(self) -> None:
         """Do away with all looks: every day is looked at once more."""
@@ -146,6 +183,28 @@ def _newest_release(table: str, until: date, at: int) -> Select[Any]:
     return query.where(days.c.table == table, days.c.day <= until, publications.c.release <= at)
 
 
-def _checksum(row: Mapping[str, object]) -> str:
-    kept = "|".join(str(row[name]) for name in ("look_for", "release", "publication", "found"))
-    return hashlib.sha256(kept.encode()).hexdigest()[:32]
+def _wait_for_writers(connection: Connection) -> None:
+    """See to it that whoever writes has ended, or sees what is written here: on a server also who takes no lock."""
+    if connection.dialect.name == "postgresql":
+        tables = ", ".join(table.name for table in (arrivals, days, publications))
+        connection.execute(text(f"LOCK TABLE {tables} IN SHARE MODE"))
+
+
+def _shown(look_for: str) -> Select[Any]:
+    """The look of one kind, if the publication at whose release it was had is indexed."""
+    query = select(looks).join(publications, publications.c.publication == looks.c.publication)
+    return query.where(looks.c.look_for == look_for, publications.c.release == looks.c.release)
+
+
+def _is_whole(row: Mapping[str, Any]) -> bool:
+    return bool(row["found"]) and row["checksum"] == _checksum(row, row["checksum"][:_SALTED])
+
+
+def _checksum(row: Mapping[str, object], salt: str) -> str:
+    """Of no two looks the same, so that it tells, too, whether it is still the same one."""
+    kept = "|".join([salt, *(str(row[name]) for name in ("look_for", "release", "publication", "found"))])
+    return salt + hashlib.sha256(kept.encode()).hexdigest()[:32]
+
+
+def _salt() -> str:
+    return secrets.token_hex(_SALTED // 2)

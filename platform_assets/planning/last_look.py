@@ -23,6 +23,8 @@ from platform_assets.records.code_version import Version
 
 _FORM = 1
 """Raised when states of days follow from something else than before, so that older looks count no more."""
+_MANY = 1_000
+"""Days that are fetched one by one rather than with all others, of whatever history."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +86,22 @@ class Since:
         look: that was had.
         published: days published since, by table.
         calendar: the days that exist now.
+        mark: of the look, where it is kept.
     """
 
     look: Look
     published: Mapping[str, Collection[date]]
     calendar: Calendar
+    mark: str = ""
 
     def open_days(self, table: str) -> frozenset[date]:
         """The days of a table of which nothing is known beforehand; every other day of the calendar was up to date."""
         return frozenset({*self.look.open_days.get(table, ()), *self.published.get(table, ()), *self.new_days})
+
+    def is_of_most_days(self, tables: Collection[str]) -> bool:
+        """Whether so many days of some tables have to be looked at that fetching all of them takes less."""
+        asked = sum(len(self.open_days(table)) for table in tables)
+        return asked > _MANY and asked * 4 > len(self.calendar.days()) * len(tables)
 
     @property
     def new_days(self) -> tuple[date, ...]:

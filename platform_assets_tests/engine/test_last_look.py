@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import last_look
+from platform_assets.engine.state.looks import begin_look, keep_look, last_look
 from platform_assets.engine.state.planner import look_at_all, look_since, past_of
+from platform_assets.ledger.connection import parse_url
+from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.day_states import Stale, States, not_up_to_date
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
@@ -67,7 +70,14 @@ class Random:
         """Any one thing."""
         things = (self.deliver, self.deliver, self.refresh, self.refresh, self.refresh, self.hold, self.lift)
         more = (self.grow, self.grow, self.other_code, self.reload, self.undo, self.index_anew, self.by_hand, self.put)
-        self.random.choice((*things, *more))()
+        rest = (self.shrink, self.clock_behind, self.other_contract, self.compact, self.restore, self.slow_look)
+        self.lake.keep_views()
+        self.random.choice((*things, *more, *rest))()
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """The tables with a transform that are there."""
+        return tuple(table for table in COMPUTED if table != self.lake.without)
 
     @property
     def day(self) -> date:
@@ -93,7 +103,7 @@ class Random:
 
     def refresh(self) -> None:
         """What is stale, or most of it, table by table."""
-        for table in COMPUTED:
+        for table in self.computed:
             _, states = look_since(snapshot := LakeSnapshot.now(self.lake.platform), None)
             stale = {day: s.fingerprint for day, s in states[table].items() if isinstance(s, Stale) and s.fingerprint}
             made = {day: Made(self.digest(), mark) for day, mark in stale.items() if self.random.random() < 0.9}
@@ -104,7 +114,7 @@ class Random:
 
     def hold(self) -> None:
         """A day as it would come out, or as something else, or for another day."""
-        table, day = self.random.choice(COMPUTED), self.day
+        table, day = self.random.choice(self.computed), self.day
         _, states = look_since(LakeSnapshot.now(self.lake.platform), None)
         state = states[table].get(day)
         mark = state.fingerprint if isinstance(state, Stale) else self.random.choice(("other", *self._made_from(table)))
@@ -124,6 +134,49 @@ class Random:
         """Time goes on."""
         self.lake.last += timedelta(days=self.random.randint(1, 3))
 
+    def shrink(self) -> None:
+        """The calendar ends earlier, for somebody or for all."""
+        self.lake.last = max(FIRST, self.lake.last - timedelta(days=self.random.randint(1, 3)))
+
+    def clock_behind(self) -> None:
+        """Today is another day than the calendar's last."""
+        self.lake.behind = timedelta(days=self.random.randint(0, 3))
+
+    def other_contract(self) -> None:
+        """What a contract says of deliveries, or that a table is none any more."""
+        self.lake.delivers = self.random.choice(("daily", "on change"))
+        self.lake.closed = frozenset({self.day} if self.random.random() < 0.5 else ())
+        self.lake.without = self.random.choice(("", "", "gold.month"))
+
+    def compact(self) -> None:
+        """Days as they are, in a publication of their own."""
+        table = self.random.choice(self.computed)
+        marks = self.lake.ledger.marks([table], at=len(self.lake.records) - 1)[table]
+        some = self.random.sample(sorted(marks), min(3, len(marks)))
+        made = {d: Made(m.digest, m.fingerprint, m.rows, m.code_version) for d in some for m in [marks[d]]}
+        if made:
+            self.lake.publish({table: made})
+
+    def restore(self) -> None:
+        """The ledger is again as it was before the newest publications, with its looks, and catches up."""
+        newest = self.lake.records[-self.random.randint(1, 3) :]
+        kept = self.lake.looks_at(newest[0].release - 1)
+        self.lake.ledger.reindex([record.publication for record in newest], ())
+        self.lake.put_looks(kept)
+        self.lake.ledger.record(*newest)
+
+    def slow_look(self) -> None:
+        """Somebody looks while other things happen, and keeps what was found before."""
+        snapshot = LakeSnapshot.now(self.lake.platform)
+        since = last_look(snapshot)
+        mark = begin_look(snapshot, since)
+        tables, states = look_since(snapshot, since)
+        for _ in range(self.random.randint(1, 2)):
+            self.happen()
+        if self.random.random() < 0.5:
+            check(self.lake, look=True)
+        keep_look(snapshot, tables, states, since, mark)
+
     def other_code(self) -> None:
         """Another version of all transforms."""
         self.lake.code = self.random.choice("123")
@@ -135,12 +188,12 @@ class Random:
 
     def undo(self) -> None:
         """A day is put back to before it was ever computed."""
-        self.lake.publish({self.random.choice(COMPUTED): {self.day: Made("", rows=0)}})
+        self.lake.publish({self.random.choice(self.computed): {self.day: Made("", rows=0)}})
 
     def put(self) -> None:
         """Days of any content, by any code."""
         made = {d: Made(self.digest(), "other", code=self.random.choice(("", "old"))) for d in (self.day, self.day)}
-        self.lake.publish({self.random.choice(COMPUTED): made})
+        self.lake.publish({self.random.choice(self.computed): made})
 
     def index_anew(self) -> None:
         """The newest publications are forgotten and indexed otherwise."""
@@ -175,6 +228,104 @@ def test_a_damaged_look_is_none(tmp_path: Path, url: str, what: str) -> None:
         connection.execute(text(f"UPDATE ledger_looks SET {what}"))
     assert last_look(LakeSnapshot.now(lake.platform)) is None
     lake.ledger.close()
+
+
+def test_a_look_at_what_the_ledger_said_before_it_was_mended_is_not_kept(tmp_path: Path, url: str) -> None:
+    """An index that says of a stale day that it is not, a look, and only then the index made anew."""
+    lake = PaperLake(tmp_path, url, nth(DAYS))
+    try:
+        history = Random(lake, 0)
+        history.deliver_all()
+        lake.keep_views()
+        stale = look_at_all(LakeSnapshot.now(lake.platform))[1]["silver.sales"][nth(3)]
+        assert isinstance(stale, Stale)
+        made = lake.publish({"silver.sales": {nth(3): Made("a1", "another")}})
+        for has_looked in (True, False):
+            with lake.ledger._database.writing() as connection:
+                connection.execute(
+                    text("UPDATE ledger_days SET fingerprint = :mark WHERE publication = :name"),
+                    {"mark": stale.fingerprint, "name": made.publication},
+                )
+            snapshot = LakeSnapshot.now(lake.platform)
+            if has_looked:
+                look_at_all(snapshot)
+            since = last_look(snapshot)
+            mark = begin_look(snapshot, since)
+            tables, states = look_since(snapshot, since)
+            lake.ledger.reindex([made.publication], [made])
+            keep_look(snapshot, tables, states, since, mark)
+            check(lake, look=False)
+    finally:
+        lake.ledger.close()
+
+
+def test_nothing_is_written_where_nothing_changed(tmp_path: Path, url: str) -> None:
+    lake = PaperLake(tmp_path, url, nth(DAYS))
+    try:
+        history = Random(lake, 0)
+        history.deliver_all()
+        history.refresh()
+        history.hold()
+        check(lake, look=True)
+        before = lake.looks_at(len(lake.records))
+        check(lake, look=True)
+        assert lake.looks_at(len(lake.records)) == before
+    finally:
+        lake.ledger.close()
+
+
+def test_a_look_waits_for_nobody_who_writes_for_long(tmp_path: Path, url: str) -> None:
+    lake = PaperLake(tmp_path, url, nth(DAYS))
+    other = Ledger.open(url)
+    try:
+        Random(lake, 0).deliver_all()
+        lake.keep_views()
+        with other._database.writing():
+            began = time.monotonic()
+            _, states = look_at_all(LakeSnapshot.now(lake.platform))
+            assert time.monotonic() - began < 5
+        assert isinstance(states["silver.sales"][nth(3)], Stale)
+        assert not lake.looks_at(len(lake.records))
+        check(lake, look=True)
+        assert lake.looks_at(len(lake.records))
+    finally:
+        other.close()
+        lake.ledger.close()
+
+
+def test_a_look_beside_somebody_who_writes_into_a_server_by_hand_is_not_kept(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    """Their transaction began before the look and ends after it, so that the look sees nothing of it."""
+    lake = PaperLake(tmp_path, url := postgres_server.new_database(), nth(DAYS))
+    by_hand = create_engine(parse_url(url))
+    try:
+        history = Random(lake, 0)
+        history.deliver_all()
+        history.refresh()
+        lake.keep_views()
+        with by_hand.begin() as connection:
+            connection.execute(text("UPDATE ledger_days SET fingerprint = 'by hand'"))
+            look_at_all(LakeSnapshot.now(lake.platform))
+        check(lake, look=False)
+        check(lake, look=True)
+        assert lake.looks_at(len(lake.records))
+    finally:
+        by_hand.dispose()
+        lake.ledger.close()
+
+
+def test_where_most_days_are_open_all_are_fetched_and_the_same_is_found(tmp_path: Path) -> None:
+    lake = PaperLake(tmp_path, f"sqlite:///{tmp_path / 'ledger.db'}", nth(200))
+    try:
+        Random(lake, 0).deliver_all()
+        check(lake, look=True)
+        since = last_look(LakeSnapshot.now(lake.platform))
+        assert since
+        assert since.is_of_most_days(lake.platform.catalogue.names)
+        check(lake, look=True)
+    finally:
+        lake.ledger.close()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import delete, select
 
 from platform_assets.contracts import DAY, Catalogue
 from platform_assets.engine.platform import Platform
@@ -15,6 +18,8 @@ from platform_assets.engine.state.reference_data import content_of, history_key,
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release, manifest_file, release, write_release
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.queries import insert_all
+from platform_assets.ledger.schema import looks
 from platform_assets.records.history import ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.records.manifest import Manifest
 from platform_assets.settings import load_settings
@@ -45,6 +50,10 @@ class PaperLake:
     url: str
     last: date
     code: str = "1"
+    behind: timedelta = timedelta(0)
+    delivers: Literal["daily", "on change"] = "daily"
+    closed: frozenset[date] = frozenset()
+    without: str = ""
     records: list[PublicationRecord] = field(default_factory=list)
     ledger: Ledger = field(init=False)
 
@@ -67,9 +76,14 @@ class PaperLake:
             ledger_url=self.url,
             calendar_first=FIRST,
             calendar_last=self.last,
-            today=self.last,
+            today=self.last - self.behind,
         )
-        catalogue = Catalogue.of([replace(DOMAIN, code_version=self.code)])
+        tables = tuple(
+            replace(c, delivers=self.delivers, closed_days=self.closed) if c.source else c
+            for c in DOMAIN.tables
+            if c.name != self.without
+        )
+        catalogue = Catalogue.of([replace(DOMAIN, tables=tables, code_version=self.code)])
         return Platform(settings, catalogue, self.lake, self.ledger)
 
     def publish(
@@ -131,6 +145,16 @@ class PaperLake:
                 if digest[0] != valid:  # of other content the same may be valid
                     view[day] = valid = digest[0]
             self.ledger.looks.keep_view(REFERENCE, content_of(digests, *how), view)
+
+    def looks_at(self, release: int) -> list[dict[str, Any]]:
+        """What is kept of looks, up to a release."""
+        return self.ledger._database.rows(select(looks).where(looks.c.release <= release))
+
+    def put_looks(self, kept: list[dict[str, Any]]) -> None:
+        """Only these looks, as in a ledger from a backup."""
+        with self.ledger._database.writing() as connection:
+            connection.execute(delete(looks))
+            insert_all(connection, looks, kept)
 
     @staticmethod
     def _code(platform: Platform, table: str, made: Made) -> str:

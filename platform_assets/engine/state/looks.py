@@ -15,7 +15,7 @@ from platform_assets.planning.table_states import TableStates
 def last_look(snapshot: LakeSnapshot) -> Since | None:
     """What was found before and what happened since; None where all days have to be looked at, as in a stage."""
     platform = snapshot.platform
-    if snapshot.staged.tables or snapshot.staged.over or snapshot.staged.holds:
+    if _is_staged(snapshot):
         return None
     return platform.ledger.looks.since(
         _look_for(platform),
@@ -25,7 +25,24 @@ def last_look(snapshot: LakeSnapshot) -> Since | None:
     )
 
 
-def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, since: Since | None) -> None:
+def begin_look(snapshot: LakeSnapshot, since: Since | None) -> str:
+    """The mark with which a look that begins now can be kept; empty where it cannot be, as in a stage.
+
+    Args:
+        snapshot: to look at; nothing of it was read yet.
+        since: the look before.
+    """
+    if since is not None:
+        return since.mark
+    platform = snapshot.platform
+    if _is_staged(snapshot) or platform.calendar.last < platform.calendar.first:
+        return ""
+    with suppress(LedgerError):
+        return platform.ledger.looks.begin(_look_for(platform), snapshot.number)
+    return ""
+
+
+def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, since: Since | None, mark: str) -> None:
     """Remember what was found, if it is not what is known already.
 
     A ledger that cannot be written costs the next plan time, and nothing else.
@@ -35,9 +52,10 @@ def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, since
         tables: what is known of all tables.
         states: of all their days that may be anything but up to date.
         since: the look before.
+        mark: had from `begin_look`.
     """
     platform, calendar = snapshot.platform, tables.calendar
-    if snapshot.staged.tables or snapshot.staged.over or snapshot.staged.holds or calendar.last < calendar.first:
+    if not mark:
         return
     found = open_days(platform.catalogue, tables, {table: not_up_to_date(of) for table, of in states.items()})
     look = Look(
@@ -48,7 +66,11 @@ def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, since
     )
     if since is None or since.published or since.look != look:
         with suppress(LedgerError):
-            platform.ledger.looks.keep(_look_for(platform), snapshot.number, look)
+            platform.ledger.looks.keep(_look_for(platform), snapshot.number, look, mark)
+
+
+def _is_staged(snapshot: LakeSnapshot) -> bool:
+    return bool(snapshot.staged.tables or snapshot.staged.over or snapshot.staged.holds)
 
 
 def _look_for(platform: Platform) -> str:

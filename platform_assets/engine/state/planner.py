@@ -15,7 +15,7 @@ from functools import cache
 from platform_assets.contracts import AsOf, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import keep_look, last_look
+from platform_assets.engine.state.looks import begin_look, keep_look, last_look
 from platform_assets.engine.state.reference_data import contents_read, view_of
 from platform_assets.engine.state.schema_changes import changes_of_contract, changing
 from platform_assets.lakehouse.errors import BeyondWindowError
@@ -55,7 +55,8 @@ def _table_states(snapshot: LakeSnapshot, tables: Collection[str] | None, since:
     for hold in snapshot.holds():
         if hold.table in names:
             holds.setdefault(hold.table, []).append(hold)
-    marks = snapshot.marks(names) if since is None else snapshot.marks_on_demand(names, since)
+    on_demand = since is not None and not since.is_of_most_days(names)
+    marks = snapshot.marks_on_demand(names, since) if since and on_demand else snapshot.marks(names)
     contents = contents_read(contracts, snapshot, since)
     return TableStates(
         marks=marks,
@@ -94,8 +95,9 @@ def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
     Which days were not is kept, so that the next look is at these and at what happens until then, not at all history.
     """
     since = last_look(snapshot)
+    mark = begin_look(snapshot, since)
     tables, states = look_since(snapshot, since)
-    keep_look(snapshot, tables, states, since)
+    keep_look(snapshot, tables, states, since, mark)
     return tables, states
 
 

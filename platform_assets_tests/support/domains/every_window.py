@@ -52,6 +52,7 @@ DOMAIN = Domain(
         _computed("gold.joined", Input("silver.sales", span(2)), Input("silver.products", as_of())),
         _computed("gold.around", Input("silver.sales", span(2, 1))),
         _computed("gold.month", Input("gold.daily", month_to_date())),
+        _computed("gold.so_far", Input("silver.sales", month_to_date()), Input("silver.products", as_of())),
         _computed("gold.ever", Input("silver.sales", AllHistory())),
     ),
     transforms="platform_assets.domains.retail.transforms",
