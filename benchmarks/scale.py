@@ -201,6 +201,7 @@ def print_points(points: Sequence[Point]) -> None:
 def plot(points: Sequence[Point], file: Path) -> None:
     """Seconds of every stage over rows, and memory beside it."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import ScalarFormatter
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     seconds, memory = figure.subplots(1, 2)
@@ -214,6 +215,10 @@ def plot(points: Sequence[Point], file: Path) -> None:
         memory.plot(rows, [(run.jvm_peak_bytes or 0) / GIB for run in runs], marker=marker, label=name)
     seconds.set(xscale="log", yscale="log", xlabel="million rows delivered", ylabel="seconds")
     memory.set(xscale="log", xlabel="million rows delivered", ylabel="most memory of the JVM, GiB")
+    for axes in (seconds, memory):
+        axes.set_xticks(rows, [f"{million:.2g}" for million in rows])
+        axes.set_xticks([], minor=True)
+    seconds.yaxis.set_major_formatter(ScalarFormatter())
     memory.set_ylim(bottom=0)
     seconds.legend(fontsize=8)
     memory.legend(fontsize=8)
