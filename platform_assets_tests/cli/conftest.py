@@ -45,9 +45,10 @@ def published(state: Path) -> Settings:
 
 
 @pytest.fixture
-def products(state: object) -> Settings:
+def products(state: Path) -> Settings:
     """Three days of products, delivered and computed under today's contract, all of them empty."""
     settings = load_settings()
+    assert settings.state == state, "a parameter of a test has the fixture's name, and the platform here is another"
     with open_platform(settings) as platform:
         publish_on_paper(platform, RAW, loaded_empty(DAYS))
         version = platform.version(SILVER)

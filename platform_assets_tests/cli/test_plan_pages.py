@@ -201,14 +201,14 @@ def test_status_says_what_a_plan_waits_for(products: Settings, run: Run, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("state", "todo"),
+    ("ended", "todo"),
     [("cancelled", "plan apply FILE"), ("published", f"plan status {NAME}"), ("rolled back", f"plan status {NAME}")],
 )
-def test_a_plan_that_is_over_is_neither_paused_nor_resumed(products: Settings, run: Run, state: str, todo: str) -> None:
-    begun(products, plan(), state=state)
+def test_a_plan_that_is_over_is_neither_paused_nor_resumed(products: Settings, run: Run, ended: str, todo: str) -> None:
+    begun(products, plan(), state=ended)
     for said in (run("plan", "pause", NAME, "--reason", "lunch", "--by", "ada"), run("plan", "resume", NAME)):
         assert said.code == 3, said
-        assert f"The plan {NAME} is {state}" in said.err
+        assert f"The plan {NAME} is {ended}" in said.err
         assert todo in said.err
 
 
