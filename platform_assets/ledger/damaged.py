@@ -53,7 +53,10 @@ def require_intact(url: str) -> None:
     file = sqlite_file(parsed)
     if file is None or not file.exists() or file.stat().st_size == 0:
         return
-    _require_not_moved(file)
+    if where := moved_to(file):
+        raise LedgerMovedError(
+            f"The ledger {file} was moved {where}.", "Set PLATFORM_LEDGER_URL to that database, here as well."
+        )
     try:
         with closing(connect_reader(file)) as connection:
             [(said,)] = connection.execute("PRAGMA integrity_check(1)").fetchall()
@@ -65,17 +68,14 @@ def require_intact(url: str) -> None:
         raise corrupt(parsed, str(said).strip().splitlines()[-1])
 
 
-def _require_not_moved(file: Path) -> None:
+def moved_to(file: Path) -> str:
+    """Where and when a ledger was moved, as the note in its place has it; empty where there is none."""
     try:
         with file.open("rb") as content:
             begins = content.read(1024)
     except OSError:  # which SQLite will meet, too, and tell
-        return
-    if begins.startswith(MOVED):
-        where = begins.removeprefix(MOVED).decode("utf-8", "backslashreplace").strip()
-        raise LedgerMovedError(
-            f"The ledger {file} was moved {where}.", "Set PLATFORM_LEDGER_URL to that database, here as well."
-        )
+        return ""
+    return begins.removeprefix(MOVED).decode("utf-8", "backslashreplace").strip() if begins.startswith(MOVED) else ""
 
 
 def set_aside(url: str) -> Path:

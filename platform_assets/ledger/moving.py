@@ -16,12 +16,12 @@ from sqlalchemy import Connection, Select, Table, insert, select
 
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger.connection import parse_url, switch_to_wal
-from platform_assets.ledger.damaged import MOVED
+from platform_assets.ledger.damaged import MOVED, moved_to
 from platform_assets.ledger.database import open_database
 from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError
 from platform_assets.ledger.schema import looks, metadata
 
-_MOVED = tuple(table for table in metadata.sorted_tables if table is not looks)
+_TABLES = tuple(table for table in metadata.sorted_tables if table is not looks)
 """All but what the next plan finds anew; the order in which rows may refer to others."""
 _AT_ONCE = 5000
 """Rows that are read and written together."""
@@ -89,13 +89,13 @@ def move_ledger(file: Path, url: str) -> Moved:
     try:
         with source.engine.connect() as old, _alone(old, file):
             with target.writing() as new:
-                rows = {table.name: _copied(old, new, table) for table in _MOVED}
+                rows = {table.name: _copied(old, new, table) for table in _TABLES}
                 _require_same(old, new, url)
             aside = _set_aside(file, url)
     finally:
         source.engine.dispose()
         target.engine.dispose()
-        if file.is_file() and not file.read_bytes().startswith(MOVED):
+        if file.is_file() and not moved_to(file):
             switch_to_wal(parse_url(old_url))
     return Moved(rows, aside)
 
@@ -132,7 +132,7 @@ def _copied(old: Connection, new: Connection, table: Table) -> int:
 
 
 def _require_same(old: Connection, new: Connection, url: str) -> None:
-    for table in _MOVED:
+    for table in _TABLES:
         for number, (one, other) in enumerate(zip_longest(_rows(old, table), _rows(new, table)), start=1):
             if one != other:
                 raise LedgerError(
