@@ -32,7 +32,7 @@ from platform_assets.lakehouse.releases import (
 )
 from platform_assets.lakehouse.replace import changed_since
 from platform_assets.lakehouse.storage.location import Location, sync
-from platform_assets.records.history import ERASURE, RELOAD
+from platform_assets.records.history import ERASURE, RELOAD, ROLL_BACK
 from platform_assets.records.manifest import Manifest
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
@@ -135,8 +135,13 @@ def _write(lake: Lake, manifest: Manifest) -> bool:
 
 
 def _staged(lake: Lake, manifest: Manifest) -> list[Location]:
-    """The files that enter, and the folders that hold them, up to the table's own; the lake's for a new table."""
+    """The files that enter, and the folders that hold them, up to the table's own; the lake's for a new table.
+
+    None of a rollback: what it puts back was forced to disk when it was published.
+    """
     staged: set[Location] = set()
+    if manifest.kind == ROLL_BACK:
+        return []
     for change in manifest.tables:
         root = lake.table_path(change.table)
         if root.exists() and commits.head_version(root) < 0:

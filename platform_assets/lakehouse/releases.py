@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeVar
 from urllib.parse import unquote
 
@@ -161,8 +161,9 @@ def erasures_by(lake: Lake, publication: str) -> tuple[Erasure, ...]:
     return _parsed(lake, publication, manifest_bytes(lake, publication), ErasedBy).erasures
 
 
+@lru_cache(maxsize=4)
 def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
-    """The manifest of a publication from what is stored.
+    """The manifest of a publication from what is stored; the last few are kept, since one work asks several times.
 
     Raises:
         ManifestError: it cannot be read, or is that of another publication.

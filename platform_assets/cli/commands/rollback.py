@@ -12,6 +12,7 @@ from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Cascade, Days, DryRun, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
+from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.planning.windows import day_range
 from platform_assets.progress import meanwhile
 
@@ -45,7 +46,7 @@ def rollback(
     from platform_assets.operations.rollback.rollback import rollback as roll_back
     from platform_assets.operations.rollback.selection import chosen_publications
 
-    with opened_platform() as platform:
+    with opened_platform() as platform, without_numpy():
         chosen = chosen_publications(platform, publication, run, to)
         only = None if days is None else parse_days(days, platform.settings)
         with telling(context, "rollback") as progress:
