@@ -73,6 +73,17 @@ def test_days_come_forward_as_they_went_back_both_or_none(platform: Platform) ->
     assert digests(platform) == after
 
 
+def test_days_that_knew_of_a_move_before_and_know_of_it_after_go_back_without_each_other(platform: Platform) -> None:
+    """Of these made again, one goes back; another day beside it, to what it was before the move."""
+    a_record_moves(platform)
+    publish(platform, SILVER, [LEFT, CAME], 2)
+    after = digests(platform)
+    again = publish(platform, SILVER, [LEFT, DAYS[5]], 2)
+    undo(platform, again)
+    assert digests(platform) == after
+    assert platform.ledger.history(SILVER, LEFT)[0].publication != again
+
+
 def test_a_day_that_was_as_if_never_computed_comes_back_only_beside_one_that_knows_of_the_same_moves(
     platform: Platform,
 ) -> None:

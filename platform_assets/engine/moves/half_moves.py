@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
+from functools import cache, partial
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import files_at
@@ -33,6 +34,7 @@ class _Told:
         self._lake, self._raw = platform.lake, contract.inputs[0].table
         self._settled_by = SettledBy(platform, contract)
         self.within_days = moves_within_days(platform, contract)
+        self._files = cache(partial(files_at, self._lake, self._raw))
 
     def span(self, record: DayRecord, other: DayRecord) -> _Span:
         """What one of two contents of days was made from and the other one was not."""
@@ -47,7 +49,7 @@ class _Told:
         """Moves of records of some days, each with the day that it went to or came from."""
         if span[0] == span[1]:
             return set()
-        had, has = (files_at(self._lake, self._raw, version) for version in span)
+        had, has = (self._files(version) for version in span)
         path = self._lake.table_path(self._raw)
         return {(day, there) for day in days for there in moved(path, had.get(day, ()), has.get(day, ()))}
 
@@ -80,8 +82,8 @@ def moves_undone(
         if then is not None and now.digest:
             spans[told.span(now, then)].add(day)
     ties: set[Tie] = set()
-    for span, alike in spans.items():
-        ties |= told.between(within_reach(alike, told.within_days), span)
+    for span, alike in spans.items():  # days around tell of moves of these, and of others that are not undone
+        ties |= {tie for tie in told.between(within_reach(alike, told.within_days), span) if not alike.isdisjoint(tie)}
     appearing = {day: then for day, (now, then) in days.items() if then is not None and not now.digest}
     if appearing:
         near = within_reach(appearing, told.within_days) - days.keys()
