@@ -14,7 +14,7 @@ from benchmarks.corrected import Corrections, replace_by_copy, rewritten
 from benchmarks.equality import Content, check_equal, table_content
 from benchmarks.harness import Run, print_runs
 from benchmarks.sample import Sample, landed
-from benchmarks.sqlmesh_project import GOLD, SILVER, Project, environment
+from benchmarks.sqlmesh_project import GOLD, SILVER, Project, installed
 from benchmarks.store_sales import STORE_SALES
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.domains.retail.sample import Simulation
@@ -123,7 +123,7 @@ def _delivered(case: Corrections | None, landing: Path) -> Iterator[None]:
 @contextmanager
 def load(root: Path, days: int, console: Console) -> Iterator[Loaded]:
     """The first days of the sample loaded by both sides, equal."""
-    program = environment(project_root() / ".platform" / "benchmarks" / "sqlmesh")
+    program = installed(project_root() / ".platform" / "benchmarks" / "sqlmesh")
     settings = {"PLATFORM_DOMAINS": "benchmarks.store_sales"}
     with landed(root, Simulation(days=days), settings) as sample:
         folder = sample.state(SQLMESH)

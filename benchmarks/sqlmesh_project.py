@@ -1,22 +1,20 @@
 """The same two models for SQLMesh, on the same Spark and Delta: its own environment, project, metastore and state.
 
-Raw is a Delta table that SQLMesh only reads, with moved keys already resolved by tombstones. The models keep the rows
-that break no rule, pick the newest version of each key and day, and sum by store, as `benchmarks.store_sales` does.
+Raw is a Delta table that SQLMesh only reads; the models are those of `benchmarks.models_sql`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from benchmarks.environments import environment
 from benchmarks.harness import BenchmarkError, Run, run_command
-from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
+from benchmarks.models_sql import gold_sql, silver_sql
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.configuration import configuration
 from platform_assets.spark.session.jars import ALWAYS
@@ -36,34 +34,10 @@ MODEL (
   cron '@daily'
 );
 """
-_SILVER = """
-SELECT {columns}, (sales_value - coupon_disc)::DECIMAL(12, 2) AS net_amount, event_date
-FROM (
-  SELECT *, ROW_NUMBER() OVER (
-    PARTITION BY event_date, basket_id, product_id ORDER BY _version DESC, _row_hash DESC, _order_day DESC
-  ) AS _rank
-  FROM raw.transactions
-  WHERE event_date BETWEEN @start_date AND @end_date AND (_kind = 'tombstone' OR ({rules}))
-)
-WHERE _rank = 1 AND _kind = 'record'
-"""
-_GOLD = """
-SELECT
-  store_id,
-  COUNT(*)::BIGINT AS lines,
-  COUNT(DISTINCT basket_id)::BIGINT AS baskets,
-  SUM(quantity)::BIGINT AS units,
-  SUM(sales_value + retail_disc + coupon_match_disc)::DECIMAL(18, 2) AS gross,
-  SUM(retail_disc + coupon_match_disc + coupon_disc)::DECIMAL(18, 2) AS discounts,
-  SUM(sales_value - coupon_disc)::DECIMAL(18, 2) AS net,
-  event_date
-FROM shop.silver_transactions
-WHERE event_date BETWEEN @start_date AND @end_date
-GROUP BY event_date, store_id
-"""
+_DAYS = "event_date BETWEEN @start_date AND @end_date"
 
 
-def environment(folder: Path) -> Path:
+def installed(folder: Path) -> Path:
     """SQLMesh's own virtual environment, installed from PyPI unless it is there already.
 
     Returns:
@@ -72,24 +46,7 @@ def environment(folder: Path) -> Path:
     Raises:
         BenchmarkError: it cannot be installed; the message has uv's last words.
     """
-    program, pins = folder / "bin" / "sqlmesh", folder / "pins.json"
-    if pins.is_file() and json.loads(pins.read_text(encoding="utf-8")) == list(PINS):
-        return program
-    shutil.rmtree(folder, ignore_errors=True)
-    _uv("venv", "--quiet", "--python", "3.11", str(folder))
-    _uv("pip", "install", "--quiet", "--python", str(folder / "bin" / "python"), *PINS)
-    pins.write_text(json.dumps(PINS), encoding="utf-8")
-    return program
-
-
-def _uv(*arguments: str) -> None:
-    uv = shutil.which("uv")
-    if uv is None:
-        raise BenchmarkError("There is no uv on PATH to install SQLMesh with: python -m pip install uv.")
-    # Not from within the project, whose pins are not SQLMesh's
-    done = subprocess.run([uv, *arguments], cwd=Path.home(), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BenchmarkError(f"`uv {' '.join(arguments)}` failed:\n{done.stderr[-2000:]}")
+    return environment(folder, PINS) / "sqlmesh"
 
 
 @dataclass(frozen=True)
@@ -116,8 +73,12 @@ class Project:
         """Write the project and run the first plan, which computes every day."""
         (self.folder / "models").mkdir(parents=True)
         (self.folder / "config.yaml").write_text(json.dumps(self._config(), indent=2), encoding="utf-8")  # JSON is YAML
-        (self.folder / "models" / "silver_transactions.sql").write_text(self._silver(), encoding="utf-8")
-        (self.folder / "models" / "store_sales.sql").write_text(self._model(GOLD) + _GOLD, encoding="utf-8")
+        (self.folder / "models" / "silver_transactions.sql").write_text(
+            self._model(SILVER) + silver_sql("raw.transactions", _DAYS), encoding="utf-8"
+        )
+        (self.folder / "models" / "store_sales.sql").write_text(
+            self._model(GOLD) + gold_sql(SILVER, _DAYS), encoding="utf-8"
+        )
         self._run("fetchdf", "CREATE DATABASE raw")
         self._run("fetchdf", f"CREATE TABLE raw.transactions USING delta LOCATION '{self.raw}'")
         return self._run("plan", "--auto-apply", "--no-prompts", "--skip-tests")
@@ -181,11 +142,6 @@ class Project:
             "model_defaults": {"dialect": "spark"},
             "disable_anonymized_analytics": True,
         }
-
-    def _silver(self) -> str:
-        rules = " AND ".join(f"({rule.expression})" for rule in SILVER_TRANSACTIONS.rules)
-        columns = ", ".join(name for name in SILVER_TRANSACTIONS.column_names if name != "net_amount")
-        return self._model(SILVER) + _SILVER.format(columns=columns, rules=rules)
 
     def _model(self, name: str) -> str:
         return _MODEL.format(name=name, first=self.first, last=self.last)
