@@ -1,6 +1,6 @@
 """Tables of a peer that keeps them with DuckDB: raw filled and appended to, models written out for comparing.
 
-Runs in a peer's own environment. Where that has DuckLake's extension, tables are in a lake, otherwise in a database file.
+Runs in a peer's own environment. Where that has DuckLake's extension, tables are in a lake, otherwise in a database.
 
 python -m benchmarks.peer_tables FOLDER load FILES.json
 python -m benchmarks.peer_tables FOLDER append LINES.parquet

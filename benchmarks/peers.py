@@ -10,10 +10,10 @@ already loaded; its state is put back before every run, which does not count.
   checked, reconciled and explained days in one release. `rollback` undoes them.
 * DuckLake, with DuckDB, and a script of ours (`benchmarks.ducklake_days`), since it keeps tables and has no models: it
   asks DuckLake's change feed for the days, computes both tables of them and writes them in one transaction. It undoes
-  them by writing them once more as they were at the snapshot before. It checks nothing. Raw has the corrections already.
+  them by writing them once more as they were at the snapshot before. It checks nothing. Raw is corrected already.
 * SQLBuild on DuckDB: `build` of both models over the one interval that holds all corrected days, which is what a build
-  can name; and a build for each day, one after the other. Raw has the corrections already, and somebody else told it
-  the days. It checks nothing, though it can. It has nothing that undoes.
+  can name; and a build for each day, one after the other. Raw is corrected already, and somebody else told it the
+  days. It checks nothing, though it can. It has nothing that undoes.
 
 The models are those of SQLMesh (`benchmarks.models_sql`). Each peer is installed from PyPI into an environment of its
 own. SQLBuild asks for Python 3.12, which uv finds, or downloads where it may.
