@@ -8,29 +8,42 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-OBJECT_STORES = ("s3",)
-"""Schemes of the URLs of what can keep either."""
+FORMS = {"s3": "s3://bucket/folder", "abfss": "abfss://container@account.dfs.core.windows.net/folder"}
+"""How a place in an object store is written, by the schemes of the kinds of store that can keep either."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._~-]+)*/?")
+_BUCKETS = {
+    "s3": re.compile(r"[a-z0-9][a-z0-9._-]*"),
+    # As Spark, deltalake and DuckDB take it alike. The short forms, az:// for example, do not say whose container it is.
+    "abfss": re.compile(r"[a-z0-9][a-z0-9-]*@[a-z0-9]+\.dfs\.core\.windows\.net"),
+}
+_BELOW = re.compile(r"([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*")
+_OF_AZURE = ("abfs", "adl", "az", "azure", "wasb", "wasbs")
 
 
 def _as_place(value: object) -> object:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, str) and (url := _URL.fullmatch(value)):
-        if url[1] not in OBJECT_STORES:
-            known = ", ".join(f"{scheme}://" for scheme in OBJECT_STORES)
+        if url[1] in _OF_AZURE:
+            raise ValueError(f"must be written like {FORMS['abfss']}")
+        if url[1] not in FORMS:
+            known = ", ".join(f"{scheme}://" for scheme in FORMS)
             raise ValueError(f"must be a folder of this machine or a URL that begins with {known}")
-        if not _BUCKET.fullmatch(url[2]) or ".." in url[2].split("/"):
-            raise ValueError(
-                f"must be written like {url[1]}://bucket/folder: without user, password, port, query or spaces"
-            )
+        below = url[2].partition("/")[2]
+        if not names_bucket(value) or not _BELOW.fullmatch(below) or ".." in below.split("/"):
+            raise ValueError(f"must be written like {FORMS[url[1]]}: without user, password, port, query or spaces")
         return value.rstrip("/")
     return value
 
 
 Place = Annotated[str, BeforeValidator(_as_place), Field(min_length=1)]
 """A folder, or a URL without its last slash."""
+
+
+def names_bucket(url: str) -> bool:
+    """Whether it is the URL of a bucket, or of something in one, of a kind of object store that is known."""
+    parts = _URL.fullmatch(url)
+    return bool(parts and parts[1] in FORMS and _BUCKETS[parts[1]].fullmatch(parts[2].partition("/")[0]))
 
 
 def is_object_store(place: str) -> bool:
@@ -41,3 +54,9 @@ def is_object_store(place: str) -> bool:
 def folder_of(place: str) -> Path | None:
     """The folder of this machine; None for what lies in an object store."""
     return None if is_object_store(place) else Path(place)
+
+
+def store_of(place: str) -> str | None:
+    """The kind of object store it lies in, as the scheme of its URL; None for a folder of this machine."""
+    url = _URL.fullmatch(place)
+    return url[1] if url else None

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.support.azurite import azurite, azurite_server
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.jvm import Jvm, small_spark
 from platform_assets_tests.support.object_store import object_store, store_server
@@ -31,7 +32,7 @@ from platform_assets_tests.support.prepared import Lakes, Made, Prepared
 from platform_assets_tests.support.world import MakeWorld, World, empty_world
 
 # Servers are here, and nowhere else: each module that imports such a fixture would have one of its own.
-__all__ = ["object_store", "postgres_server", "store_server"]
+__all__ = ["azurite", "azurite_server", "object_store", "postgres_server", "store_server"]
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("platform", deadline=None)

@@ -135,7 +135,11 @@ def test_a_misspelt_variable_is_no_setting_that_is_silently_left_out(monkeypatch
         ("PLATFORM_UI_ORIGINS", "https://*.example.com"),
         ("PLATFORM_LAKE", "s3://user@bucket/lake"),
         ("PLATFORM_LAKE", "s3://bucket/a/../b"),
-        ("PLATFORM_LAKE", "abfss://lake@account.dfs.core.windows.net/"),
+        ("PLATFORM_LAKE", "abfss://lake/of/nobody"),
+        ("PLATFORM_LAKE", "abfss://lake@account.dfs.core.windows.net:444/lake"),
+        ("PLATFORM_LAKE", "abfss://lake@account.elsewhere.net/lake"),
+        ("PLATFORM_LAKE", "az://container/lake"),
+        ("PLATFORM_LAKE", "gs://bucket/lake"),
         ("PLATFORM_STATE", "abfss://lake@account.dfs.core.windows.net/"),
     ],
 )

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from platform_assets.lakehouse.layout import Lake, located
+from platform_assets_tests.support.azurite import Azurite
 from platform_assets_tests.support.object_store import ObjectStore
 
 
@@ -17,12 +18,15 @@ def disk_lake(tmp_path: Path) -> Lake:
     return Lake.at(tmp_path / "ein Ort für Daten")
 
 
-@pytest.fixture(params=["disk", pytest.param("store", marks=pytest.mark.proof)])
+_STORES = {"store": "object_store", "azure": "azurite"}
+
+
+@pytest.fixture(params=["disk", *(pytest.param(name, marks=pytest.mark.proof) for name in _STORES)])
 def lake(request: pytest.FixtureRequest, disk_lake: Lake, tmp_path: Path) -> Lake:
-    """On a disk, or in an object store."""
+    """On a disk, in a bucket, or in a container of Azure's."""
     if request.param == "disk":
         return disk_lake
-    store: ObjectStore = request.getfixturevalue("object_store")
+    store: ObjectStore | Azurite = request.getfixturevalue(_STORES[request.param])
     return Lake.at(f"{store.url}/{uuid4().hex}/lake", lock_folder=located(tmp_path / "locks"))
 
 

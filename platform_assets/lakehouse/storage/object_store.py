@@ -2,15 +2,14 @@
 
 A store keeps what it acknowledged, so there is nothing to wait for; a folder is nothing but a beginning of names. What
 it has to be able to do is a *conditional write*: a file written if there is none has exactly one winner. Credentials
-and endpoints come from the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`, …).
+and endpoints come from the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`,
+`AZURE_STORAGE_ACCOUNT_KEY`, …).
 """
 
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -19,27 +18,19 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 import obstore
-from obstore.exceptions import (
-    AlreadyExistsError,
-    BaseError,
-    NotFoundError,
-    PermissionDeniedError,
-    PreconditionError,
-    UnauthenticatedError,
-)
+from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
 from obstore.store import from_url
 
 from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.storage.answers import no_bucket, told
 from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
-from platform_assets.places import OBJECT_STORES
+from platform_assets.places import FORMS, names_bucket
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
     from pyarrow.fs import FileSystem
 
 _PART_BYTES = 8 * 1024 * 1024
-_CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]+)</Message>")
-_NOT_ALLOWED = (PermissionDeniedError, UnauthenticatedError)
 
 
 class OtherObjectError(Exception):
@@ -63,7 +54,10 @@ class StoredObject:
 
 @dataclass(frozen=True, order=True)
 class Stored(Location):
-    """A file or a folder of a bucket, named by a URL such as `s3://bucket/lake/gold`."""
+    """A file or a folder of a bucket, named by a URL such as `s3://bucket/lake/gold`.
+
+    Azure calls a bucket a container: `abfss://container@account.dfs.core.windows.net/lake/gold`.
+    """
 
     @classmethod
     def of(cls, url: str) -> Self:
@@ -72,9 +66,8 @@ class Stored(Location):
         Raises:
             LakeError: it is a URL of something else, or of no bucket.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in OBJECT_STORES or not parts.netloc:
-            known = " or ".join(f"{scheme}://bucket/folder" for scheme in OBJECT_STORES)
+        if not names_bucket(url):
+            known = " or ".join(FORMS.values())
             raise LakeError(
                 f"A lake cannot lie in {url}.", f"Name a folder of this machine or {known} in PLATFORM_LAKE."
             )
@@ -100,7 +93,7 @@ class Stored(Location):
         return max(times).astimezone(UTC)
 
     def read(self, last: int | None = None) -> bytes | None:
-        with self._told():
+        with told(self.address):
             try:
                 if last is None:
                     return bytes(obstore.get(self._client, self._path).bytes())
@@ -112,13 +105,13 @@ class Stored(Location):
                 return None
 
     def names(self) -> list[str]:
-        with self._told():
+        with told(self.address):
             listed = obstore.list_with_delimiter(self._client, self._prefix)
         paths = [*listed["common_prefixes"], *(each["path"] for each in listed["objects"])]
-        return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
+        return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
 
     def folders(self) -> list[Self]:
-        with self._told():
+        with told(self.address):
             listed = obstore.list_with_delimiter(self._client, self._prefix)
         return [self / path.rstrip("/").rpartition("/")[2] for path in sorted(listed["common_prefixes"])]
 
@@ -132,7 +125,7 @@ class Stored(Location):
         """Every object whose name begins with this one and a slash, by what follows, which may be anything."""
         return {
             each["path"].removeprefix(self._prefix or ""): StoredObject(
-                int(each["size"]), each["last_modified"].astimezone(UTC), each["e_tag"] or ""
+                int(each["size"]), each["last_modified"].astimezone(UTC), _quoted(each["e_tag"])
             )
             for each in self._listed()
         }
@@ -148,7 +141,7 @@ class Stored(Location):
             OtherObjectError: it is another one by now.
             FileNotFoundError: it is gone.
         """
-        with self._told():
+        with told(self.address):
             try:
                 options: obstore.GetOptions = {"if_match": e_tag} if e_tag else {}
                 content = obstore.get(self._client, f"{self._prefix or ''}{below}", options=options)
@@ -187,8 +180,11 @@ class Stored(Location):
         self.receive(pieces)
 
     def receive(self, pieces: Iterable[bytes]) -> None:
-        with self._told():
-            obstore.put(self._client, self._path, iter(pieces), chunk_size=_PART_BYTES)
+        with told(self.address):
+            try:
+                obstore.put(self._client, self._path, iter(pieces), chunk_size=_PART_BYTES)
+            except (NotFoundError, FileNotFoundError):
+                raise no_bucket(self.address) from None
 
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
         # Nothing can be renamed here. Whoever has taken the lock since has removed the draft, which is looked for at
@@ -207,7 +203,7 @@ class Stored(Location):
         return True
 
     def copy_to(self, target: Location) -> None:
-        with self._told():
+        with told(self.address):
             try:
                 if isinstance(target, Stored) and target._parts[0] == self._parts[0]:
                     obstore.copy(self._client, self._path, target._path)
@@ -219,9 +215,15 @@ class Stored(Location):
 
     def remove(self, *, durable: bool = True) -> None:
         paths = [self._path, *(each["path"] for each in self._listed())]
-        # Not every store forgives that there was nothing
-        with self._told(), suppress(NotFoundError, FileNotFoundError):
-            obstore.delete(self._client, paths)
+        while paths:
+            with told(self.address):
+                try:
+                    obstore.delete(self._client, paths)
+                    return
+                except (NotFoundError, FileNotFoundError):
+                    # Not every store forgives that there was nothing, or nothing any more; what it was asked besides
+                    # may be undone
+                    paths = [each["path"] for each in self._listed()]
 
     def make(self) -> None:
         """Nothing: a folder is there as soon as something lies in it."""
@@ -239,7 +241,7 @@ class Stored(Location):
         from pyarrow.fs import FSSpecHandler, PyFileSystem
 
         url = urlsplit(self.address)
-        return PyFileSystem(FSSpecHandler(FsspecStore("s3"))), f"{url.netloc}{url.path}"
+        return PyFileSystem(FSSpecHandler(FsspecStore(url.scheme))), f"{url.netloc}{url.path}"
 
     @property
     def _parts(self) -> tuple[str, str]:
@@ -262,61 +264,29 @@ class Stored(Location):
     def _head(self) -> obstore.ObjectMeta | None:
         if not self._path:
             return None
-        with self._told():
+        with told(self.address):
             try:
                 return obstore.head(self._client, self._path)
             except (NotFoundError, FileNotFoundError):
                 return None
 
     def _listed(self) -> Iterator[obstore.ObjectMeta]:
-        with self._told():
+        with told(self.address):
             for chunk in obstore.list(self._client, self._prefix):
                 yield from chunk
 
     def _put(self, content: bytes, mode: obstore.PutMode) -> None:
         about_to_appear()
-        with self._told():
+        with told(self.address):
             try:
                 obstore.put(self._client, self._path, content, mode=mode, use_multipart=False)
             except (NotFoundError, FileNotFoundError):
-                raise _no_bucket(self._parts[0]) from None
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What a store refuses, as an error that a person can do something about."""
-        try:
-            yield
-        except _NOT_ALLOWED as error:
-            raise LakeError(
-                f"{self.address} may not be read or written: {_said(error)}.",
-                "Set the credentials of the store (for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION), or "
-                "give them the right to list, read, write and delete there.",
-            ) from None
-        except (AlreadyExistsError, PreconditionError, NotFoundError):
-            raise
-        except BaseError as error:
-            if "NoSuchBucket" in str(error):
-                raise _no_bucket(self._parts[0]) from None
-            raise LakeError(
-                f"The object store does not answer for {self.address}: {_said(error)}.",
-                "Check that the bucket exists and that the store can be reached (for S3 AWS_ENDPOINT_URL, AWS_REGION); "
-                "then run the same again.",
-            ) from error
+                raise no_bucket(self.address) from None
 
 
-def _no_bucket(bucket: str) -> LakeError:
-    return LakeError(
-        f"There is no bucket {bucket} in this object store.",
-        "Make it first, or name another one in PLATFORM_LAKE or PLATFORM_LANDING.",
-    )
-
-
-def _said(error: Exception) -> str:
-    """What a store answered, or that it did not, without the request and its times."""
-    text = " ".join(str(error).partition("Debug source:")[0].split())
-    if code := _CODE.search(text):
-        return f"the store says {code[1]}" + (f": {said[1].rstrip('.')}" if (said := _MESSAGE.search(text)) else "")
-    return text.rpartition(" - ")[2].rstrip(".") or type(error).__name__
+def _quoted(e_tag: str | None) -> str:
+    """As a condition names a version; Azure lists it without quotes."""
+    return f'"{e_tag}"' if e_tag and '"' not in e_tag else e_tag or ""
 
 
 @cache

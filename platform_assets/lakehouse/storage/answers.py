@@ -1,0 +1,81 @@
+"""What an object store answers, as errors that a person can do something about; of no request more than its outcome.
+
+Amazon's protocol and Azure's say the same in other words, and of a listing the library passes on every refusal as a
+failure of its own, in which only the words of the store tell one from another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotFoundError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+
+from platform_assets.lakehouse.errors import LakeError
+
+_CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]+)</Message>")
+_NOT_ALLOWED = (PermissionDeniedError, UnauthenticatedError)
+_REFUSED = re.compile(r"status code: 40[13] |Invalid Access Key")
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+_VARIABLES = {
+    "s3": ("AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION", "AWS_ENDPOINT_URL, AWS_REGION"),
+    "abfss": ("AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_ENDPOINT"),
+}
+"""Of a kind of store, where credentials are set, and where the place is that answers."""
+
+
+@contextmanager
+def told(address: str) -> Iterator[None]:
+    """Ask a store for something, and turn what it refuses into an error for people.
+
+    Args:
+        address: of what is asked for, a URL.
+
+    Raises:
+        LakeError: nobody may do it, there is no such bucket, or the store does not answer.
+        AlreadyExistsError, PreconditionError, NotFoundError: as obstore raises them.
+    """
+    credentials, place = _VARIABLES[address.partition(":")[0]]
+    try:
+        yield
+    except (AlreadyExistsError, PreconditionError, NotFoundError):
+        raise
+    except BaseError as error:
+        if any(code in str(error) for code in _NO_BUCKET):
+            raise no_bucket(address) from None
+        if isinstance(error, _NOT_ALLOWED) or _REFUSED.search(str(error)):
+            raise LakeError(
+                f"{address} may not be read or written: {_said(error)}.",
+                f"Set the credentials of the store ({credentials}), or give them the right to list, read, write and "
+                "delete there.",
+            ) from None
+        raise LakeError(
+            f"The object store does not answer for {address}: {_said(error)}.",
+            f"Check that the bucket exists and that the store can be reached ({place}); then run the same again.",
+        ) from error
+
+
+def no_bucket(address: str) -> LakeError:
+    """What is said of a bucket, Azure calls it a container, that is not there."""
+    return LakeError(
+        f"There is no bucket {'/'.join(address.split('/')[:3])} in this object store.",
+        "Make it first, or name another one in PLATFORM_LAKE or PLATFORM_LANDING.",
+    )
+
+
+def _said(error: Exception) -> str:
+    """What a store answered, or that it did not, without the request and its times."""
+    text = " ".join(str(error).partition("Debug source:")[0].split())
+    if code := _CODE.search(text):
+        said = _MESSAGE.search(text)
+        # Azure adds by what number it knows the request
+        return f"the store says {code[1]}" + (f": {said[1].partition(' RequestId:')[0].rstrip('.')}" if said else "")
+    return text.rpartition(" - ")[2].rstrip(".: ") or type(error).__name__
