@@ -79,8 +79,9 @@ def running_azurite(folder: Path) -> Iterator[Azurite]:
         {
             "AZURE_STORAGE_ACCOUNT_NAME": _ACCOUNT,
             "AZURE_STORAGE_ACCOUNT_KEY": _KEY,
-            "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{port}/{_ACCOUNT}",
-            "AZURE_ALLOW_HTTP": "true",
+            # Without it libraries ask for the end of a listing only, which it cannot do: it sends all
+            "AZURE_STORAGE_USE_EMULATOR": "true",
+            "AZURITE_BLOB_STORAGE_URL": f"http://127.0.0.1:{port}",
         },
         port,
     )

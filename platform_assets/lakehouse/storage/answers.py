@@ -23,7 +23,7 @@ from platform_assets.lakehouse.errors import LakeError
 
 _CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]+)</Message>")
 _NOT_ALLOWED = (PermissionDeniedError, UnauthenticatedError)
-_REFUSED = re.compile(r"status code: 40[13] |Invalid Access Key")
+_REFUSED = re.compile(r"status code: 40[13] |\(code: 40[13]\)|Invalid Access Key")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _VARIABLES = {
     "s3": ("AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION", "AWS_ENDPOINT_URL, AWS_REGION"),

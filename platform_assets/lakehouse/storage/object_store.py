@@ -110,6 +110,12 @@ class Stored(Location):
         paths = [*listed["common_prefixes"], *(each["path"] for each in listed["objects"])]
         return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
 
+    def names_after(self, name: str) -> set[str]:
+        """Names in a folder that the store lists when it is asked for those after one, as deltalake asks for commits."""
+        with told(self.address):
+            listed = obstore.list(self._client, self._prefix, offset=f"{self._prefix or ''}{name}")
+            return {each["path"].removeprefix(self._prefix or "") for chunk in listed for each in chunk}
+
     def folders(self) -> list[Self]:
         with told(self.address):
             listed = obstore.list_with_delimiter(self._client, self._prefix)

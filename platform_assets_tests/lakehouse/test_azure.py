@@ -1,0 +1,102 @@
+"""A lake in a container of Azure's: what is said of one that is not there, of wrong credentials, of an emulator's ways.
+
+The server is Azurite. What is alike for all kinds of storage is shown where it is shown of a disk.
+"""
+
+from __future__ import annotations
+
+import base64
+import traceback
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.layout import Lake, located
+from platform_assets.lakehouse.storage import object_store
+from platform_assets.lakehouse.store_trial import tried
+from platform_assets.settings import load_settings
+from platform_assets.sources.areas import landing_area
+from platform_assets_tests.support.azurite import Azurite
+
+pytestmark = pytest.mark.proof
+
+
+@pytest.fixture(autouse=True)
+def _anew() -> None:
+    """Clients are made once for a container, with the credentials of that moment."""
+    object_store._client_of.cache_clear()
+
+
+@pytest.fixture
+def lake(azurite: Azurite, tmp_path: Path) -> Lake:
+    return Lake.at(f"{azurite.url}/{uuid4().hex}/lake", lock_folder=located(tmp_path / "locks"))
+
+
+def refused(lake: Lake) -> LakeError:
+    """What is said when it is tried."""
+    with pytest.raises(LakeError) as caught:
+        tried(lake)
+    return caught.value
+
+
+def test_it_is_tried_and_nothing_is_left(lake: Lake) -> None:
+    assert tried(lake).startswith("conditional writes; locks")
+    assert lake.root.files() == {}
+
+
+def test_a_container_that_is_not_there_is_named(azurite: Azurite, lake: Lake, tmp_path: Path) -> None:
+    elsewhere = azurite.url.replace("lakes@", "no-such@")
+    error = refused(Lake.at(f"{elsewhere}/lake"))
+    assert f"There is no bucket {elsewhere} in this object store" in error.what
+    with pytest.raises(LakeError, match="There is no bucket"):
+        (located(f"{elsewhere}/lake") / "file").receive([b"1"])
+    problem = landing_area(load_settings(state=tmp_path / "state", landing=f"{elsewhere}/deliveries")).problem()
+    assert problem is not None
+    assert f"There is no bucket {elsewhere}" in problem.what
+
+
+@pytest.mark.parametrize("key", [base64.b64encode(b"planted-s3cr3t").decode(), "planted s3cr3t"])
+def test_a_key_that_is_wrong_is_refused_before_any_work_and_not_shown(
+    lake: Lake, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", key)
+    error = refused(lake)
+    assert "may not be read or written" in error.what
+    assert "AZURE_STORAGE_ACCOUNT_KEY" in error.todo
+    assert key not in "".join(traceback.format_exception(error))
+    with pytest.raises(LakeError, match="may not be read or written"):
+        lake.root.files()
+
+
+def test_what_a_signature_does_not_allow_is_told_without_it(
+    azurite: Azurite, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Azurite takes signatures only of those who do not know it for an emulator."""
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_KEY")
+    monkeypatch.delenv("AZURE_STORAGE_USE_EMULATOR")
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"http://127.0.0.1:{azurite.port}/devstoreaccount1")
+    monkeypatch.setenv("AZURE_ALLOW_HTTP", "true")
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", azurite.token("rl"))
+    assert lake.root.names() == []
+    error = refused(lake)
+    assert "may not be read or written" in error.what
+    assert "not authorized to perform this operation" in error.what
+    assert "sig=" not in "".join(traceback.format_exception(error))
+    object_store._client_of.cache_clear()
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", azurite.token("rcwdl"))
+    (lake.root / "file").replace(b"1")
+    assert lake.root.names() == ["file"]
+
+
+def test_a_store_that_lists_more_than_it_is_asked_for_is_refused(
+    azurite: Azurite, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of such a listing deltalake takes old commits for new ones; Azurite is one, unless it is known for an emulator."""
+    monkeypatch.delenv("AZURE_STORAGE_USE_EMULATOR")
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"http://127.0.0.1:{azurite.port}/devstoreaccount1")
+    monkeypatch.setenv("AZURE_ALLOW_HTTP", "true")
+    error = refused(lake)
+    assert "does not list what comes after a name" in error.what
+    assert "AZURE_STORAGE_USE_EMULATOR" in error.todo
