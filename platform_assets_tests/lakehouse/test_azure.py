@@ -30,8 +30,13 @@ def _anew() -> None:
 
 
 @pytest.fixture
-def lake(azurite: Azurite, tmp_path: Path) -> Lake:
-    return Lake.at(f"{azurite.url}/{uuid4().hex}/lake", lock_folder=located(tmp_path / "locks"))
+def root(azurite: Azurite) -> object_store.Stored:
+    return object_store.Stored.of(f"{azurite.url}/{uuid4().hex}/lake")
+
+
+@pytest.fixture
+def lake(root: object_store.Stored, tmp_path: Path) -> Lake:
+    return Lake(root, lock_folder=located(tmp_path / "locks"))
 
 
 def refused(lake: Lake) -> LakeError:
@@ -100,3 +105,34 @@ def test_a_store_that_lists_more_than_it_is_asked_for_is_refused(
     error = refused(lake)
     assert "does not list what comes after a name" in error.what
     assert "AZURE_STORAGE_USE_EMULATOR" in error.todo
+
+
+def test_what_hadoop_leaves_for_a_folder_is_no_file(root: object_store.Stored) -> None:
+    """An empty object with the folder's name, beside what lies in it."""
+    for path in ("gold", "gold/day=1", "gold/day=1/part", "gold/day=1-part", "empty"):
+        (root / path).replace(b"1" if path.endswith("part") else b"")
+    assert set(root.files()) == set(root.objects()) == {"gold/day=1/part", "gold/day=1-part", "empty"}
+    assert root.names() == ["empty", "gold"]
+    assert [folder.name for folder in root.folders()] == ["gold"]
+    (root / "gold").remove()
+    assert root.names() == ["empty"]
+
+
+def test_a_folder_of_many_files_goes_whole(root: object_store.Stored) -> None:
+    """More than are removed with one request, and a name among them that is no object."""
+    folder = root / "folder"
+    for n in range(300):
+        (folder / f"{n}").replace(b"")
+    folder.remove()
+    assert root.files() == {}
+
+
+def test_a_version_that_was_listed_is_the_one_that_is_read(root: object_store.Stored) -> None:
+    """Azure lists versions without the quotes that it asks for them in."""
+    (root / "file").replace(b"1")
+    seen = root.objects()["file"]
+    assert seen.e_tag.startswith('"')
+    assert b"".join(root.pieces("file", seen.e_tag)) == b"1"
+    (root / "file").replace(b"2")
+    with pytest.raises(object_store.OtherObjectError):
+        list(root.pieces("file", seen.e_tag))

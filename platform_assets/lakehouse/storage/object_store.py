@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import PurePosixPath
 from secrets import token_hex
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
@@ -124,7 +125,7 @@ class Stored(Location):
     def files(self) -> dict[str, Entry]:
         return {
             each["path"].removeprefix(f"{self._path}/"): Entry(int(each["size"]), each["last_modified"].astimezone(UTC))
-            for each in self._listed()
+            for each in self._listed_files()
         }
 
     def objects(self) -> dict[str, StoredObject]:
@@ -133,7 +134,7 @@ class Stored(Location):
             each["path"].removeprefix(self._prefix or ""): StoredObject(
                 int(each["size"]), each["last_modified"].astimezone(UTC), _quoted(each["e_tag"])
             )
-            for each in self._listed()
+            for each in self._listed_files()
         }
 
     def pieces(self, below: str, e_tag: str) -> Iterator[bytes]:
@@ -280,6 +281,12 @@ class Stored(Location):
         with told(self.address):
             for chunk in obstore.list(self._client, self._prefix):
                 yield from chunk
+
+    def _listed_files(self) -> list[obstore.ObjectMeta]:
+        """What is listed, without the empty objects by which Hadoop says in Azure that there is a folder."""
+        listed = list(self._listed())
+        folders = {str(above) for each in listed for above in PurePosixPath(each["path"]).parents}
+        return [each for each in listed if each["size"] or each["path"] not in folders]
 
     def _put(self, content: bytes, mode: obstore.PutMode) -> None:
         about_to_appear()

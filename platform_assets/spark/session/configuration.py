@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from platform_assets.places import is_object_store
 from platform_assets.settings import Settings, project_root
 from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.session.jars import needed
 from platform_assets.spark.session.jvm import OPTIONS, scratch_of_jvm
-from platform_assets.spark.session.object_stores import of_s3
+from platform_assets.spark.session.object_stores import of_store
 from platform_assets.sql_settings import REQUIRED
 
 TUNING: Mapping[str, str] = {
@@ -88,8 +87,8 @@ _OF_THE_ENVIRONMENT = (
 )
 """Variables that a JVM, or a Python that it starts, looks at."""
 
-_CREDENTIALS = "AWS_"
-"""How the variables begin in which Hadoop finds them."""
+_CREDENTIALS = ("AWS_", "AZURE_")
+"""How the variables begin in which Hadoop finds them, and stores."""
 
 
 def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
@@ -106,8 +105,7 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
             conf["spark.local.dir"] = str(scratch)
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
-    if is_object_store(settings.lake):
-        conf |= of_s3(os.environ)
+    conf |= of_store(settings.lake, os.environ)
     conf |= settings.spark_conf
     return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
 

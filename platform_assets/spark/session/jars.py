@@ -17,9 +17,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from platform_assets.errors import PlatformError
-from platform_assets.places import is_object_store
+from platform_assets.places import store_of
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
+from platform_assets.spark.session.azure_jars import AZURE
 from platform_assets.spark.session.jar import Jar
 from platform_assets.spark.session.java import Java, find_java
 from platform_assets.spark.session.logs import log_file
@@ -78,13 +79,14 @@ LOCAL_FILES = Jar(
 """Hadoop's local file system with permissions set by Java: Hadoop's own starts a `chmod` for every file and folder."""
 
 ALWAYS = (*DELTA, LOCAL_FILES)
-EVERY = (*ALWAYS, *S3)
+_OF_STORES = {"s3": S3, "abfss": AZURE}
+EVERY = (*ALWAYS, *dict.fromkeys(jar for jars in _OF_STORES.values() for jar in jars))
 """All that any installation can need."""
 
 
 def needed(settings: Settings) -> tuple[Jar, ...]:
     """The jars that Spark starts with, as the lake's place asks for."""
-    return EVERY if is_object_store(settings.lake) else ALWAYS
+    return (*ALWAYS, *_OF_STORES.get(store_of(settings.lake) or "", ()))
 
 
 def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:
@@ -100,7 +102,7 @@ def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:
 
 
 def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:
-    """Delta's, and for a lake in a bucket Hadoop's S3A, as local files, brought first if the folder lacks them.
+    """Delta's, and for a lake in a bucket Hadoop's driver of its store, as local files, brought first if the folder lacks them.
 
     Several processes may ask at once: one resolves, the others wait for it. A damaged file is replaced.
 

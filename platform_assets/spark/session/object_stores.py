@@ -1,11 +1,82 @@
 """How Spark reads and stages in an object store: with the environment's variables that deltalake and obstore read, too.
 
-Credentials are not among the settings made here: Hadoop's own chain finds them in the environment, or asks the machine.
+Credentials are not among the settings made here: Hadoop finds them in the environment, or asks the machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from platform_assets.places import store_of
+from platform_assets.spark.session.jvm import SessionError
+
+_COMMITTERS = {
+    "spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
+    "spark.sql.parquet.output.committer.class": "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
+}
+
+
+def of_store(lake: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Settings for the store in which a lake lies; none for one in a folder.
+
+    Raises:
+        SessionError: the environment says too little.
+    """
+    match store_of(lake):
+        case "s3":
+            return of_s3(environ)
+        case "abfss":
+            return of_azure(environ)
+        case _:
+            return {}
+
+
+def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
+    """Settings of Hadoop's ABFS for addresses that begin with `abfss://`.
+
+    Args:
+        environ: a key or a signature of the account; for the emulator as deltalake knows it.
+
+    Raises:
+        SessionError: there is neither.
+    """
+    # Hadoop looks into the environment when it needs them: no setting, and so no log, holds a credential
+    if environ.get("AZURE_STORAGE_ACCOUNT_KEY"):
+        conf = {
+            "spark.hadoop.fs.azure.account.auth.type": "SharedKey",
+            "spark.hadoop.fs.azure.account.key": "${env.AZURE_STORAGE_ACCOUNT_KEY}",
+        }
+    elif environ.get("AZURE_STORAGE_SAS_TOKEN"):
+        conf = {
+            "spark.hadoop.fs.azure.account.auth.type": "SAS",
+            "spark.hadoop.fs.azure.sas.fixed.token": "${env.AZURE_STORAGE_SAS_TOKEN}",
+        }
+    else:
+        raise SessionError(
+            "Spark has nothing to show to Azure: neither a key of the storage account nor a signature.",
+            "Set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN.",
+        )
+    conf |= {
+        **_COMMITTERS,
+        # Files are renamed one by one when the job is done, and not folder by folder by the tasks before
+        "spark.hadoop.mapreduce.outputcommitter.factory.scheme.abfss": (
+            "org.apache.hadoop.fs.azurebfs.commit.AzureManifestCommitterFactory"
+        ),
+        "spark.hadoop.fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
+    }
+    if environ.get("AZURE_STORAGE_USE_EMULATOR", "").lower() in ("1", "true"):
+        where = urlsplit(environ.get("AZURITE_BLOB_STORAGE_URL") or "http://127.0.0.1:10000")
+        conf |= {
+            # It has no folders, no names of its own for accounts, and mostly no encryption
+            "spark.hadoop.fs.azure.abfs.endpoint": where.netloc,
+            "spark.hadoop.fs.abfss.impl": "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem",
+            "spark.hadoop.fs.azure.always.use.https": str(where.scheme == "https").lower(),
+            "spark.hadoop.fs.azure.account.hns.enabled": "false",
+            "spark.hadoop.fs.azure.fns.account.service.type": "BLOB",
+        }
+    return conf
+
 
 
 def of_s3(environ: Mapping[str, str]) -> dict[str, str]:
@@ -22,10 +93,7 @@ def of_s3(environ: Mapping[str, str]) -> dict[str, str]:
         "spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3": (
             "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory"
         ),
-        "spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
-        "spark.sql.parquet.output.committer.class": (
-            "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"
-        ),
+        **_COMMITTERS,
         # What is staged has names that nobody else uses, and was never there before: nothing has to be looked up first
         "spark.hadoop.fs.s3a.create.performance": "true",
         "spark.hadoop.fs.s3a.performance.flags": "create,mkdir",
