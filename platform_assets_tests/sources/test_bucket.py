@@ -22,6 +22,7 @@ from platform_assets.sources.hashes import Hashes
 from platform_assets.sources.landing import Known, LandedFile, Listing
 from platform_assets.sources.listing import list_landing
 from platform_assets.sources.taking import at_hand, changed_since, hashed
+from platform_assets_tests.support.azurite import Azurite
 from platform_assets_tests.support.object_store import BUCKET, ObjectStore
 
 DAY = "2017-01-02"
@@ -31,7 +32,7 @@ CONTENT = b"a\n1\n"
 class Shelf:
     """A landing area of its own in the bucket of all tests."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore | Azurite) -> None:
         self._name = uuid4().hex
         self._client = from_url(store.url)
         self.url = f"{store.url}/{self._name}"
@@ -63,9 +64,16 @@ class Shelf:
         )
 
 
+@pytest.fixture(params=["object_store", pytest.param("azurite", marks=pytest.mark.proof)])
+def store(request: pytest.FixtureRequest) -> ObjectStore | Azurite:
+    """Of each kind one."""
+    found: ObjectStore | Azurite = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
-def shelf(object_store: ObjectStore) -> Shelf:
-    return Shelf(object_store)
+def shelf(store: ObjectStore | Azurite) -> Shelf:
+    return Shelf(store)
 
 
 def said(listing: Listing) -> dict[str, str]:
@@ -220,13 +228,13 @@ def test_only_what_is_asked_for_is_looked_at(shelf: Shelf) -> None:
     assert (listing.problems, listing.delivered) == ((), frozenset())
 
 
-def test_what_went_is_told_from_what_is_out_of_sight(shelf: Shelf, object_store: ObjectStore) -> None:
+def test_what_went_is_told_from_what_is_out_of_sight(shelf: Shelf, store: ObjectStore | Azurite) -> None:
     path = shelf.deliver("a.csv")
     area = BucketArea(stored(shelf.url))
     assert area.is_there()
     assert not area.has_gone(path)
     assert area.has_gone(f"sales/{DAY}/b.csv")
-    elsewhere = BucketArea(stored(f"{object_store.url}-not-there/landing"))
+    elsewhere = BucketArea(stored(f"{store.url.replace('lakes', 'not-there')}/landing"))
     assert not elsewhere.is_there()
     assert not elsewhere.has_gone(path)
 

@@ -148,16 +148,21 @@ class Stored(Location):
             OtherObjectError: it is another one by now.
             FileNotFoundError: it is gone.
         """
+        gone = FileNotFoundError(errno.ENOENT, "No such object", f"{self.address}/{below}")
+        path = f"{self._prefix or ''}{below}"
         with told(self.address):
             try:
                 options: obstore.GetOptions = {"if_match": e_tag} if e_tag else {}
-                content = obstore.get(self._client, f"{self._prefix or ''}{below}", options=options)
+                content = obstore.get(self._client, path, options=options)
                 for piece in content.stream(min_chunk_size=_PART_BYTES):
                     yield bytes(piece)
             except PreconditionError:
+                # Some stores say so of one that is gone
+                if self._head(path) is None:
+                    raise gone from None
                 raise OtherObjectError(f"{self.address}/{below}") from None
             except (NotFoundError, FileNotFoundError):
-                raise FileNotFoundError(errno.ENOENT, "No such object", f"{self.address}/{below}") from None
+                raise gone from None
 
     def now(self) -> datetime:
         probe = self / f".{token_hex(8)}.now"
@@ -268,12 +273,14 @@ class Stored(Location):
     def _client(self) -> Client:
         return _client_of(self._parts[0])
 
-    def _head(self) -> obstore.ObjectMeta | None:
-        if not self._path:
+    def _head(self, path: str | None = None) -> obstore.ObjectMeta | None:
+        """Of this, or of another object of the bucket; None if there is none."""
+        path = path or self._path
+        if not path:
             return None
         with told(self.address):
             try:
-                return obstore.head(self._client, self._path)
+                return obstore.head(self._client, path)
             except (NotFoundError, FileNotFoundError):
                 return None
 
