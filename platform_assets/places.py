@@ -13,7 +13,7 @@ FORMS = {"s3": "s3://bucket/folder", "abfss": "abfss://container@account.dfs.cor
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _BUCKETS = {
     "s3": re.compile(r"[a-z0-9][a-z0-9._-]*"),
-    # As Spark, deltalake and DuckDB take it alike. The short forms, az:// for example, do not say whose container it is.
+    # As Spark and deltalake take it alike. The short forms, az:// for example, do not say whose container it is.
     "abfss": re.compile(r"[a-z0-9][a-z0-9-]*@[a-z0-9]+\.dfs\.core\.windows\.net"),
 }
 _BELOW = re.compile(r"([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*")

@@ -72,12 +72,12 @@ class Settings(BaseSettings):
     )
     lake: Place = Field(
         default="lake",
-        description="Lake root: a folder, below the state folder if relative, or a URL such as s3://bucket/lake.",
+        description="Lake root: a folder, below the state folder if relative, or a URL, s3://bucket/lake or "
+        "abfss://container@account.dfs.core.windows.net/lake.",
     )
     landing: Place = Field(
         default="landing",
-        description="Where sources deliver files: a folder, below the state folder if relative, or a URL such as "
-        "s3://bucket/deliveries.",
+        description="Where sources deliver files: a folder, below the state folder if relative, or a URL as of a lake.",
     )
     plans: Folder = Field(
         default=Path("plans"),

@@ -49,6 +49,14 @@ def sums(engine: str, found: Any) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("engine", ["arrow", "polars", "pandas", "duckdb"])
+def test_every_engine_reads_a_lake_wherever_it_lies(lake: Lake, engine: Any, tmp_path: Path) -> None:
+    publish(lake, staged_manifest(lake, {SALES: {day(n): [(f"ä{n}", n)] for n in range(5)}}))
+    elsewhere = Settings(state=tmp_path / "state", lake=str(lake.root))
+    assert sums(engine, read(SALES, engine=engine, settings=elsewhere)) == (5, 10)
+    assert sums(engine, read(SALES, days=[day(4)], engine=engine, settings=elsewhere)) == (1, 4)
+
+
+@pytest.mark.parametrize("engine", ["arrow", "polars", "pandas", "duckdb"])
 @pytest.mark.parametrize(
     ("release", "days", "expected"),
     [
