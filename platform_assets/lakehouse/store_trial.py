@@ -9,7 +9,9 @@ from platform_assets.lakehouse.layout import Lake, stored
 
 
 def tried(lake: Lake) -> str:
-    """Write, read, list and delete below the lake, and see that a conditional write has one winner and a listing begins where it shall.
+    """Write, read, list and delete below the lake, as keeps a lake safe.
+
+    A conditional write has one winner, and a listing begins where it is asked to.
 
     Returns:
         Which protection holds, in words.

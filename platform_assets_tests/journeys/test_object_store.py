@@ -23,9 +23,7 @@ __all__ = ["run", "state"]
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 
 
-def deliver(
-    landings: Iterable[Path], folder: str, arrival: str, name: str, rows: Iterable[Mapping[str, Any]]
-) -> None:
+def deliver(landings: Iterable[Path], folder: str, arrival: str, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
     content = "".join(json.dumps(row, default=str) + "\n" for row in rows)
     for landing in landings:
         file = landing / folder / arrival / name

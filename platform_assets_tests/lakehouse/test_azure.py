@@ -98,7 +98,7 @@ def test_what_a_signature_does_not_allow_is_told_without_it(
 def test_a_store_that_lists_more_than_it_is_asked_for_is_refused(
     azurite: Azurite, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of such a listing deltalake takes old commits for new ones; Azurite is one, unless it is known for an emulator."""
+    """Deltalake takes old commits for new ones then. Azurite does it, unless it is known for an emulator."""
     monkeypatch.delenv("AZURE_STORAGE_USE_EMULATOR")
     monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"http://127.0.0.1:{azurite.port}/devstoreaccount1")
     monkeypatch.setenv("AZURE_ALLOW_HTTP", "true")

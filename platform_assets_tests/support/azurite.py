@@ -77,7 +77,6 @@ def running_azurite(folder: Path) -> Iterator[Azurite]:
         )
     azurite = Azurite(
         {
-            "AZURE_STORAGE_ACCOUNT_NAME": _ACCOUNT,
             "AZURE_STORAGE_ACCOUNT_KEY": _KEY,
             # Without it libraries ask for the end of a listing only, which it cannot do: it sends all
             "AZURE_STORAGE_USE_EMULATOR": "true",

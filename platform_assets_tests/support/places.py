@@ -117,7 +117,12 @@ class Kept:
 
     def _all(self) -> list[Kept]:
         """What lies below, and the folders on the way there."""
-        there = {"/".join(parts[:n]) for path in self._below() for parts in [path.split("/")] for n in range(1, len(parts) + 1)}
+        there = {
+            "/".join(parts[:n])
+            for path in self._below()
+            for parts in [path.split("/")]
+            for n in range(1, len(parts) + 1)
+        }
         return sorted(self / path for path in there)
 
     def _below(self) -> list[str]:

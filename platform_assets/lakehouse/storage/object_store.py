@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import PurePosixPath
 from secrets import token_hex
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import obstore
@@ -112,7 +112,7 @@ class Stored(Location):
         return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
 
     def names_after(self, name: str) -> set[str]:
-        """Names in a folder that the store lists when it is asked for those after one, as deltalake asks for commits."""
+        """Names in a folder that are listed when those after one are asked for, as deltalake asks for new commits."""
         with told(self.address):
             listed = obstore.list(self._client, self._prefix, offset=f"{self._prefix or ''}{name}")
             return {each["path"].removeprefix(self._prefix or "") for chunk in listed for each in chunk}
@@ -253,7 +253,8 @@ class Stored(Location):
         from pyarrow.fs import FSSpecHandler, PyFileSystem
 
         url = urlsplit(self.address)
-        return PyFileSystem(FSSpecHandler(FsspecStore(url.scheme))), f"{url.netloc}{url.path}"
+        protocol: Any = url.scheme  # which has only two values here
+        return PyFileSystem(FSSpecHandler(FsspecStore(protocol))), f"{url.netloc}{url.path}"
 
     @property
     def _parts(self) -> tuple[str, str]:

@@ -6,10 +6,8 @@ ABFS speaks Azure's protocol by itself, so nothing of Azure's own comes along.
 from __future__ import annotations
 
 from platform_assets.spark.session.jar import Jar
-from platform_assets.spark.session.s3_jars import COMMITTERS
 
 AZURE = (
-    COMMITTERS,
     Jar(
         "org.apache.hadoop",
         "hadoop-azure",

@@ -102,7 +102,7 @@ def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:
 
 
 def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:
-    """Delta's, and for a lake in a bucket Hadoop's driver of its store, as local files, brought first if the folder lacks them.
+    """Delta's, and for a lake in a bucket Hadoop's for that kind of store, as local files, brought first if they lack.
 
     Several processes may ask at once: one resolves, the others wait for it. A damaged file is replaced.
 

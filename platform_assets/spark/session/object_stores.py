@@ -11,11 +11,6 @@ from urllib.parse import urlsplit
 from platform_assets.places import store_of
 from platform_assets.spark.session.jvm import SessionError
 
-_COMMITTERS = {
-    "spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
-    "spark.sql.parquet.output.committer.class": "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
-}
-
 
 def of_store(lake: str, environ: Mapping[str, str]) -> dict[str, str]:
     """Settings for the store in which a lake lies; none for one in a folder.
@@ -57,14 +52,9 @@ def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
             "Spark has nothing to show to Azure: neither a key of the storage account nor a signature.",
             "Set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN.",
         )
-    conf |= {
-        **_COMMITTERS,
-        # Files are renamed one by one when the job is done, and not folder by folder by the tasks before
-        "spark.hadoop.mapreduce.outputcommitter.factory.scheme.abfss": (
-            "org.apache.hadoop.fs.azurebfs.commit.AzureManifestCommitterFactory"
-        ),
-        "spark.hadoop.fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
-    }
+    # Files become visible by renames, as on a disk. Hadoop's own committer for Azure would do it with fewer, but asks
+    # for the name of a job before Spark 4.2 gives it one.
+    conf["spark.hadoop.fs.azure.networking.library"] = "JDK_HTTP_URL_CONNECTION"
     if environ.get("AZURE_STORAGE_USE_EMULATOR", "").lower() in ("1", "true"):
         where = urlsplit(environ.get("AZURITE_BLOB_STORAGE_URL") or "http://127.0.0.1:10000")
         conf |= {
@@ -76,7 +66,6 @@ def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
             "spark.hadoop.fs.azure.fns.account.service.type": "BLOB",
         }
     return conf
-
 
 
 def of_s3(environ: Mapping[str, str]) -> dict[str, str]:
@@ -93,7 +82,10 @@ def of_s3(environ: Mapping[str, str]) -> dict[str, str]:
         "spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3": (
             "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory"
         ),
-        **_COMMITTERS,
+        "spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
+        "spark.sql.parquet.output.committer.class": (
+            "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"
+        ),
         # What is staged has names that nobody else uses, and was never there before: nothing has to be looked up first
         "spark.hadoop.fs.s3a.create.performance": "true",
         "spark.hadoop.fs.s3a.performance.flags": "create,mkdir",

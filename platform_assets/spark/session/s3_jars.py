@@ -45,17 +45,14 @@ _SDK_MODULES = {
     "utils-lite": "e004806def5e22ec98edc48a133ff3317166255e1ba29d93d129e9fdfa64a7be",
 }
 
-COMMITTERS = Jar(
-    # Of the version before: there is none of 4.2, and what it has did not change
-    "org.apache.spark",
-    "spark-hadoop-cloud_2.13",
-    "4.1.2",
-    "672d7d872f434cb7fe1c90f7edcd19b1e8c67a335a578288426fbd4db5096915",
-)
-"""By which Spark leaves it to Hadoop's drivers how what tasks wrote becomes visible."""
-
 S3 = (
-    COMMITTERS,
+    # Of the version before: there is none of 4.2, and what it has did not change
+    Jar(
+        "org.apache.spark",
+        "spark-hadoop-cloud_2.13",
+        "4.1.2",
+        "672d7d872f434cb7fe1c90f7edcd19b1e8c67a335a578288426fbd4db5096915",
+    ),
     Jar(
         "software.amazon.s3.analyticsaccelerator",
         "analyticsaccelerator-s3",
