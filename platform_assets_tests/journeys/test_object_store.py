@@ -97,6 +97,8 @@ def test_a_lake_in_a_bucket_holds_what_one_on_a_disk_does(
 
     left = [path for path in located(bucket).files() if "__magic" in path or "_temporary" in path]
     assert not left, "jobs left nothing of their own"
+    secret = next(value for name, value in store.environ.items() if name.endswith(("ACCESS_KEY", "ACCOUNT_KEY")))
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
     (state / "lake").exists() and pytest.fail("something was written to a folder instead")
     assert not [*tmp_path.glob("*s3:*"), *tmp_path.glob("abfss:*")]
     assert not (state / "landing").exists()

@@ -46,7 +46,11 @@ def told(address: str) -> Iterator[None]:
     credentials, place = _VARIABLES[address.partition(":")[0]]
     try:
         yield
-    except (AlreadyExistsError, PreconditionError, NotFoundError):
+    except (NotFoundError, FileNotFoundError) as error:
+        if any(code in str(error) for code in _NO_BUCKET):
+            raise no_bucket(address) from None
+        raise
+    except (AlreadyExistsError, PreconditionError):
         raise
     except BaseError as error:
         if any(code in str(error) for code in _NO_BUCKET):

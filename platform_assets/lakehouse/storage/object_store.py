@@ -193,10 +193,7 @@ class Stored(Location):
 
     def receive(self, pieces: Iterable[bytes]) -> None:
         with told(self.address):
-            try:
-                obstore.put(self._client, self._path, iter(pieces), chunk_size=_PART_BYTES)
-            except (NotFoundError, FileNotFoundError):
-                raise no_bucket(self.address) from None
+            obstore.put(self._client, self._path, iter(pieces), chunk_size=_PART_BYTES)
 
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
         # Nothing can be renamed here. Whoever has taken the lock since has removed the draft, which is looked for at
@@ -293,6 +290,8 @@ class Stored(Location):
     def _listed_files(self) -> list[obstore.ObjectMeta]:
         """What is listed, without the empty objects by which Hadoop says in Azure that there is a folder."""
         listed = list(self._listed())
+        if all(each["size"] for each in listed):
+            return listed
         folders = {str(above) for each in listed for above in PurePosixPath(each["path"]).parents}
         return [each for each in listed if each["size"] or each["path"] not in folders]
 
