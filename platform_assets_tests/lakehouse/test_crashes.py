@@ -13,6 +13,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
+from platform_assets_tests.support.empty_lake import where_folders_are
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     PUBLISHING,
@@ -131,6 +132,7 @@ def test_a_released_commit_that_is_torn_is_damage_and_is_not_hidden(lake: Lake) 
         publish(lake, staged_manifest(lake, AFTER | {SALES: {}}))
 
 
+@where_folders_are
 def test_a_failure_half_way_says_so_and_is_finished_later(lake: Lake) -> None:
     from platform_assets.lakehouse.errors import InterruptedPublicationError
 

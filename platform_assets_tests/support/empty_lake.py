@@ -30,5 +30,10 @@ def lake(request: pytest.FixtureRequest, disk_lake: Lake, tmp_path: Path) -> Lak
     return Lake.at(f"{store.url}/{uuid4().hex}/lake", lock_folder=located(tmp_path / "locks"))
 
 
+where_folders_are = pytest.mark.parametrize(
+    "lake", ["disk", pytest.param("store", marks=pytest.mark.proof)], indirect=True
+)
+"""Of tests in which a folder is in the way of a file: s3proxy keeps its objects on a disk, Azurite does not."""
+
 only_on_disk = pytest.mark.parametrize("lake", ["disk"], indirect=True)
 """Of tests that look at what a store does not have, links for example, or read by a Spark that knows none."""

@@ -31,30 +31,27 @@ def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
     """Settings of Hadoop's ABFS for addresses that begin with `abfss://`.
 
     Args:
-        environ: a key or a signature of the account; for the emulator as deltalake knows it.
+        environ: `AZURE_STORAGE_ACCOUNT_KEY`, and what says where an emulator is, as deltalake knows it.
 
     Raises:
-        SessionError: there is neither.
+        SessionError: there is no key.
     """
-    # Hadoop looks into the environment when it needs them: no setting, and so no log, holds a credential
-    if environ.get("AZURE_STORAGE_ACCOUNT_KEY"):
-        conf = {
-            "spark.hadoop.fs.azure.account.auth.type": "SharedKey",
-            "spark.hadoop.fs.azure.account.key": "${env.AZURE_STORAGE_ACCOUNT_KEY}",
-        }
-    elif environ.get("AZURE_STORAGE_SAS_TOKEN"):
-        conf = {
-            "spark.hadoop.fs.azure.account.auth.type": "SAS",
-            "spark.hadoop.fs.azure.sas.fixed.token": "${env.AZURE_STORAGE_SAS_TOKEN}",
-        }
-    else:
+    if not environ.get("AZURE_STORAGE_ACCOUNT_KEY"):
         raise SessionError(
-            "Spark has nothing to show to Azure: neither a key of the storage account nor a signature.",
-            "Set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN.",
+            "Spark has nothing to show to Azure: there is no key of the storage account.",
+            "Set AZURE_STORAGE_ACCOUNT_KEY. A signature (AZURE_STORAGE_SAS_TOKEN) is enough to read and to roll back, "
+            "not to compute.",
         )
-    # Files become visible by renames, as on a disk. Hadoop's own committer for Azure would do it with fewer, but asks
-    # for the name of a job before Spark 4.2 gives it one.
-    conf["spark.hadoop.fs.azure.networking.library"] = "JDK_HTTP_URL_CONNECTION"
+    conf = {
+        "spark.hadoop.fs.azure.account.auth.type": "SharedKey",
+        # Hadoop looks there when it needs it: no setting, and so no log, holds the key
+        "spark.hadoop.fs.azure.account.key": "${env.AZURE_STORAGE_ACCOUNT_KEY}",
+        # Each file is renamed once, when its task is done; nobody looks at a stage before its job is. Renaming folders
+        # when the job is done fails where a store lists a folder beside the object that says it is one. Hadoop's own
+        # committer for Azure asks for the name of a job before Spark 4.2 gives it one.
+        "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+        "spark.hadoop.fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
+    }
     if environ.get("AZURE_STORAGE_USE_EMULATOR", "").lower() in ("1", "true"):
         where = urlsplit(environ.get("AZURITE_BLOB_STORAGE_URL") or "http://127.0.0.1:10000")
         conf |= {
