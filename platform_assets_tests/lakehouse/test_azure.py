@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import base64
 import traceback
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from uuid import uuid4
 
 import pytest
@@ -93,6 +97,58 @@ def test_what_a_signature_does_not_allow_is_told_without_it(
     monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", azurite.token("rcwdl"))
     (lake.root / "file").replace(b"1")
     assert lake.root.names() == ["file"]
+
+
+@pytest.fixture
+def without_conditions(azurite: Azurite) -> Iterator[int]:
+    """The port of a store like Azure's that has no conditional writes: Azurite, which never hears of a condition."""
+
+    class Unconditional(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            asked = {name: value for name, value in self.headers.items() if name.lower() != "if-none-match"}
+            there = HTTPConnection("127.0.0.1", azurite.port, timeout=30)
+            there.request(self.command, self.path, content, asked)
+            answer = there.getresponse()
+            body = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("connection", "transfer-encoding", "content-length", "keep-alive"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            there.close()
+
+        do_GET = do_PUT = do_POST = do_DELETE = answer
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Unconditional)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_store_without_conditional_writes_is_refused(
+    azurite: Azurite, lake: Lake, without_conditions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Conditions are part of what a key signs, and not of what a signature allows."""
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_KEY")
+    monkeypatch.delenv("AZURE_STORAGE_USE_EMULATOR")
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"http://127.0.0.1:{without_conditions}/devstoreaccount1")
+    monkeypatch.setenv("AZURE_ALLOW_HTTP", "true")
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", azurite.token("rcwdl"))
+    error = refused(lake)
+    assert "has no conditional writes: of two that write a new file, both did" in error.what
+    assert "Azure" in error.todo
+    assert lake.root.files() == {}, "nothing is left of the trial"
 
 
 def test_a_store_that_lists_more_than_it_is_asked_for_is_refused(
