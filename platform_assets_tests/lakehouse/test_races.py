@@ -73,6 +73,7 @@ def take_part(lake: Lake, who: str, other: str, folder: Path, rounds: int) -> No
     (folder / f"{who}.json").write_text(json.dumps(said))
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.proof)])
 def test_a_stage_and_a_daily_run_race_again_and_again_and_never_mix(lake: Lake, tmp_path: Path, rounds: int) -> None:
     publish(lake, staged_manifest(lake, {table: {day(n): [("nobody", -1)] for n in range(3)} for table in TABLES}))
