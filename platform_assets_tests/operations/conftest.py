@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from platform_assets_tests.support.empty_lake import disk_lake, lake
+from platform_assets_tests.support.empty_lake import disk_lake, lake_in_files
 
-__all__ = ["disk_lake", "lake"]
+__all__ = ["disk_lake", "lake_in_files"]

@@ -19,20 +19,29 @@ def disk_lake(tmp_path: Path) -> Lake:
 
 
 _STORES = {"store": "object_store", "azure": "azurite"}
+_IN_FILES = ("disk", pytest.param("store", marks=pytest.mark.proof))
 
 
-@pytest.fixture(params=["disk", *(pytest.param(name, marks=pytest.mark.proof) for name in _STORES)])
-def lake(request: pytest.FixtureRequest, disk_lake: Lake, tmp_path: Path) -> Lake:
-    """On a disk, in a bucket, or in a container of Azure's."""
+def _empty(request: pytest.FixtureRequest, disk_lake: Lake, tmp_path: Path) -> Lake:
     if request.param == "disk":
         return disk_lake
     store: ObjectStore | Azurite = request.getfixturevalue(_STORES[request.param])
     return Lake.at(f"{store.url}/{uuid4().hex}/lake", lock_folder=located(tmp_path / "locks"))
 
 
-where_folders_are = pytest.mark.parametrize(
-    "lake", ["disk", pytest.param("store", marks=pytest.mark.proof)], indirect=True
-)
+@pytest.fixture(params=[*_IN_FILES, pytest.param("azure", marks=pytest.mark.proof)])
+def lake(request: pytest.FixtureRequest, disk_lake: Lake, tmp_path: Path) -> Lake:
+    """On a disk, in a bucket, or in a container of Azure's."""
+    return _empty(request, disk_lake, tmp_path)
+
+
+@pytest.fixture(name="lake", params=_IN_FILES)
+def lake_in_files(request: pytest.FixtureRequest, disk_lake: Lake, tmp_path: Path) -> Lake:
+    """On a disk, or in a bucket that lies there: for tests that copy what lies in it, or make it old."""
+    return _empty(request, disk_lake, tmp_path)
+
+
+where_folders_are = pytest.mark.parametrize("lake", _IN_FILES, indirect=True)
 """Of tests in which a folder is in the way of a file: s3proxy keeps its objects on a disk, Azurite does not."""
 
 only_on_disk = pytest.mark.parametrize("lake", ["disk"], indirect=True)
