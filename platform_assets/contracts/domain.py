@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from keyword import iskeyword
@@ -106,6 +106,11 @@ class Catalogue:
     def exposures(self) -> tuple[Exposure, ...]:
         """Those of all domains."""
         return tuple(exposure for domain in self.domains for exposure in domain.exposures)
+
+    def told_of(self, tables: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """The exposures that read one of some tables, each with those of them that it reads."""
+        read = {each.name: tuple(sorted(set(tables).intersection(each.reads))) for each in self.exposures}
+        return {name: of_them for name, of_them in read.items() if of_them}
 
     def __getitem__(self, name: str) -> Contract:
         for contract in self.tables:

@@ -122,9 +122,7 @@ def publish_changes(
 
 def _to_be_told(platform: Platform, tables: Sequence[TableChange]) -> dict[str, tuple[str, ...]]:
     """Exposures that read one of some tables: in the manifest, so that whoever indexes it knows whom to tell."""
-    changed = {table.table for table in tables if table.days}
-    read = {each.name: tuple(sorted(changed.intersection(each.reads))) for each in platform.catalogue.exposures}
-    return {name: tables for name, tables in read.items() if tables}
+    return platform.catalogue.told_of([table.table for table in tables if table.days])
 
 
 def publish_rest(

@@ -80,6 +80,7 @@ class BackfillRecord(BaseModel):
         published_days: days of tables that it made visible, of those that it is about; None before.
         runs: that worked on it, oldest first: Dagster's by their ids, or processes.
         proved: whether what its file asks for afterwards was done.
+        different_days: that came out another one when they were computed once more, the last time.
         events: what happened, oldest first.
     """
 
@@ -108,6 +109,7 @@ class BackfillRecord(BaseModel):
     published_days: int | None = None
     runs: tuple[str, ...] = ()
     proved: bool = False
+    different_days: int = 0
     events: tuple[Event, ...] = ()
 
     @classmethod

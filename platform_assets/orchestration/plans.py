@@ -13,6 +13,7 @@ from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pages import backfill_markdown, facts, standing
 from platform_assets.operations.backfill.sitting import sitting_over
 from platform_assets.operations.backfill.staging import stage_rollout
+from platform_assets.operations.backfill.waiting import standing_of
 from platform_assets.operations.plan_record import read_record
 from platform_assets.orchestration.assets.published_days import PROVE, PUBLISH
 from platform_assets.orchestration.instance.pools import TABLES_POOL
@@ -97,7 +98,8 @@ def _stage(
         def tell(now: Progress) -> None:
             told(now)
             if now.table and now.finished:
-                context.log.info(visible(f"{file.name}: {standing(sitting.record)}"))
+                so_far = standing_of(opened, sitting.record)
+                context.log.info(visible(f"{file.name}: {standing(sitting.record, so_far)}"))
 
         author, place = author_of(context, config, file), place_of(opened, config)
         with (
@@ -151,6 +153,10 @@ def _prove(
         record = read_record(opened.lake, file.name)
         author = author_of(context, config, file)
         with stops_told({}):
+            if record.proved:
+                context.log.info(
+                    visible(f"{record.name} was proved before; `plan replay` computes all of it once more.")
+                )
             record, proved = prove_sample(opened, lambda: spark.session(told), record, author, told)
         if undone := rollback_of(opened, record):
             show_published(context, opened, undone.publication, f"the rollback of the plan {record.name}", told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from statistics import median
 
@@ -34,6 +34,25 @@ class Estimate:
         return Estimate(self.rows + other.rows, self.bytes + other.bytes, self.seconds + other.seconds)
 
 
+def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
+    """How much some days will probably have, without how long it takes; None where the table has no day.
+
+    Args:
+        days: to recompute.
+        known: every loaded day of the table.
+    """
+    recent = newest(known, _NEWEST)
+    if not days or not recent:
+        return None
+    usual = DayMark(
+        recent[0].day,
+        rows=round(median(mark.rows for mark in recent)),
+        bytes=round(median(mark.bytes for mark in recent)),
+    )
+    sizes = [known.get(day, usual) for day in days]
+    return Estimate(rows=sum(mark.rows for mark in sizes), bytes=sum(mark.bytes for mark in sizes))
+
+
 def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
     """A day that is there will be about as large again, any other like the median day of the newest hundred.
 
@@ -47,24 +66,12 @@ def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate 
     Returns:
         None where none of these days was timed, so that nothing can be said.
     """
-    if not days:
+    size = written(days, known)
+    timed = [mark for mark in newest(known, _NEWEST) if mark.seconds > 0]
+    if size is None or not timed:
         return None
-    recent = newest(known, _NEWEST)
-    timed = [mark for mark in recent if mark.seconds > 0]
-    if not timed:
-        return None
-    usual = DayMark(
-        timed[0].day,
-        rows=round(median(mark.rows for mark in recent)),
-        bytes=round(median(mark.bytes for mark in recent)),
-        seconds=median(mark.seconds for mark in timed),
-    )
-    sizes = [known.get(day, usual) for day in days]
-    return Estimate(
-        rows=sum(mark.rows for mark in sizes),
-        bytes=sum(mark.bytes for mark in sizes),
-        seconds=len(days) * usual.seconds + _before_the_first_day(timed, usual.seconds),
-    )
+    per_day = median(mark.seconds for mark in timed)
+    return replace(size, seconds=len(days) * per_day + _before_the_first_day(timed, per_day))
 
 
 def total(estimates: Iterable[Estimate | None]) -> Estimate | None:

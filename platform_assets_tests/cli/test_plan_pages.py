@@ -213,8 +213,12 @@ def test_a_plan_that_is_over_is_neither_paused_nor_resumed(products: Settings, r
 
 
 def test_whoever_watches_is_told_until_nobody_applies_it_any_more(products: Settings, run: Run) -> None:
-    record = begun(products, plan())
+    record = begun(products, plan(), explained_seconds=60.0)
     lake = Lake.at(products.lake)
+    half_way = record.model_copy(update={"done": 1, "seconds": 50.0})
+    write_record(lake, half_way)
+    assert "about 30 s left" in run("plan", "status", NAME).out, "by how fast it went, too, and not 10 s as explained"
+    write_record(lake, record)
     held, seen = Event(), Event()
 
     def work() -> None:
@@ -235,6 +239,14 @@ def test_whoever_watches_is_told_until_nobody_applies_it_any_more(products: Sett
     assert "cost 0." in lines[1]
     for wrong in (("plan", "status", "--watch"), ("plan", "status", NAME, "--watch", "--json")):
         assert run(*wrong).code == 2
+
+
+def test_history_says_of_a_plan_that_it_was_rolled_back(products: Settings, corrected: str, run: Run) -> None:
+    begun(products, plan(), publication=corrected, state="published", release=2)
+    assert "rolled back" not in run("plan", "history").out
+    begun(products, plan(), publication=corrected, state="rolled back", release=2)
+    assert [row["rolled_back"] for row in run("plan", "history", "--json").json].count(True) == 1
+    assert run("plan", "history").out.count(", rolled back since, by ") == 1
 
 
 @pytest.mark.parametrize("name", ["nothing", "nothing.yaml"])

@@ -15,6 +15,7 @@ from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pausing import pause, unpause
 from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import read_record, write_record
 from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
@@ -103,7 +104,10 @@ def test_a_plan_that_is_paused_goes_on_without_computing_again(shop: Shop) -> No
     with shop.on() as platform:
         with pytest.raises(StoppedError, match="somebody paused it"):
             shop.apply(platform, plan(), progress=interrupt)
-        assert read_record(platform.lake, "discount").state == "paused"
+        stopped, staged = read_record(platform.lake, "discount"), stage_of(platform, "discount")
+        assert stopped.state == "paused"
+        assert staged is not None
+        assert stopped.bytes == sum(day.bytes for day in staged.staged.of("gold.tills").values()) > 0
         with pytest.raises(StoppedError, match="plan resume discount"):
             shop.apply(platform, plan())
         unpause(platform.lake, "discount")
@@ -173,7 +177,7 @@ def test_what_cannot_be_is_refused_before_any_work(shop: Shop) -> None:
             ({"days": {"range": f"{nth(1)}..{nth(2)}", "without": [str(nth(1)), str(nth(2))]}}, "names no day"),
             ({"cap_days": 3}, "more than its cap_days of 3"),
             ({"days": {"touched_by": {"publication": "nothing"}}}, "in no release"),
-            ({"days": {"touched_by": {"arrival": "nothing"}}}, "of which no row was taken"),
+            ({"days": {"touched_by": {"arrival": "nothing"}}}, "of which a row was taken"),
             (
                 {"gates": [{"table": "gold.tills", "metric": "sum", "column": "pay", "tolerance_percent": 1}]},
                 "gates.0.column: gold.tills has no column 'pay'",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from platform_assets.operations.backfill.files import new_plan, parse_plan, plan
 from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.key_scope import scope_of
+from platform_assets.settings import project_root
 from platform_assets.visible import visible
 
 GOOD = """\
@@ -32,6 +34,7 @@ gates:
     column: net
     tolerance_percent: 0.5
 """
+BARE = ("name: a", "reason: a", "owner: ada", "tables: [gold.tills]", "days: {stale: true}")
 ODD = [
     *"!&*?-:|>%@`#'\"[]{},~\t\n\0=",
     "<<: ",
@@ -139,6 +142,18 @@ def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, down
         ("rollout: [10, 100]", "budget: {minutes: -1}", "line 8, budget.minutes: Input should be greater than 0"),
         ("rollout: [10, 100]", "budget: {minutes: .nan}", "line 8, budget.minutes: Input should be a finite number"),
         ("rollout: [10, 100]", "budget: {minutes: .inf}", "line 8, budget.minutes: Input should be a finite number"),
+        (
+            "2017-01-01..2017-03-31",
+            "January",
+            "'January' is not written as it has to be, such as 2017-01-01..2017-03-31.",
+        ),
+        (
+            "rollout: [10, 100]",
+            "service: {until: 2017-6-1}",
+            'not written as it has to be, such as "2017-06-01 06:00".',
+        ),
+        ("rollout: [10, 100]", "service: {until: '2017-06-31 06:00'}", "line 8, service.until: day is out of range"),
+        ("rollout: [10, 100]", "service: {hours: 9-5}", "'9-5' is not written as it has to be"),
         ("0.5", "'0,5'", "line 13, gates.0.tolerance_percent: '0,5' is no number"),
         (
             "rollout: [10, 100]",
@@ -229,3 +244,14 @@ def test_a_field_that_may_not_be_left_blank_is_so_by_the_schema_too() -> None:
     assert only["type"] == "object"
     assert "default" not in only
     assert not [part for part in only.get("anyOf", ()) if part.get("type") == "null"]
+
+
+@pytest.mark.parametrize("guide", ["backfills.md", "wrong-quarter.md"])
+def test_what_the_docs_write_into_plans_is_a_plan(guide: str) -> None:
+    text = (project_root() / "docs" / guide).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert blocks
+    for block in blocks:
+        said = {line.partition(":")[0] for line in block.splitlines()}
+        rest = [line for line in BARE if line.partition(":")[0] not in said]
+        assert parse_plan("\n".join([*rest, block]), guide).name

@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.reconstruct import ReconstructableJob
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Author
@@ -19,11 +20,14 @@ from platform_assets.operations.backfill.sitting import sitting_over
 from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.orchestration import plans as steps
 from platform_assets.orchestration.assets.external_publications import Cursor, published_elsewhere
+from platform_assets.orchestration.automation.announcements import Present, announcements
+from platform_assets.orchestration.automation.failed_runs import failed_runs
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.plan_runs import HASH_TAG, PLAN_TAG
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.records.notes import Told
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.orchestration.daemon import enter_world
@@ -230,6 +234,8 @@ def test_a_plan_stops_at_a_gate_goes_on_and_is_shown(
     assert "50 %: gold.tills" in shown["gates"]
     assert four_days.digests() == before
     assert not any(event.is_step_materialization for event in stopped.all_events), "nobody sees what is staged"
+    [announced] = announcements(Present(holds=(), failed=failed_runs(instance, ())), Told())
+    assert "at 50 % 1 gate of the plan failed" in announced.payload["text"]
     told = [entry.user_message for entry in instance.all_logs(stopped.run_id)]
     assert any("discount: staging at 0 %: 4 days of tables" in line and "s left" in line for line in told), told
 
@@ -250,6 +256,10 @@ def test_a_plan_stops_at_a_gate_goes_on_and_is_shown(
     assert "# Plan discount: published" in kept
     assert "2 days computed once more and equal" in kept
     assert done.run_id in run("plan", "status", "discount").out
+    seconds, events = record.seconds, record.events
+    assert tried_again(instance, dg.ReexecutionOptions(done.run_id))
+    record = recorded(four_days)
+    assert (record.seconds, record.events) == (seconds, events), "it is shown again, and neither computed nor proved"
     planned, unplanned = run("plan", "history", "--json").json[:2]
     assert (planned["plan"], unplanned["plan"]) == ("discount", None)
     assert "was applied before: published in release" in failure(launch(instance, "plan_apply", plan="discount"))[1]
@@ -275,8 +285,8 @@ def test_what_a_plan_published_is_shown_whatever_ended_its_run(
     assert shown_elsewhere(readings, instance) == 3, "the sensor shows what no run has shown"
 
     retry = dg.ReexecutionOptions.from_failure(died.run_id, instance)
-    with dg.execute_job(dg.reconstructable(apply_job), instance, reexecution_options=retry) as done:
-        assert done.success
+    assert tried_again(instance, retry)
+    done = instance.get_runs(limit=1)[0]
     assert shown_elsewhere(readings, instance) == 0
     shown = materialized(instance, done.run_id, dg.AssetKey([GOLD]))
     assert [event.partition for event in shown] == DAYS[:3]
@@ -353,6 +363,13 @@ def change_code(home: Path, *gold: tuple[str, str]) -> None:
 def apply_job() -> dg.JobDefinition:
     """For Dagster, which wants to load it anew for another try."""
     return build_definitions(load_settings()).resolve_job_def("plan_apply")
+
+
+def tried_again(instance: dg.DagsterInstance, options: dg.ReexecutionOptions) -> bool:
+    """Whether another try of a run succeeds."""
+    ReconstructableJob.get_definition.cache_clear()  # which Dagster keeps, of whatever test was before
+    with dg.execute_job(dg.reconstructable(apply_job), instance, reexecution_options=options) as done:
+        return done.success
 
 
 def full_disk(*_: object) -> None:

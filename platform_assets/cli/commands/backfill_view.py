@@ -67,11 +67,13 @@ def backfill_json(backfill: Backfill) -> dict[str, Any]:
             "money": None if cost.money is None else str(cost.money),
             "unknown": list(cost.unknown),
         },
+        "code": {table: version.code for table, version in backfill.versions.items()},
         "protected": {
             table: {str(day): why for day, why in days.items()} for table, days in backfill.protected.items()
         },
         "narrowed": [vars(found) for found in backfill.narrowed],
         "stale_afterwards": list(backfill.exposed),
+        "exposures": {name: list(tables) for name, tables in backfill.told.items()},
         "obstacles": [vars(obstacle) for obstacle in backfill.obstacles],
         "approval": {
             "needed": backfill.consent.needed,

@@ -74,7 +74,7 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show where plans stand: what is staged, what they wait for, how long it took, what is left, what happened."""
-    from platform_assets.operations.backfill.waiting import waits_for, waits_to_begin
+    from platform_assets.operations.backfill.waiting import standing_of, waits_for, waits_to_begin
 
     if watch and (name is None or as_json):
         raise UsageError("--watch follows one plan, for people.", "Name a plan, and leave out --json.")
@@ -102,10 +102,11 @@ def status(
             watch_plan(platform, name)
         record = read_record(platform.lake, name)
         waiting = (*([said] if said else ()), *waits_for(platform, record))
+        now = standing_of(platform, record)
     if as_json:
         print_json([record_json(record) | {"waits": list(waiting)}])
     else:
-        print_record(record, waiting)
+        print_record(record, waiting, now)
 
 
 def pause(name: Name, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
@@ -177,13 +178,16 @@ def history(
     """List what was recomputed, newest first: by plans, and unplanned, as by a refresh or a backfill in Dagster."""
     with opened_platform() as platform:
         heads = sorted(platform.ledger.heads("recompute"), key=lambda head: -head.release)[:limit]
-    rows: list[dict[str, Any]] = [recomputed_json(head) for head in heads]
+        plans, _ = all_records(platform.lake)  # `plan status` names those that are damaged
+    undone = {record.publication for record in plans if record.state == "rolled back"}
+    rows: list[dict[str, Any]] = [recomputed_json(head, rolled_back=head.publication in undone) for head in heads]
     if as_json:
         print_json(rows)
         return
     for row in rows:
         kind = f"plan {row['plan']}" if row["plan"] else "unplanned"
-        say(f"[bold]{row['release']}[/]", f"{row['at']}  {kind} by {row['who']}: {row['why']}")
+        since = ", rolled back since" if row["rolled_back"] else ""
+        say(f"[bold]{row['release']}[/]", f"{row['at']}  {kind}{since}, by {row['who']}: {row['why']}")
     if not rows:
         console.print("Nothing was recomputed yet.")
 

@@ -13,6 +13,7 @@ from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.planning.backfill.backfill import Backfill
+    from platform_assets.planning.backfill.standing import Standing
     from platform_assets.records.history import PublicationRecord
 
 
@@ -34,9 +35,9 @@ def print_unbegun(backfill: Backfill, waits: Sequence[str]) -> None:
         say("  ", sentence)
 
 
-def print_record(record: BackfillRecord, waits: Sequence[str] = ()) -> None:
+def print_record(record: BackfillRecord, waits: Sequence[str] = (), now: Standing | None = None) -> None:
     """Where one stands, what it waits for, and what happened."""
-    say(f"[bold]{record.name}[/]", standing(record))
+    say(f"[bold]{record.name}[/]", standing(record, now))
     say("  why", f"{record.file.reason} ({record.file.owner})")
     if record.file.only is not None:
         say("  only", f"rows of {shown_keys(record.file.only)}; the others are carried over")
@@ -54,12 +55,18 @@ def record_json(record: BackfillRecord) -> dict[str, Any]:
     return record.model_dump(mode="json") | {"days": record.days, "staged_share": staged_share(record)}
 
 
-def recomputed_json(head: PublicationRecord) -> dict[str, Any]:
-    """A publication that recomputed days, and of which plan; of none, where nobody planned it."""
+def recomputed_json(head: PublicationRecord, *, rolled_back: bool) -> dict[str, Any]:
+    """A publication that recomputed days, and of which plan; of none, where nobody planned it.
+
+    Args:
+        head: of the publication.
+        rolled_back: whether that plan was rolled back since.
+    """
     return {
         "release": head.release,
         "at": f"{head.created_at:%Y-%m-%d %H:%M:%S}",
         "plan": plan_of(head.run),
+        "rolled_back": rolled_back,
         "publication": head.publication,
         "run": head.run,
         "who": head.who,

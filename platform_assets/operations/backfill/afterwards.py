@@ -92,7 +92,7 @@ def note_proof(
     unknown = [day.reason for one in proved for day in one.of("not verifiable")]
     what = f"{equal} days computed once more and equal" + (f"; different: {', '.join(different)}" if different else "")
     what += f"; {len(unknown)} cannot be: {unknown[0]}" if unknown else ""
-    record = record.told(what, proved=is_all)
+    record = record.told(what, proved=is_all, different_days=len(different))
     write_record(platform.lake, record)
     return record
 
@@ -117,14 +117,15 @@ def prove_sample(
         progress: told after every batch.
 
     Returns:
-        What became of it, and what was computed once more.
+        What became of it, and what was computed once more: nothing of one that was proved and came out equal.
 
     Raises:
         StoppedError: it may not compute now; it stays published, and the next call proves it.
         BackfillError: it is not published.
     """
     asked = record.file.afterwards
-    if not asked.verify:
+    was_equal = record.state == "published" and record.proved and not record.different_days
+    if not asked.verify or was_equal:  # asked once more, as by another try of a run, it would take as long again
         return record, ()
     if record.wants_proof and not may_compute(record.file.service, datetime.now(UTC)):
         what = f"its proof waits for its hours, {record.file.service.hours} UTC"

@@ -14,11 +14,10 @@ from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.operations.backfill.files import PlanFieldError
-from platform_assets.operations.backfill.named_tables import refuse_unknown_tables
+from platform_assets.operations.backfill.named_tables import refuse_other_code, refuse_unknown_tables
 from platform_assets.operations.backfill.narrowing import narrowed, scope_in
 from platform_assets.operations.backfill.obstacles import obstacles
 from platform_assets.operations.backfill.past import experience_of
-from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.planning.backfill.backfill import Backfill, gates_of
 from platform_assets.planning.backfill.consent import beyond_window, consent, reasons_to_ask
 from platform_assets.planning.backfill.plan_file import PlanFile
@@ -43,11 +42,12 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         file: the plan.
 
     Raises:
-        PlanFileError: it names tables, days, arrivals or publications that are not there, no day, or more than its cap.
-        PlanFieldError: rows of its keys cannot be computed apart from the rest of their days.
+        PlanFieldError: it names tables, days, arrivals or publications that are not there, no day, more than its cap,
+            or other code than is here; or rows of its keys cannot be computed apart from the rest of their days.
         ContractError: a table cannot follow its contract with these days.
     """
     refuse_unknown_tables(platform, file)
+    refuse_other_code(platform, file)
     snapshot = LakeSnapshot.now(platform)
     marks = snapshot.marks(platform.catalogue.names)
     if file.days.stale:
@@ -61,9 +61,10 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     refuse_what_tables_cannot_take(platform, request)
     plan = _planned(snapshot, request)
     if plan.days > file.cap_days:
-        raise PlanFileError(
-            f"The plan {file.name} comes to {plan.days:,} days of tables, more than its cap_days of {file.cap_days:,}.",
+        raise PlanFieldError(
+            f"the plan {file.name} comes to {plan.days:,} days of tables, more than its cap_days of {file.cap_days:,}.",
             "Name fewer days or tables, or raise cap_days.",
+            ("cap_days",),
         )
     volumes = {day: mark.rows for name in file.tables for day, mark in marks.get(name, {}).items()}
     order = in_rollout_order(days, volumes)
@@ -71,7 +72,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     cores = cores_of(platform)
     planned = {step.table: step.days for step in plan.steps}
     known = experience_of(platform, planned)
-    plan = replace(plan, steps=timed(plan.steps, steps, known))
+    plan = replace(plan, steps=timed(plan.steps, steps, known, marks))
     cost = price(plan.steps, steps, known, cores or 0, file.budget)
     backfill = Backfill(
         file=file,
@@ -88,6 +89,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         protected=protected_in(platform.catalogue, planned, marks),
         put_back=_put_back(snapshot, planned),
         exposed=_exposed(platform, request.by_table, plan),
+        told=platform.catalogue.told_of(planned),
     )
     beyond = beyond_window(platform.catalogue, planned, platform.calendar.last)
     because = reasons_to_ask(file, plan.days, cost, beyond)
@@ -120,14 +122,22 @@ def _named_days(platform: Platform, file: PlanFile) -> frozenset[date]:
         days = _touched(platform, file) - set(file.days.without)
     calendar = platform.calendar
     if outside := sorted(day for day in days if day not in calendar):
-        raise PlanFileError(
-            f"The plan {file.name} names {which(outside)}, outside the calendar from {calendar.first} to "
+        raise PlanFieldError(
+            f"{which(outside)} {'is' if len(outside) == 1 else 'are'} outside the calendar, from {calendar.first} to "
             f"{calendar.last}.",
             "Leave them out.",
+            _place_of(file, outside[0]),
         )
     if not days:
-        raise PlanFileError(f"The plan {file.name} names no day.", "Correct its `days`.")
+        raise PlanFieldError(f"the plan {file.name} names no day.", "Correct its `days`.", ("days",))
     return days
+
+
+def _place_of(file: PlanFile, day: date) -> tuple[int | str, ...]:
+    """Where a plan says a day."""
+    if file.days.list is not None and day in file.days.list:
+        return ("days", "list", file.days.list.index(day))
+    return ("days", "range") if file.days.range is not None else ("days",)
 
 
 def _touched(platform: Platform, file: PlanFile) -> frozenset[date]:
@@ -137,9 +147,10 @@ def _touched(platform: Platform, file: PlanFile) -> frozenset[date]:
     if touched.publication is not None:
         record = ledger.publication(touched.publication)
         if record is None:
-            raise PlanFileError(
-                f"The plan {file.name} names the publication {touched.publication!r}, which is in no release.",
+            raise PlanFieldError(
+                f"the publication {touched.publication!r} is in no release.",
                 "`platform-assets releases` lists them.",
+                ("days", "touched_by", "publication"),
             )
         return frozenset(day.day for day in record.days)
     assert touched.arrival is not None
@@ -153,9 +164,10 @@ def _touched(platform: Platform, file: PlanFile) -> frozenset[date]:
         if day.table == record.table
     }
     if not days:
-        raise PlanFileError(
-            f"The plan {file.name} names the arrival {touched.arrival!r}, of which no row was taken.",
+        raise PlanFieldError(
+            f"the arrival {touched.arrival!r} is none of which a row was taken.",
             "Write its path below the landing folder, as `why` shows it.",
+            ("days", "touched_by", "arrival"),
         )
     return frozenset(days)
 

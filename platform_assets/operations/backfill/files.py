@@ -18,12 +18,18 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from platform_assets.errors import did_you_mean
 from platform_assets.operations.backfill.plan_text import PlanFileError, plan_text, said_in
+from platform_assets.planning.backfill.fields import WRITTEN_AS
 from platform_assets.planning.backfill.plan_file import PlanFile
 
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_.,()'-]*( [A-Za-z0-9_.,()'-]+)*")
 SCHEMA = "plan.schema.json"
 """The file beside a new plan that says what plans may hold."""
 _ENDINGS = (".yaml", ".yml")
+_NEVER_BLANK = {
+    "only": ("compute all rows", "columns and values"),
+    "code": ("compute by whatever code is here", "tables and versions"),
+}
+"""Fields of which nobody can tell a slip from nothing, with what nothing would do, and what they hold."""
 
 
 def plan_in(folder: Path, name: str) -> Path:
@@ -113,10 +119,11 @@ def parse_plan(text: str, name: str) -> PlanFile:
         PlanFileError: as for `read_plan`.
     """
     said = said_in(text, name)
-    if said.get("only", said) is None:
-        raise PlanFieldError(
-            "it is left blank, which would compute all rows.", "Give columns and values, or leave it out.", ("only",)
-        ).within(text, name)
+    for field, (means, holds) in _NEVER_BLANK.items():
+        if said.get(field, said) is None:
+            raise PlanFieldError(
+                f"it is left blank, which would {means}.", f"Give {holds}, or leave it out.", (field,)
+            ).within(text, name)
     try:
         return PlanFile.model_validate_json(json.dumps(said, default=_plain), strict=True)
     except (TypeError, ValueError) as error:
@@ -207,6 +214,8 @@ def _mistakes(error: ValidationError, said: CommentedMap) -> Iterator[tuple[int,
             what = (
                 f"there is no such field. {did_you_mean(str(wrong['loc'][-1]), _fields_beside(wrong['loc']))}".strip()
             )
+        elif example := WRITTEN_AS.get(str(wrong.get("ctx", {}).get("pattern", ""))):
+            what = f"{wrong['input']!r} is not written as it has to be, such as {example}."
         else:
             what = f"{what}."
         yield _line(said, wrong["loc"]), f"{field}: {what}"

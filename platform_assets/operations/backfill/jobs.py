@@ -85,9 +85,11 @@ class Jobs:
         except Exception as error:
             if isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
                 self._judge(job, seconds, time.monotonic() - began, failed=True)
+            else:  # a pause, hours that are over: what is staged of the job stays, and counts
+                self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
             raise
         except BaseException:  # a person's Ctrl-C, or a run that was terminated: it took its time all the same
-            self._note(seconds + time.monotonic() - began)
+            self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
             sitting.keep(sitting.record.told("interrupted while it computed"))
             raise
         self._judge(job, seconds, time.monotonic() - began)

@@ -1,4 +1,4 @@
-"""Tables and columns that a plan names, held against those that there are."""
+"""Tables, columns and code that a plan names, held against those that there are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from platform_assets.contracts.amounts import amounts, why_no_sum
 from platform_assets.contracts.errors import unknown_table
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.files import PlanFieldError
-from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.planning.backfill.plan_file import PlanFile
 
 
@@ -14,13 +13,15 @@ def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
     """Refuse a plan that is about what the platform does not have.
 
     Raises:
-        PlanFileError: a table that it names is not there.
-        PlanFieldError: a column of a gate is not there, or cannot be summed.
+        PlanFieldError: a table that it names, or the column of a gate, is not there, or cannot be summed.
     """
-    for name in (*file.tables, *(gate.table for gate in file.gates)):
+    named: list[tuple[str, tuple[int | str, ...]]] = [(name, ("tables", at)) for at, name in enumerate(file.tables)]
+    named += [(gate.table, ("gates", at, "table")) for at, gate in enumerate(file.gates)]
+    named += [(name, ("code", name)) for name in file.code or {}]
+    for name, field in named:
         if name not in platform.catalogue.names:
             error = unknown_table(name, platform.catalogue.names)
-            raise PlanFileError(f"The plan {file.name}: {error.what}", error.todo) from error
+            raise PlanFieldError(error.what, error.todo, field) from error
     for number, gate in enumerate(file.gates):
         columns = platform.catalogue[gate.table].column_names
         if gate.column is not None and gate.column not in columns:
@@ -35,4 +36,20 @@ def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
                 f"{gate.table}.{gate.column} cannot be summed: {why}.",
                 f"{f'Name one that can, as {summed}, or use' if summed else 'Use'} the metric rows or keys.",
                 ("gates", number, "column"),
+            )
+
+
+def refuse_other_code(platform: Platform, file: PlanFile) -> None:
+    """Refuse a plan that is about other code than the one that is here, before anything is computed by it.
+
+    Raises:
+        PlanFieldError: a table that it names under `code` is computed by another version.
+    """
+    for table, said in (file.code or {}).items():
+        here = platform.version(table).code
+        if here != said:
+            raise PlanFieldError(
+                f"{table} is computed by the code {here} here, and not by {said}.",
+                "Check out the code that the plan is about; or write the version that is here, and have that reviewed.",
+                ("code", table),
             )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Set
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 
 from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.errors import DamagedStageError
+from platform_assets.operations.backfill.limits import beyond_limits
 from platform_assets.operations.plan_record import (
     OVER,
     STAGE,
@@ -20,17 +22,12 @@ from platform_assets.operations.plan_record import (
 )
 from platform_assets.operations.plan_stages import is_of_a_comparison
 from platform_assets.operations.stages.store import all_stages
-from platform_assets.places import folder_of
 from platform_assets.planning.backfill.backfill import Backfill, Narrowed, Obstacle
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.price import Price
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import which
 from platform_assets.words import counted
-
-_ROOM = 1.2
-"""Free disk that is asked for, for each byte that is written: files are there twice while they are replaced."""
 
 
 def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iterator[Obstacle]:
@@ -42,6 +39,7 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
         cores: that Spark computes with, where that is known.
     """
     file, plan = backfill.file, backfill.plan
+    yield from _before(platform, file)
     for name, blocked in plan.blocked.items():
         state = next(iter(blocked.values())).state
         yield Obstacle(
@@ -51,13 +49,6 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
         )
     if not plan.days and not plan.blocked:
         yield Obstacle("Nothing is to be computed.", "Name other days, or policy recompute.")
-    need = int(backfill.price.bytes * _ROOM)
-    free = _free(platform)
-    if free is not None and need > free:
-        yield Obstacle(
-            f"About {need:,} bytes are needed and {free:,} are free where the lake lies.",
-            "Make room, or do less at once.",
-        )
     yield from unmatched(backfill.narrowed)
     yield from _protected(backfill)
     for table, put_back in backfill.put_back.items():
@@ -70,7 +61,21 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
         )
     yield from _others(platform, backfill)
     yield from _deliveries(platform, plan)
-    yield from _budget(file, backfill.price, cores)
+    yield from beyond_limits(platform, file, backfill.price, cores)
+
+
+def applied_before(record: BackfillRecord) -> Obstacle | None:
+    """That a plan is over, so that nobody applies it again; None of one that goes on, or that may begin anew.
+
+    Args:
+        record: what became of the plan of that name.
+    """
+    if record.state not in OVER or record.state == "cancelled":
+        return None
+    replay = f" `platform-assets plan replay {record.name}` is the proof of that one." if record.wants_proof else ""
+    return Obstacle(
+        f"The plan {record.name} was applied before: {record.came_to}.", f"Give another plan another name.{replay}"
+    )
 
 
 def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
@@ -90,6 +95,19 @@ def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
                 "See that `only` has values that rows have together.",
                 blocks=False,
             )
+
+
+def _before(platform: Platform, file: PlanFile) -> Iterator[Obstacle]:
+    """What became of the plan of that name; whoever applies it is told of a record that cannot be read."""
+    with suppress(RecordError):
+        record = find_record(platform.lake, file.name)
+        if record is None or not (over := applied_before(record)):
+            return
+        if record.wants_proof and record.file == file:
+            todo = "`platform-assets plan apply FILE` computes its proof, which is still to come, and nothing else."
+            yield replace(over, todo=todo, blocks=False)
+        else:
+            yield over
 
 
 def _protected(backfill: Backfill) -> Iterator[Obstacle]:
@@ -188,35 +206,3 @@ def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
             "`platform-assets refresh` takes them first, if they should count.",
             blocks=False,
         )
-
-
-def _budget(file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle]:
-    budget = file.budget
-    if budget.price_per_core_hour is not None and cores is None:
-        yield Obstacle(
-            "What it costs cannot be said: the settings do not say how many cores the cluster has.",
-            "Leave price_per_core_hour out, or use budget.minutes.",
-            blocks=budget.money is not None,
-        )
-    low = cost.between[0] if cost.between else cost.seconds
-    for name, most, least in (
-        ("bytes", budget.bytes, cost.bytes),
-        ("minutes", budget.minutes, low / 60),
-        ("money", budget.money, float(cost.money or 0) * (low / cost.seconds if cost.seconds else 1)),
-    ):
-        if most is not None and least > float(most):
-            yield Obstacle(
-                f"The budget of {most:,} {name} will not do: at least {least:,.1f} are to be expected.",
-                f"Raise budget.{name}, or name fewer days.",
-            )
-    if cost.unknown:
-        yield Obstacle(
-            f"No day of {', '.join(cost.unknown)} was ever timed, so the price leaves it out.",
-            "Nothing has to be done.",
-            blocks=False,
-        )
-
-
-def _free(platform: Platform) -> int | None:
-    place = folder_of(platform.settings.lake)  # a bucket has no end that anybody could know
-    return shutil.disk_usage(place).free if place and place.exists() else None

@@ -17,6 +17,7 @@ from platform_assets.words import counted, lasting, size
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
+    from platform_assets.planning.backfill.standing import Standing
 
 
 def backfill_markdown(backfill: Backfill) -> list[str]:
@@ -129,6 +130,9 @@ def facts(backfill: Backfill) -> Iterator[str]:
         yield f"Left as they are: {left}, computed by other code or another contract, and not named by the plan."
     if backfill.exposed:
         yield f"Stale afterwards, because they read it: {', '.join(backfill.exposed)}."
+    if backfill.told:
+        told = ", ".join(f"{name} ({', '.join(tables)})" for name, tables in backfill.told.items())
+        yield f"Told once it is published, if their days change: {told}."
     gates = [
         f"{gate.table} {gate.metric}{f' of {gate.column}' if gate.column else ''} within {gate.tolerance_percent} %"
         for gate in backfill.file.gates
@@ -140,12 +144,18 @@ def facts(backfill: Backfill) -> Iterator[str]:
         yield f"Needs {counted(consent.needed, 'approval')}, because {' and '.join(consent.because)}; {given}."
 
 
-def standing(record: BackfillRecord) -> str:
-    """Where a backfill stands, in a line."""
+def standing(record: BackfillRecord, now: Standing | None = None) -> str:
+    """Where a backfill stands, in a line.
+
+    Args:
+        record: what became of it so far.
+        now: how far it is by what lies in its stage, and how long the rest takes; by default as it was explained.
+    """
     shown = record.came_to if record.release is not None else f"{record.state} at {staged_share(record)} %"
-    left = max(record.explained_seconds - record.seconds, 0)
+    left = max(record.explained_seconds - record.seconds, 0) if now is None else now.seconds_left
     time = f"{record.seconds:,.0f} s computed" + ("" if record.release is not None else f", about {left:,.0f} s left")
-    return f"{shown}: {days_told(record)}, {size(record.bytes)}, {time}"
+    staged = f", {now.staged:,} of them staged" if now and now.staged and record.release is None else ""
+    return f"{shown}: {days_told(record)}{staged}, {size(record.bytes)}, {time}"
 
 
 def days_told(record: BackfillRecord) -> str:

@@ -14,11 +14,12 @@ from platform_assets.lakehouse.locks import begin_lock, plan_lock
 from platform_assets.operations.backfill.explain import cores_of, explain
 from platform_assets.operations.backfill.namesakes import refuse_namesake
 from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
+from platform_assets.operations.backfill.obstacles import applied_before
 from platform_assets.operations.backfill.pausing import forget_pause, is_paused
 from platform_assets.operations.backfill.staged import stage_of
-from platform_assets.operations.plan_record import OVER, BackfillRecord, find_record, write_record
+from platform_assets.operations.plan_record import BackfillRecord, find_record, write_record
 from platform_assets.planning.backfill.backfill import Backfill
-from platform_assets.planning.backfill.pace import may_compute, spent
+from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.key_scope import ScopeError
 from platform_assets.progress import OnProgress, no_progress
@@ -124,6 +125,12 @@ def may_go_on(sitting: Sitting) -> None:
         raise sitting.stop(
             f"it may only compute within {file.service.hours} UTC", "Apply it again then.", state="paused"
         )
+    if seconds_left(file.service, datetime.now(UTC)) == 0:
+        raise sitting.stop(
+            f"it had to be staged until {file.service.until} UTC",
+            "Write a later service.until in the file, have that approved where it is asked for, and apply it again; or "
+            f"`platform-assets plan cancel {record.name}`.",
+        )
     if used := spent(file.budget, record.seconds, record.bytes, cores_of(sitting.platform)):
         raise sitting.stop(
             used, "Raise the budget in the file, have that approved where it is asked for, and apply it again."
@@ -163,12 +170,8 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
     before = find_record(platform.lake, file.name)
     if before and before.wants_proof and before.file == file:
         return before
-    if before and before.state in OVER and before.state != "cancelled":
-        raise BackfillError(
-            f"The plan {file.name} was applied before: {before.came_to}.",
-            "Give another plan another name."
-            + (f" `platform-assets plan replay {file.name}` is the proof of that one." if before.wants_proof else ""),
-        )
+    if before and (over := applied_before(before)):
+        raise BackfillError(over.what, over.todo)
     is_of_this_lake = before is None or (before.looked_at or 0) <= platform.current_release().number
     if before and before.state != "cancelled" and is_of_this_lake:
         if before.file == file and before.versions_hold(platform.versions):

@@ -14,7 +14,7 @@ from platform_assets.operations.backfill.pausing import is_paused
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import OVER, BackfillRecord
 from platform_assets.planning.backfill.backfill import Backfill
-from platform_assets.planning.backfill.pace import may_compute, spent
+from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.backfill.standing import Standing
 from platform_assets.words import counted
 
@@ -80,6 +80,8 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
     computes = record.done < len(record.steps)
     if computes and not may_compute(file.service, datetime.now(UTC)):
         yield f"It waits for its hours, {file.service.hours} UTC."
+    if computes and seconds_left(file.service, datetime.now(UTC)) == 0:
+        yield f"It had to be staged until {file.service.until} UTC: it waits for a later service.until in its file."
     if computes and (used := spent(file.budget, record.seconds, record.bytes, cores_of(platform))):
         yield f"It waits for more of a budget: {used}."
     if record.state != "publishing" and not record.versions_hold(platform.versions):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 from platform_assets.planning.backfill.plan_file import Budget, Service
@@ -12,6 +12,8 @@ from platform_assets.planning.backfill.plan_file import Budget, Service
 UNBOUNDED = 36_500
 """Days of one job where the file bounds them by nothing: how they are cut is the engine's."""
 _WARN_PERCENT = 80
+_FAR = timedelta(days=400)
+"""An end that is further off bounds no backfill."""
 _FULL = 0.85
 """Share of the memory for what lives long from which Java collects more than it computes."""
 _SLOWER = 2.0
@@ -59,6 +61,28 @@ def may_compute(service: Service, now: datetime) -> bool:
     first, last = (time.fromisoformat(end) for end in service.hours.split("-"))
     at = now.time()
     return first <= at < last if first < last else (at >= first or at < last)
+
+
+def seconds_left(service: Service, now: datetime) -> float | None:
+    """How long it may compute until it has to be staged, in its hours alone; None where nobody set an end.
+
+    Args:
+        service: of the plan file.
+        now: in UTC.
+    """
+    if service.until is None:
+        return None
+    end = min(datetime.fromisoformat(service.until).replace(tzinfo=UTC), now + _FAR)
+    if service.hours is None:
+        return max((end - now).total_seconds(), 0.0)
+    first, last = (time.fromisoformat(text) for text in service.hours.split("-"))
+    left = 0.0
+    for number in range(-1, (end - now).days + 2):
+        day = now.date() + timedelta(number)
+        opens, closes = (datetime.combine(day, at, UTC) for at in (first, last))
+        closes += timedelta(last < first)
+        left += max((min(closes, end) - max(opens, now)).total_seconds(), 0.0)
+    return left
 
 
 @dataclass(frozen=True)

@@ -6,104 +6,30 @@ field has a strict type, and none is a piece of SQL. The schema for editors is m
 
 from __future__ import annotations
 
-import re
-from datetime import date, timedelta
-from decimal import Decimal
-from typing import Annotated, Any, Literal, Self
+from datetime import date
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from platform_assets.planning.backfill.fields import (
+    MOST,
+    MOST_DAYS,
+    Amount,
+    CodeVersion,
+    Column,
+    DayRange,
+    Hours,
+    KeyText,
+    Moment,
+    Number,
+    Percent,
+    Share,
+    Table,
+    Words,
+    ascending,
+    days_of,
+    never_null,
 )
-
-from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.visible import visible
-
-_TABLE = re.compile(rf"(silver|gold)\.{IDENTIFIER.pattern}")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
-"""The last of these are told to be none by what takes finite numbers."""
-_MOST_DAYS = 36_500
-_MOST = 10**18
-"""Of whatever is counted or paid: more is a mistake, and no number that can be reckoned with."""
-
-
-def _in_order(text: str) -> str:
-    first, _, last = text.partition("..")
-    days = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1
-    if days < 1:
-        raise ValueError("it ends before it starts: write the older day first")
-    if days > _MOST_DAYS:
-        raise ValueError(f"it has {days:,} days, and {_MOST_DAYS:,} are a century")
-    return text
-
-
-def _days_of(text: str) -> frozenset[date]:
-    first, last = (date.fromisoformat(day) for day in text.split(".."))
-    return frozenset(first + timedelta(days=number) for number in range((last - first).days + 1))
-
-
-def _ascending(shares: tuple[int, ...]) -> tuple[int, ...]:
-    if list(shares) != sorted(set(shares)) or shares[-1] != 100:
-        raise ValueError("the shares have to grow, and the last one has to be 100")
-    return shares
-
-
-def _computed(table: str) -> str:
-    if not _TABLE.fullmatch(table):
-        raise ValueError(f"{table!r} is no table that is computed: name one of silver or gold, as gold.daily_sales")
-    return table
-
-
-def _readable(text: str) -> str:
-    if not text.strip() or visible(text, breaks=True) != text:
-        raise ValueError("it is blank, or has characters that nobody can see: write words")
-    return text
-
-
-def _in_digits(value: object) -> object:
-    """What Python takes for a number besides, as 1_5, is more likely a slip than fifteen."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return value
-    if not _NUMBER.fullmatch(str(value)):
-        raise ValueError(f"{value!r} is no number: write digits, as 1.5, with a point and nothing between them")
-    return Decimal(str(value))
-
-
-def _never_null(schema: dict[str, Any]) -> None:
-    """A field that can be left out, and not be left blank."""
-    (said,) = (one for one in schema.pop("anyOf") if one.get("type") != "null")
-    del schema["default"]
-    schema.update(said)
-
-
-def _with_an_end(hours: str) -> str:
-    first, last = hours.split("-")
-    if first == last:
-        raise ValueError("it ends when it begins: leave service out to compute at any time, or write another end")
-    return hours
-
-
-Words = Annotated[str, Field(max_length=2000), AfterValidator(_readable)]
-Table = Annotated[str, AfterValidator(_computed)]
-Column = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
-KeyText = Annotated[
-    str,
-    Field(max_length=200),
-    AfterValidator(_readable),
-    WithJsonSchema({"type": ["string", "number"]}),
-]
-DayRange = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$"), AfterValidator(_in_order)]
-Share = Annotated[int, Field(ge=1, le=100)]
-Number = Annotated[Decimal, BeforeValidator(_in_digits)]
-Percent = Annotated[Number, Field(ge=0, le=1000)]
-Amount = Annotated[Number, Field(gt=0, le=_MOST)]
 
 
 class _Part(BaseModel):
@@ -132,7 +58,7 @@ class Days(_Part):
 
     range: DayRange | None = None
     """Both ends included: 2017-01-01..2017-03-31."""
-    list: Annotated[tuple[date, ...], Field(min_length=1, max_length=_MOST_DAYS)] | None = None
+    list: Annotated[tuple[date, ...], Field(min_length=1, max_length=MOST_DAYS)] | None = None
     """Single days."""
     stale: Literal[True] | None = None
     """Those that are stale when the plan is explained, through data, code or configuration."""
@@ -155,7 +81,7 @@ class Days(_Part):
             return frozenset(self.list) - frozenset(self.without)
         if self.range is None:
             return None
-        return _days_of(self.range) - frozenset(self.without)
+        return days_of(self.range) - frozenset(self.without)
 
 
 class Gate(_Part):
@@ -182,7 +108,7 @@ class Gate(_Part):
 class Budget(_Part):
     """What it may cost: at 100 % of one of these the backfill stops, and can be gone on with once it is raised."""
 
-    bytes: Annotated[int, Field(gt=0, le=_MOST)] | None = None
+    bytes: Annotated[int, Field(gt=0, le=MOST)] | None = None
     """Written."""
     minutes: Amount | None = None
     """Of computing, all sittings together."""
@@ -201,21 +127,18 @@ class Budget(_Part):
 class Service(_Part):
     """When it may compute; by default always."""
 
-    hours: (
-        Annotated[
-            str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"), AfterValidator(_with_an_end)
-        ]
-        | None
-    ) = None
+    hours: Hours | None = None
     """In UTC, over midnight if need be: 20:00-05:30. It stops outside, and can be gone on with."""
+    until: Moment | None = None
+    """When it has to be staged, in UTC, as "2017-06-01 06:00": refused where its hours until then will not do."""
 
 
 class Approvals(_Part):
     """When somebody has to approve the hash that `plan explain` shows; never asked for by default."""
 
-    above_days: Annotated[int, Field(ge=0, le=_MOST)] | None = None
+    above_days: Annotated[int, Field(ge=0, le=MOST)] | None = None
     """Of tables, all together."""
-    above_money: Annotated[Number, Field(ge=0, le=_MOST)] | None = None
+    above_money: Annotated[Number, Field(ge=0, le=MOST)] | None = None
     """By the estimate."""
     beyond_window: bool = False
     """Where a day lies further back than the shortest restatement window of a raw table."""
@@ -233,7 +156,7 @@ class Override(_Part):
 
     def named(self) -> frozenset[date]:
         """The days."""
-        return _days_of(self.days)
+        return days_of(self.days)
 
 
 class Afterwards(_Part):
@@ -268,13 +191,17 @@ class PlanFile(_Part):
             Field(min_length=1, max_length=10),
         ]
         | None
-    ) = Field(default=None, json_schema_extra=_never_null)
+    ) = Field(default=None, json_schema_extra=never_null)
     """Keys, as store_id: [330, 337]: only their rows are computed, the others of a day are carried over as they are."""
+    code: Annotated[dict[Table, CodeVersion], Field(min_length=1, max_length=1000)] | None = Field(
+        default=None, json_schema_extra=never_null
+    )
+    """Versions of code, as gold.daily_sales: "3f2a9c…": it is refused where the code that is here is another one."""
     cap_days: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
     """Most days of tables, all together; a plan of more is refused whole."""
     batch_days: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Days of one Spark job; the setting of the same name by default."""
-    rollout: Annotated[tuple[Share, ...], Field(min_length=1, max_length=10), AfterValidator(_ascending)] = (10, 100)
+    rollout: Annotated[tuple[Share, ...], Field(min_length=1, max_length=10), AfterValidator(ascending)] = (10, 100)
     """Percents of the named days that are staged before the gates are asked, one after another."""
     gates: tuple[Gate, ...] = ()
     """Besides those of the contracts, which hold for every staged day in any case."""
@@ -299,6 +226,8 @@ class PlanFile(_Part):
         for number, gate in enumerate(self.gates):
             if gate.table not in self.tables and not self.downstream:
                 raise ValueError(f"gates.{number} is about {gate.table}, which is not among the tables")
+        if not self.downstream and (others := [table for table in self.code or {} if table not in self.tables]):
+            raise ValueError(f"code is about {others[0]}, which is not among the tables")
         if self.policy != "recompute" and self.days.touched_by:
             raise ValueError(f"days that were touched are recomputed: policy {self.policy} says otherwise")
         return self

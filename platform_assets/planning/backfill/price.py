@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 
 from platform_assets.planning.backfill.experience import Experience
 from platform_assets.planning.backfill.plan_file import Budget
 from platform_assets.planning.backfill.rollout import RolloutStep
-from platform_assets.planning.estimates import Estimate
+from platform_assets.planning.estimates import Estimate, written
 from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.reasons import Reason
+from platform_assets.records.history import DayMark
 
 _REACHED: frozenset[Reason] = frozenset({"upstream content", "reference data"})
 """Why a day is computed only if what it reads comes out differently."""
@@ -45,7 +47,10 @@ class Price:
 
 
 def timed(
-    steps: Iterable[PlannedStep], rollout: Sequence[RolloutStep], experience: Experience
+    steps: Iterable[PlannedStep],
+    rollout: Sequence[RolloutStep],
+    experience: Experience,
+    marks: Mapping[str, Mapping[date, DayMark]],
 ) -> tuple[PlannedStep, ...]:
     """The same steps, each with the seconds that its days take in the jobs of a rollout, by what such parts took.
 
@@ -53,13 +58,15 @@ def timed(
         steps: of the plan.
         rollout: the same days in their order: each table of each step is a job.
         experience: what the parts took; where it does not know a table, nothing is estimated.
+        marks: of the days of each table: those that a rollback put back took no time, and are as large as they were.
     """
     jobs = Counter(table for step in rollout for table in step.days)
 
     def estimate(step: PlannedStep) -> Estimate | None:
-        if step.estimate is None or not experience.knows(step.table):
+        size = step.estimate or written(step.days, marks.get(step.table, {}))
+        if size is None or not experience.knows(step.table):
             return None
-        return replace(step.estimate, seconds=experience.of_days(step.table, len(step.days), jobs[step.table]))
+        return replace(size, seconds=experience.of_days(step.table, len(step.days), jobs[step.table]))
 
     return tuple(replace(step, estimate=estimate(step)) for step in steps)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.backfill.pace import UNBOUNDED, Pace, Seen, may_compute, nearly_spent, spent
+from platform_assets.planning.backfill.pace import UNBOUNDED, Pace, Seen, may_compute, nearly_spent, seconds_left, spent
 from platform_assets.planning.backfill.plan_file import Budget, Service
 
 HEALTHY = st.builds(Seen, st.just("gold.a"), st.integers(0, 400), st.floats(0.1, 1e4))
@@ -116,3 +116,29 @@ def test_a_budget_warns_at_four_fifths_with_the_same_words_and_stops_at_all_of_i
 def test_hours_may_reach_over_midnight_and_their_end_is_outside(hours: str | None, at: str, may: bool) -> None:
     moment = datetime.fromisoformat(f"2017-01-01T{at}").replace(tzinfo=UTC)
     assert may_compute(Service(hours=hours), moment) is may
+
+
+HOURS = st.one_of(
+    st.none(),
+    st.tuples(st.integers(0, 1439), st.integers(0, 1439))
+    .filter(lambda ends: ends[0] != ends[1])
+    .map(lambda ends: "-".join(f"{end // 60:02}:{end % 60:02}" for end in ends)),
+)
+
+
+@given(hours=HOURS, start=st.integers(0, 1439), minutes=st.integers(-100, 5000))
+def test_the_time_that_is_left_is_every_minute_in_which_it_may_compute(
+    hours: str | None, start: int, minutes: int
+) -> None:
+    now = datetime(2017, 3, 1, tzinfo=UTC) + timedelta(minutes=start)
+    service = Service(hours=hours, until=f"{now + timedelta(minutes=minutes):%Y-%m-%d %H:%M}")
+    theirs = sum(may_compute(service, now + timedelta(minutes=minute)) for minute in range(minutes))
+    assert seconds_left(service, now) == 60 * theirs
+
+
+def test_without_an_end_or_with_one_far_away_there_is_always_time() -> None:
+    now = datetime(2017, 3, 1, tzinfo=UTC)
+    assert seconds_left(Service(hours="20:00-05:30"), now) is None
+    far = seconds_left(Service(hours="20:00-05:30", until="9999-12-31 23:59"), now)
+    assert far is not None
+    assert far > 365 * 9 * 3600

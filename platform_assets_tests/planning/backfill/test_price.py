@@ -15,6 +15,7 @@ from platform_assets.planning.backfill.rollout import RolloutStep
 from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.reasons import Reasons
+from platform_assets.records.history import DayMark
 
 SILVER, GOLD = "silver.sales", "gold.tills"
 COSTS: Mapping[str, float] = {START: 4.0, FIRST_JOB: 5.0, STEP: 0.5, JOB: 2.0, SILVER: 0.25, GOLD: 0.1}
@@ -34,7 +35,7 @@ def planned(table: str, count: int, reasons: Reasons = ("asked for",), known: bo
 def priced(*steps: PlannedStep, known: Experience = KNOWN, rollout: int = 1, hourly: str = "") -> Price:
     rolled = tuple(RolloutStep(100, {step.table: step.days for step in steps}) for _ in range(rollout))
     budget = Budget(price_per_core_hour=Decimal(hourly) if hourly else None)
-    return price(timed(steps, rolled, known), rolled, known, 2, budget)
+    return price(timed(steps, rolled, known, {}), rolled, known, 2, budget)
 
 
 def test_a_backfill_is_its_start_its_steps_its_jobs_and_its_days() -> None:
@@ -48,10 +49,20 @@ def test_a_backfill_is_its_start_its_steps_its_jobs_and_its_days() -> None:
 
 def test_a_table_takes_its_jobs_and_its_days() -> None:
     rollout = (RolloutStep(10, {SILVER: days(3)}), RolloutStep(100, {SILVER: days(30)[3:], GOLD: days(30)}))
-    steps = timed([planned(SILVER, 30), planned(GOLD, 30), planned("gold.new", 3)], rollout, KNOWN)
+    steps = timed([planned(SILVER, 30), planned(GOLD, 30), planned("gold.new", 3)], rollout, KNOWN, {})
     assert [step.estimate.seconds if step.estimate else None for step in steps] == pytest.approx(
         [2 * 2.0 + 30 * 0.25, 2.0 + 30 * 0.1, None]
     )
+
+
+def test_days_that_a_rollback_put_back_took_no_time_and_are_priced_by_what_others_took() -> None:
+    back = planned(GOLD, 4, known=False)
+    there = {day: DayMark(day, rows=7, bytes=900) for day in days(3)}
+    [step] = timed([back], (RolloutStep(100, {GOLD: days(4)}),), KNOWN, {GOLD: there})
+    assert step.estimate is not None
+    assert (step.estimate.rows, step.estimate.bytes) == (28, 3600), "the fourth as large as the others"
+    assert step.estimate.seconds == pytest.approx(2.0 + 4 * 0.1)
+    assert timed([back], (), Experience({}), {GOLD: there})[0].estimate is None
 
 
 def test_days_that_are_only_reached_may_turn_out_to_need_nothing() -> None:
