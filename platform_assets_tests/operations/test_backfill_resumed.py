@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.operations.backfill.afterwards import prove_sample
-from platform_assets.operations.backfill.pausing import pause, unpause
+from platform_assets.operations.backfill.pausing import unpause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import read_record
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.planning.selection import Request
 from platform_assets.progress import Progress
-from platform_assets_tests.support.tills import DAYS, Shop, eight_days, expected, nth, plan
+from platform_assets_tests.support.tills import DAYS, Shop, eight_days, expected, nth, paused_at, plan
 from platform_assets_tests.support.world import MakeWorld
 
 GOLD, STAGE = "gold.tills", "plan-discount"
@@ -31,16 +30,6 @@ class DiedError(Exception):
 @pytest.fixture
 def shop(make_world: MakeWorld, tmp_path: Path) -> Shop:
     return eight_days(make_world, tmp_path / "home")
-
-
-def paused_at(platform: Platform, share: int) -> Callable[[str], None]:
-    """Has a plan stand still once the gates have passed at a share of the days."""
-
-    def report(sentence: str) -> None:
-        if sentence.startswith(f"{share} %"):
-            pause(platform.lake, "discount", "lunch")
-
-    return report
 
 
 def test_what_others_publish_meanwhile_is_held_against_the_gates_before_anybody_sees_it(shop: Shop) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -12,6 +12,7 @@ from typing import Any
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.backfill.pausing import pause
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
@@ -77,11 +78,21 @@ class Shop:
         return {row["till"]: row["paid"] for row in rows}
 
 
-def eight_days(make_world: MakeWorld, home: Path) -> Shop:
+def paused_at(platform: Platform, share: int) -> Callable[[str], None]:
+    """Has a plan stand still once the gates have passed at a share of the days."""
+
+    def report(sentence: str) -> None:
+        if sentence.startswith(f"{share} %"):
+            pause(platform.lake, "discount", "lunch")
+
+    return report
+
+
+def eight_days(make_world: MakeWorld, home: Path, **settings: Any) -> Shop:
     """A shop of two tills whose days the wrong code has computed."""
     write_domain(home, contracts=(NO_RECONCILIATION,), gold=(WRONG,))
     with importable(home):
-        world = make_world(days=DAYS, domains=PACKAGE)
+        world = make_world(days=DAYS, domains=PACKAGE, **settings)
         for number in range(1, DAYS + 1):
             rows = [
                 {"till": till, "at": f"{nth(number)}T10:00:00Z", "paid": str(paid(number, till))} for till in (1, 2)
