@@ -367,7 +367,9 @@ def apply_job() -> dg.JobDefinition:
 
 def tried_again(instance: dg.DagsterInstance, options: dg.ReexecutionOptions) -> bool:
     """Whether another try of a run succeeds."""
-    ReconstructableJob.get_definition.cache_clear()  # which Dagster keeps, of whatever test was before
+    # Dagster keeps definitions, of whatever test was before.
+    ReconstructableJob.get_repository_definition.cache_clear()
+    ReconstructableJob.get_definition.cache_clear()
     with dg.execute_job(dg.reconstructable(apply_job), instance, reexecution_options=options) as done:
         return done.success
 
