@@ -189,8 +189,27 @@ def _launch(
     popen: dict[str, object] = {"pass_fds": tuple(lock for lock in inherited if lock is not None)}
     popen["umask"] = settings.access.umask  # also in somebody's notebook, whose own files are as they were
     with log_file(settings).open("ab") as log, _default_environment():
-        gateway: JavaGateway = launch_gateway(conf, popen | {"stdout": log, "stderr": log})
+        try:
+            gateway: JavaGateway = launch_gateway(conf, popen | {"stdout": log, "stderr": log})
+        except BaseException as error:  # a person's Ctrl-C, or a run that was terminated, while it starts
+            _end_half_started(error)
+            raise
     return gateway
+
+
+def _end_half_started(error: BaseException) -> None:
+    """End the JVM that PySpark was waiting for.
+
+    It would stay for ever: where it is to write its port is gone, it fails at that, and its other threads go on. Only
+    the frame that waited knows its process.
+    """
+    trace = error.__traceback__
+    while trace is not None:
+        process = trace.tb_frame.f_locals.get("proc")
+        if isinstance(process, subprocess.Popen):
+            process.kill()
+            process.wait()
+        trace = trace.tb_next
 
 
 @contextmanager

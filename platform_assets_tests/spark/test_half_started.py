@@ -1,0 +1,30 @@
+"""A JVM that was to start, when somebody interrupted, is ended: no one else would ever end it."""
+
+from __future__ import annotations
+
+import _thread
+import time
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from platform_assets.settings import load_settings
+from platform_assets.spark.session.jvm import _launch
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.orchestration.processes import started_from
+
+
+def test_a_jvm_is_ended_that_somebody_interrupted_while_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_STATE", str(tmp_path))
+    interrupt = Timer(0.7, _thread.interrupt_main)
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        _launch(load_settings(state=tmp_path, jars=JARS), (), (), ())
+    until = time.monotonic() + 15  # it fails at its port within three
+    time.sleep(5)
+    while started_from(tmp_path) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert started_from(tmp_path) == []
