@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY, Rule
 from platform_assets.records.row_kinds import ERASED, TOMBSTONE
 from platform_assets.spark.raw.late_rows import is_late
+from platform_assets.spark.raw.payloads import payload
 from platform_assets.spark.raw.rules import with_broken_rules, with_verdict
 
 
@@ -19,7 +20,7 @@ def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], v
     return with_broken_rules(broken.drop("_good"), rules).select(
         "_arrival",
         F.array_join("_broken", ", ").alias("_reason"),
-        F.to_json(F.struct(*columns)).alias("_payload"),
+        payload(broken, columns).alias("_payload"),
         DAY,
     )
 
