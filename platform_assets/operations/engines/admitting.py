@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.admissions import admit, software_compared, why_no_sail
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -124,13 +125,20 @@ def verify_engine(
 
 
 def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date]:
-    """Of the days with rows, of which alone two engines can make different things; of all where none has any."""
-    days = LakeSnapshot.now(platform).days(contract.name)
-    return frozenset(draw.of([day for day, record in days.items() if record.rows] or days))
+    """Of the days with rows, of which alone two engines can make different things; of all where none has any.
+
+    Besides, the newest day of which rows broke a rule: the two have to keep them alike.
+    """
+    snapshot = LakeSnapshot.now(platform)
+    days = snapshot.days(contract.name)
+    letters = snapshot.days(quarantine_table(contract.name)) if contract.rules else {}
+    broken = [day for day, record in letters.items() if record.rows and day in days][-1:]
+    return frozenset([*draw.of([day for day, record in days.items() if record.rows] or days), *broken])
 
 
 def _known_differences(platform: Platform, spark: SparkOnDemand, contract: Contract) -> str:
-    reasons = list(refused_contract(contract))
+    source = platform.catalogue[contract.inputs[0].table] if contract.layer == "silver" else None
+    reasons = list(refused_contract(contract, source))
     if not reasons:
         session = spark()
         reasons += refused_expressions(_planned(platform, session, contract)) if shows_plans(session) else ()
