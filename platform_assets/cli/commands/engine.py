@@ -184,6 +184,9 @@ def _print_beside(found: EnginesBeside) -> None:
     differ = f"{len(found.differing):,} of {days} of {found.table} differ"
     console.print(f"Before is Spark, after is Sail: {differ}.", highlight=False)
     print_columns(found.table, found.columns, found.examples)
+    if found.quarantines:
+        days = counted(len(found.quarantines), "day")
+        say("quarantine", f"rows that break a rule are kept otherwise on {days}, first {found.quarantines[0]}.")
     if found.was_admitted:
         say("[yellow]taken off[/]", f"{found.table} is computed by Spark from now on.")
 
@@ -195,6 +198,7 @@ def _beside_json(found: EnginesBeside) -> dict[str, Any]:
         "table": found.table,
         "equal": not found.differing,
         "differing": list(found.differing),
+        "quarantines": list(found.quarantines),
         "days": [comparison_json(day) for day in found.days],
         "columns": [asdict(column) for column in found.columns],
         "examples": [asdict(example) for example in found.examples],

@@ -19,6 +19,8 @@ from platform_assets.operations.stages.columns import ColumnBeside, Example, col
 from platform_assets.operations.stages.compare import StagedDay, compared
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.admission import EngineName
+from platform_assets.records.digest import Digest
+from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.sail.session import columns_for, session_of
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
@@ -35,7 +37,8 @@ class EnginesBeside:
         days: by rows, keys and sums, oldest first.
         columns: of all these days together.
         examples: keys that differ.
-        differing: days with another digest.
+        differing: days with another digest, of the table or of the rows that broke its rules.
+        quarantines: of these, those of the rows that broke its rules.
         was_admitted: whether the table is taken off for it.
     """
 
@@ -44,6 +47,7 @@ class EnginesBeside:
     columns: tuple[ColumnBeside, ...]
     examples: tuple[Example, ...]
     differing: tuple[date, ...]
+    quarantines: tuple[date, ...] = ()
     was_admitted: bool = False
 
 
@@ -78,7 +82,7 @@ def compare_engines(
         )
     progress(Progress("comparing", contract.name, 0, len(chosen)))
     sides: list[Files] = []
-    digests = []
+    contents: list[dict[date, tuple[Digest, Digest]]] = []
     made: list[tuple[str, tuple[str, ...]]] = []
     names = (contract.name, quarantine_table(contract.name))
     try:
@@ -87,7 +91,8 @@ def compare_engines(
                 made.append((publication, names))
                 session = session_of(platform.settings, engine, spark)
                 staged = stage_days(platform, session, contract, chosen, snapshot, *(folders[name] for name in names))
-                digests.append({day: str(staged.digest(day)) for day in chosen})
+                letters = {day: staged.quarantined.get(day, Profile()).digest for day in chosen}
+                contents.append({day: (staged.digest(day), letters[day]) for day in chosen})
                 files = staged_at(platform.lake, contract.name, publication) if staged.rows is not None else {}
                 sides.append({day: files.get(day, ()) for day in chosen})
         both = (sides[0], sides[1])
@@ -99,9 +104,10 @@ def compare_engines(
     finally:
         for publication, of_stage in made:
             discard_stage(platform, publication, of_stage)
-    differing = tuple(day for day in chosen if digests[0][day] != digests[1][day])
+    differing = tuple(day for day in chosen if contents[0][day] != contents[1][day])
+    quarantines = tuple(day for day in differing if contents[0][day][1] != contents[1][day][1])
     off = bool(differing) and take_off(
         platform, contract.name, f"compared by key, {contract.name} {differing[0]} differs between Spark and Sail"
     )
     progress(Progress("comparing", contract.name, len(chosen), len(chosen), finished=True))
-    return EnginesBeside(contract.name, beside, columns, examples, differing, off)
+    return EnginesBeside(contract.name, beside, columns, examples, differing, quarantines, off)
