@@ -13,6 +13,7 @@ from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, prepare
+from platform_assets.engine.step.large_days import large_days
 from platform_assets.engine.step.moved_keys import moved_keys
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
@@ -140,7 +141,7 @@ def stage_days(
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     refuse_other_settings(session)
-    prepared = prepare(platform, session, contract, days, snapshot, scope)
+    prepared = prepare(platform, session, contract, days, snapshot, scope, large_days(contract, days, snapshot))
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
@@ -152,7 +153,7 @@ def stage_days(
         read = files_read(platform, contract, days, snapshot, frame)
         refuse_jobs_of_its_own(contract, prepared.own_jobs)
         frame = as_planned(frame)
-    stage(frame, folder, clustered=prepared.clustered)
+    stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
     rows = made = read_staged(session, folder)
     moved: Mapping[date, MovedKeys] = {}
     if scope is not None:
