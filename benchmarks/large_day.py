@@ -2,10 +2,10 @@
 
     uv run python -m benchmarks.large_day [--rows 3000000] [--skewed] [--before CHECKOUT] [--rounds 2] [--json PATH]
 
-Parquet files with readings of one day, an eleventh of the rows being corrections of others; with `--skewed` half of all rows are
-versions of a single reading. One `refresh` takes them, removes the older versions, converts every reading, and sums
-them over a week: a process of its own, with a driver of 3 GiB as by default. Digests of all sides must be equal, and
-readings counted by DuckDB, before a time counts. Processor time says more than seconds where others are at work.
+Parquet files with readings of one day, an eleventh of the rows being corrections of others; with `--skewed` half of all
+rows are versions of a single reading. One `refresh` takes them, removes the older versions, converts every reading, and
+sums them over a week: a process of its own, with a driver of 3 GiB as by default. Digests of all sides must be equal,
+and readings counted by DuckDB, before a time counts. Processor time says more than seconds where others are at work.
 
 `--before` names a checkout of another version: it needs no environment of its own, as long as it asks for the same.
 """
@@ -70,9 +70,7 @@ def deliver(landing: Path, rows: int, *, skewed: bool) -> int:
                 f"COPY (SELECT sensor, number, measured_at, celsius, place, updated_at FROM made "
                 f"WHERE i >= {start} AND i < {start + PER_FILE}) TO '{folder}/part-{file}.parquet' (FORMAT PARQUET)"
             )
-        counted = database.execute(
-            f"SELECT count(DISTINCT (sensor, number)) FROM '{folder}/*.parquet'"
-        ).fetchall()
+        counted = database.execute(f"SELECT count(DISTINCT (sensor, number)) FROM '{folder}/*.parquet'").fetchall()
     return int(counted[0][0])
 
 

@@ -64,7 +64,9 @@ TABLES = (
         key=("sensor",),
         inputs=(Input("silver.readings", span(WEEK)),),
         reconciles=(
-            Reconciliation("silver.readings", by=("sensor",), amounts=(Amount("readings", "sum(readings)", "count(1)"),)),
+            Reconciliation(
+                "silver.readings", by=("sensor",), amounts=(Amount("readings", "sum(readings)", "count(1)"),)
+            ),
         ),
     ),
 )

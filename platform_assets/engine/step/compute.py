@@ -120,8 +120,9 @@ def _computed(
         return Computed("", (), left_alone)
 
     dead = quarantine_table(contract.name)
-    large = tasks_for(spark, large_days(contract, state.ready, snapshot), platform.settings.part_bytes)
-    with large as given, new_stage(platform, (contract.name, dead)) as (publication, folders):
+    parts = large_days(contract, state.ready, snapshot)
+    spread = tasks_for(spark, parts, platform.settings.part_bytes)
+    with spread as given, new_stage(platform, (contract.name, dead)) as (publication, folders):
         together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
             platform,
@@ -134,6 +135,7 @@ def _computed(
             together=together,
             scope=work.scope,
             made_from=state.made_from,
+            parts=parts,
         )
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}

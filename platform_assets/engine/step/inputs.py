@@ -148,8 +148,7 @@ def _prepare_silver(
         counts = with_withdrawn(row_balances(raw, source.key, contract.rules, source.voided), withdrawn)
     any_bad = any(balance["quarantined"] for balance in counts.values())
     heavy = any(
-        has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"])
-        for day, balance in counts.items()
+        has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
     )
     newest = _newest(source, contract, raw, parts, heavy=heavy)
     with users_code(contract.name):

@@ -13,7 +13,6 @@ from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, prepare
-from platform_assets.engine.step.large_days import large_days
 from platform_assets.engine.step.moved_keys import moved_keys
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
@@ -21,11 +20,13 @@ from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
+from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.sail.types import as_spark_counts
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import refuse_other_settings
@@ -110,6 +111,7 @@ def stage_days(
     together: int | None = None,
     scope: KeyScope | None = None,
     made_from: Mapping[date, str] | None = None,
+    parts: Mapping[date, int] = NO_PARTS,
 ) -> Staged:
     """Compute some days into a stage, and count what lies there.
 
@@ -124,6 +126,7 @@ def stage_days(
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
+        parts: of each large day of what is read.
 
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for.
@@ -141,7 +144,7 @@ def stage_days(
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     refuse_other_settings(session)
-    prepared = prepare(platform, session, contract, days, snapshot, scope, large_days(contract, days, snapshot))
+    prepared = prepare(platform, session, contract, days, snapshot, scope, NO_PARTS if is_sail(session) else parts)
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)

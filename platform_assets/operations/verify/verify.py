@@ -197,9 +197,9 @@ class _Work:
         release = Release(self.snapshot.number, {table: version for table, version in reads.items() if version >= 0})
         then = LakeSnapshot(self.platform, release)
         own, letters = self.folder / "rows", self.folder / "quarantined"
-        large = large_days(self.contract, days, then)
-        with tasks_for(self.spark, large, self.platform.settings.part_bytes) as spark:
-            staged = stage_days(self.platform, spark, self.contract, days, then, own, letters)
+        parts = large_days(self.contract, days, then)
+        with tasks_for(self.spark, parts, self.platform.settings.part_bytes) as spark:
+            staged = stage_days(self.platform, spark, self.contract, days, then, own, letters, parts=parts)
             computed = self._compared(staged, days)
         for done in (own, letters):
             done.remove()

@@ -27,7 +27,7 @@ ORDER = ("_version", "_row_hash", "_order_day")
 def greatest(
     raw: DataFrame, key: Sequence[str], parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
-    """The greatest version of each key and day, whatever its kind; each day ends up in one Spark partition, or in parts.
+    """The greatest version of each key and day, whatever its kind; each day ends up in one Spark partition, or its parts.
 
     Args:
         raw: rows that count.
@@ -59,9 +59,9 @@ def row_balances(
         voided: the column that withdraws a key, if there is one.
 
     Returns:
-        By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys` and those of
-        which no version is good, `keys_quarantined`, and the `most_versions` that a key has. Counted from the keys and versions alone and independently of
-        `greatest`, so that the two can be held against each other.
+        By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys`, those of which
+        no version is good, `keys_quarantined`, and how many versions a key has at most, `most_versions`. Counted from
+        the keys and versions alone and independently of `greatest`, so that the two can be held against each other.
     """
     is_row = F.col("_kind") != TOMBSTONE
     judged = with_verdict(raw, rules, voided).select(DAY, *key, "_kind", *ORDER, "_good")

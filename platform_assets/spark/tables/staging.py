@@ -59,9 +59,7 @@ def check_columns(table: str, frame: object, expected: StructType) -> None:
         )
 
 
-def stage(
-    frame: DataFrame, folder: Location, *, clustered: bool = False, parts: Mapping[date, int] = NO_PARTS
-) -> None:
+def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts: Mapping[date, int] = NO_PARTS) -> None:
     """Write rows as a Delta table of their own, one file per day and write; a large day gets several.
 
     Which days are large, Spark finds out where it plans while it works: on a cluster, and within `tasks_for`. Else it
