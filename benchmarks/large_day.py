@@ -18,7 +18,6 @@ import re
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date
@@ -154,11 +153,10 @@ def main(
 
 
 def _print_tables(name: str, run: Run, found: Mapping[str, tuple[str, int, int]]) -> None:
-    took: Counter[str] = Counter()
-    for table, seconds in _TOOK.findall(run.printed):
-        took[table] += float(seconds)
+    took = [(table, float(seconds)) for table, seconds in _TOOK.findall(run.printed)]
     for table, (_, rows, files) in sorted(found.items()):
-        console.print(f"{name}: {table}, {rows:,} rows in {files} files, {took[table]:.1f} s")
+        seconds = sum(of_table for name_of, of_table in took if name_of == table)
+        console.print(f"{name}: {table}, {rows:,} rows in {files} files, {seconds:.1f} s")
 
 
 if __name__ == "__main__":

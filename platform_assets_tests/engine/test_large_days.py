@@ -28,7 +28,7 @@ SENSORS = "platform_assets_tests.support.domains.sensors"
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
 LARGE, SMALL = "2017-01-01", "2017-01-02"
 MANY, FEW = 3000, 3
-PARTS = 0.01
+PARTS = 0.002
 """MiB of a part, of which the large day has several."""
 
 

@@ -27,7 +27,7 @@ ORDER = ("_version", "_row_hash", "_order_day")
 def greatest(
     raw: DataFrame, key: Sequence[str], parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
-    """The greatest version of each key and day, whatever its kind; each day ends up in one Spark partition, or its parts.
+    """The greatest version of each key and day, whatever its kind; each day lies in one Spark partition, or its parts.
 
     Args:
         raw: rows that count.
