@@ -96,7 +96,7 @@ def environ(state: Path, landing: Path, checkout: Path) -> dict[str, str]:
 def load(state: Path, landing: Path, checkout: Path, log: Path) -> Run:
     """One whole refresh of an empty installation."""
     shutil.rmtree(state, ignore_errors=True)
-    return run_command((sys.executable, "-c", _MAIN, "refresh"), env=environ(state, landing, checkout), log=log)
+    return run_command((sys.executable, "-P", "-c", _MAIN, "refresh"), env=environ(state, landing, checkout), log=log)
 
 
 def found_in(state: Path) -> dict[str, tuple[str, int, int]]:

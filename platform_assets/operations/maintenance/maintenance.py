@@ -220,7 +220,7 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
         if hold.table in silver:
             held[quarantine_table(hold.table)].add(hold.day)
     most = platform.settings.compaction_files
-    small = min(SMALL_BYTES, platform.settings.part_bytes // 2)  # parts that compaction made are not compacted again
+    small = min(SMALL_BYTES, platform.settings.part_bytes // 3)  # no part of a large day is, or it would be ever again
     now = platform.current_release()
     for table, version in now.versions.items():
         live = files_at(platform.lake, table, version)

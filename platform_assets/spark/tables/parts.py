@@ -22,6 +22,8 @@ from platform_assets.spark.session.on_demand import SparkOnDemand
 
 _ADAPTIVE, _TASKS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"
 _PART = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+_LEAST = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
+_SPARKS_LEAST = 1024 * 1024
 
 SHARE = "_share"
 """Of the rows of a large day, what one task has."""
@@ -45,9 +47,10 @@ def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) 
     def given() -> SparkSession:
         session = spark()
         if parts and session not in before and is_one_process(session):
-            before[session] = {name: session.conf.get(name) for name in (_ADAPTIVE, _TASKS, _PART)}
+            before[session] = {name: session.conf.get(name) for name in (_ADAPTIVE, _TASKS, _PART, _LEAST)}
             tasks = max(sum(parts.values()), int(before[session][_TASKS] or 0))
-            _set(session, {_ADAPTIVE: "true", _TASKS: str(tasks), _PART: f"{part_bytes * AS_ROWS}b"})
+            part, least = f"{part_bytes * AS_ROWS}b", f"{min(part_bytes, _SPARKS_LEAST)}b"
+            _set(session, {_ADAPTIVE: "true", _TASKS: str(tasks), _PART: part, _LEAST: least})
         return session
 
     try:
