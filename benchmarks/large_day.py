@@ -5,7 +5,8 @@
 Parquet files with readings of one day, an eleventh of the rows being corrections of others; with `--skewed` half of all
 rows are versions of a single reading. One `refresh` takes them, removes the older versions, converts every reading, and
 sums them over a week: a process of its own, with a driver of 3 GiB as by default. Digests of all sides must be equal,
-and readings counted by DuckDB, before a time counts. Processor time says more than seconds where others are at work.
+and readings counted by DuckDB, before a time counts. Where others are at work, seconds say little: what tasks took of
+the processors, and what that is at least on this machine's cores, says more.
 
 `--before` names a checkout of another version: it needs no environment of its own, as long as it asks for the same.
 """
@@ -29,6 +30,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.harness import BenchmarkError, Run, alternate, print_runs, run_command
+from benchmarks.task_times import TaskTimes, event_log, task_times
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release
@@ -88,7 +90,7 @@ def environ(state: Path, landing: Path, checkout: Path) -> dict[str, str]:
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("PLATFORM_")},
         **{f"PLATFORM_{name}": str(value) for name, value in own.items()},
-        **{name: value for name, value in os.environ.items() if name == "PLATFORM_SPARK_CONF"},
+        "PLATFORM_SPARK_CONF": json.dumps(dict(event_log(events_of(state)))),
         "PYTHONPATH": f"{checkout}{os.pathsep}{landing.parent}",
     }
 
@@ -96,7 +98,13 @@ def environ(state: Path, landing: Path, checkout: Path) -> dict[str, str]:
 def load(state: Path, landing: Path, checkout: Path, log: Path) -> Run:
     """One whole refresh of an empty installation."""
     shutil.rmtree(state, ignore_errors=True)
+    events_of(state).mkdir(exist_ok=True)
     return run_command((sys.executable, "-P", "-c", _MAIN, "refresh"), env=environ(state, landing, checkout), log=log)
+
+
+def events_of(state: Path) -> Path:
+    """Where Spark writes what its tasks took."""
+    return state.with_name(f"{state.name}-events")
 
 
 def found_in(state: Path) -> dict[str, tuple[str, int, int]]:
@@ -148,6 +156,7 @@ def main(
         print_runs(console, f"{rows:,} rows of one day", runs)
         for name in checkouts:
             _print_tables(name, runs[name][-1], found_in(folder / name))
+            _print_tasks(name, task_times(events_of(folder / name), os.cpu_count() or 1))
     if json_path:
         json_path.write_text(json.dumps({name: [asdict(run) for run in done] for name, done in runs.items()}, indent=2))
 
@@ -157,6 +166,13 @@ def _print_tables(name: str, run: Run, found: Mapping[str, tuple[str, int, int]]
     for table, (_, rows, files) in sorted(found.items()):
         seconds = sum(of_table for name_of, of_table in took if name_of == table)
         console.print(f"{name}: {table}, {rows:,} rows in {files} files, {seconds:.1f} s")
+
+
+def _print_tasks(name: str, tasks: TaskTimes) -> None:
+    console.print(
+        f"{name}: tasks took {tasks.cpu_s:.1f} s of processors, on {os.cpu_count()} at least {tasks.least_s:.1f} s, "
+        f"the longest {tasks.longest_s:.1f} s, {tasks.spilled / 1e6:,.0f} MB spilled"
+    )
 
 
 if __name__ == "__main__":
