@@ -220,8 +220,10 @@ def test_a_day_that_is_too_large_for_one_task_gets_several_files(
     object_store: ObjectStore,
 ) -> None:
     tiny = cluster.conf() | {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "100b"}
-    said = run_apart("refresh", **{**elsewhere, "PLATFORM_SPARK_CONF": json.dumps(tiny)})
+    settings = {**elsewhere, "PLATFORM_SPARK_CONF": json.dumps(tiny), "PLATFORM_PART_MIB": "0.001"}
+    said = run_apart("refresh", **settings)
     assert said.code == 0, said.err
-    raw = folder_of(object_store, elsewhere) / "raw/transactions"
-    assert len([*raw.glob(f"**/event_date={DAYS[1]}/*.parquet")]) > 1
+    for layer in ("raw", "silver"):
+        table = folder_of(object_store, elsewhere) / layer / "transactions"
+        assert len([*table.glob(f"**/event_date={DAYS[1]}/*.parquet")]) > 1, layer
     assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone
