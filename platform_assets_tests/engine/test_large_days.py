@@ -27,9 +27,9 @@ from platform_assets_tests.support.world import World
 SENSORS = "platform_assets_tests.support.domains.sensors"
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
 LARGE, SMALL = "2017-01-01", "2017-01-02"
-MANY, FEW = 3000, 3
-PARTS = 0.002
-LARGER_PARTS = 0.02
+MANY, FEW = 12_000, 3
+PARTS = 0.01
+LARGER_PARTS = 0.04
 """MiB of a part, of which the large day has several, and of fewer."""
 
 
@@ -75,7 +75,7 @@ def test_content_and_gates_are_the_same_whatever_the_number_of_files(world: Worl
     whole = prepared(two_days, 32)
     large, small = files(world, LARGE), files(world, SMALL)
     assert all(count > 1 for count in large.values()), large
-    assert set(small.values()) == {1}
+    assert small == {RAW: 1, SILVER: 1, GOLD: 1}
     assert files(whole, LARGE) == {RAW: 1, SILVER: 1, GOLD: 1}
     assert world.digests() == whole.digests()
     assert world.rows("quarantine.readings") == whole.rows("quarantine.readings")
@@ -118,7 +118,7 @@ def test_a_day_in_several_files_is_corrected_and_put_back(world: World) -> None:
 def test_a_day_in_several_files_is_compacted_once_and_comes_out_the_same_when_verified(world: World) -> None:
     content, had = world.digests(), files(world, LARGE)
     world = World(world.settings.model_copy(update={"part_mib": LARGER_PARTS}), world.spark)
-    assert {day.table for day in compact(world)} >= {SILVER, GOLD}
+    assert SILVER in {day.table for day in compact(world)}
     left = files(world, LARGE)
     assert 1 < left[SILVER] < had[SILVER]
     assert not compact(world), "parts are not joined again and again"
