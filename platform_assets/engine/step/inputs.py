@@ -24,7 +24,6 @@ from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
 from platform_assets.spark.raw.versions import greatest, row_balances
 from platform_assets.spark.raw.withdrawals import effective_rows, with_withdrawn, withdrawn_rows
-from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.tables.key_scope import in_scope
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.scans import with_own_jobs
@@ -157,7 +156,7 @@ def _prepare_silver(
         )
     return Prepared(
         frame,
-        clustered=not heavy and (not parts or is_one_process(spark)),
+        clustered=not heavy,
         parts=parts,
         quarantined=quarantined(raw, source.column_names, contract.rules, source.voided) if any_bad else None,
         counts=counts,
