@@ -111,19 +111,24 @@ def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path,
         own = {name: value for name, value in env.items() if name != "PYTHONDONTWRITEBYTECODE"}
         process = subprocess.Popen(words, env=own, stdout=output, stderr=subprocess.STDOUT)
         peaks: dict[int, int] = {}
+        used_s: dict[int, float] = {}
         while True:
             try:
                 process.wait(_SAMPLE_EVERY_S)
                 break
             except subprocess.TimeoutExpired:
-                peaks |= {pid: peak for pid in _descendants(process.pid) if (peak := _java_peak_bytes(pid))}
+                below = [*_descendants(process.pid)]
+                peaks |= {pid: peak for pid in below if (peak := _java_peak_bytes(pid))}
+                used_s |= {pid: used for pid in (process.pid, *below) if (used := _cpu_s(pid))}
         seconds = time.monotonic() - started
     _wait_for_end(peaks)
     printed = log.read_text(encoding="utf-8", errors="replace")
     if process.returncode not in done:
         last = "\n".join(printed.splitlines()[-_LAST_LINES:])
         raise BenchmarkError(f"`{' '.join(words[1:])}` failed ({process.returncode}); its log {log} ends:\n{last}")
-    return Run(seconds, _cpu_of_children_s() - cpu_before_s, max(peaks.values(), default=None), load, printed)
+    # Of a JVM that outlives its process nobody is told what it took
+    cpu_s = max(_cpu_of_children_s() - cpu_before_s, sum(used_s.values()))
+    return Run(seconds, cpu_s, max(peaks.values(), default=None), load, printed)
 
 
 def alternate(
@@ -201,6 +206,15 @@ def _cpu_of_children_s() -> float:
     """Processor time of all processes that ended below this one."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _cpu_s(pid: int) -> float:
+    """Processor time that a process has taken by itself; 0 where it ended, or there is no /proc to ask."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _descendants(pid: int) -> Iterator[int]:

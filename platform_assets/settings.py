@@ -135,6 +135,9 @@ class Settings(BaseSettings):
         default=90, ge=1, description="Most days computed by one Spark job, unless they have less than `batch_mib`."
     )
     batch_mib: int = Field(default=64, ge=0, description="MiB to be read for which more days are not worth a job.")
+    part_mib: float = Field(
+        default=16, gt=0, description="MiB of a day, as files, that one task computes and one file holds."
+    )
     file_mib: int = Field(default=4096, ge=1, description="Most MiB of a delivered file.")
     file_rows: int = Field(default=50_000_000, ge=1, description="Most rows of a delivered file.")
     file_columns: int = Field(default=2000, ge=1, le=20_000, description="Most columns of a delivered file.")
@@ -293,6 +296,11 @@ class Settings(BaseSettings):
     def batch_bytes(self) -> int:
         """What should be read for a batch before it ends."""
         return self.batch_mib * 1024 * 1024
+
+    @property
+    def part_bytes(self) -> int:
+        """Of a day, what one task computes and one file holds."""
+        return max(int(self.part_mib * 1024 * 1024), 1)
 
     def last_day(self) -> date:
         """The newest day that can exist: today, or the calendar's last day if that is earlier."""

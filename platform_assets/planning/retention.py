@@ -186,18 +186,19 @@ def _beside(path: str) -> str:
 
 
 def days_to_compact(
-    files: Mapping[date, Mapping[str, int]], held: Collection[date], most: int
+    files: Mapping[date, Mapping[str, int]], held: Collection[date], most: int, small_bytes: int = SMALL_BYTES
 ) -> dict[date, tuple[str, ...]]:
-    """The days with more than so many small files, and these files, which become one.
+    """The days with more than so many small files, and these files, which become one, or as many as the day has parts.
 
     Args:
         files: of every day, bytes by path; without files that must stay as they are.
         held: days that are left alone.
         most: small files that a day may have.
+        small_bytes: files below this are small.
     """
     to_compact: dict[date, tuple[str, ...]] = {}
     for day, sizes in sorted(files.items()):
-        small = tuple(sorted(path for path, size in sizes.items() if size < SMALL_BYTES))
+        small = tuple(sorted(path for path, size in sizes.items() if size < small_bytes))
         if len(small) > most and day not in held:
             to_compact[day] = small
     return to_compact

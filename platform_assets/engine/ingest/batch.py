@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -25,6 +25,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
+from platform_assets.planning.parts import parts_of
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
@@ -40,6 +41,7 @@ from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.tombstones import MOST_BROADCAST
 from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.spark.tables.staging import stage
@@ -101,7 +103,7 @@ def ingest_batch(turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFi
     while seen:
         try:
             with full_disk_explained(turn.contract.name):
-                return Taken(*_take(turn, spark, seen, refused), tuple(left.values()))
+                return Taken(*_take_large(turn, spark, seen, refused), tuple(left.values()))
         except _UnaccountedError as error:
             refused |= error.reasons
         except _ChangedError as error:
@@ -109,6 +111,21 @@ def ingest_batch(turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFi
             seen = {file: inspection for file, inspection in seen.items() if file not in left}
             refused = {file: reason for file, reason in refused.items() if file not in left}
     return Taken((), {}, tuple(left.values()))
+
+
+def _take_large(
+    turn: IngestTurn,
+    spark: SparkSession,
+    seen: Mapping[LandedFile, Inspection],
+    refused: dict[LandedFile, str],
+) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
+    """The same, with as many tasks as what came on a day may need, whatever days it is of."""
+    sizes: Counter[date] = Counter()
+    for file in seen:
+        sizes[file.arrival_date] += file.size
+    part_bytes = turn.platform.settings.part_bytes
+    with tasks_for(lambda: spark, parts_of(sizes, part_bytes), part_bytes) as given:
+        return _take(turn, given(), seen, refused)
 
 
 def _take(

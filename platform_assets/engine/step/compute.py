@@ -27,6 +27,7 @@ from platform_assets.engine.state.readiness import Readiness, readiness
 from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
+from platform_assets.engine.step.large_days import large_days
 from platform_assets.engine.step.published_diff import effects
 from platform_assets.engine.step.sail import by_sail
 from platform_assets.engine.step.scoped import with_scope
@@ -41,6 +42,7 @@ from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.session.on_demand import TimedSpark
+from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
 
 
@@ -118,11 +120,13 @@ def _computed(
         return Computed("", (), left_alone)
 
     dead = quarantine_table(contract.name)
-    with new_stage(platform, (contract.name, dead)) as (publication, folders):
+    parts = large_days(contract, state.ready, snapshot)
+    spread = tasks_for(spark, parts, platform.settings.part_bytes)
+    with spread as given, new_stage(platform, (contract.name, dead)) as (publication, folders):
         together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
             platform,
-            spark,
+            given,
             contract,
             state.ready,
             snapshot,
@@ -131,6 +135,7 @@ def _computed(
             together=together,
             scope=work.scope,
             made_from=state.made_from,
+            parts=parts,
         )
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}
@@ -143,7 +148,7 @@ def _computed(
             checks[day] = checks[day].failing(tie_finding(contract, day, root))
         done = [day for day in state.ready if day not in tied.blocked and day not in tied.put_off]
         good = tuple(day for day in done if not checks[day].blocking)
-        changed = effects(platform, spark, contract, snapshot, staged, good, state.before)
+        changed = effects(platform, given, contract, snapshot, staged, good, state.before)
         seconds = time.monotonic() - started - spark.waited
         changes = _changes(work, snapshot, publication, good, staged, state, checks, seconds)
         failpoint("gate.decided")

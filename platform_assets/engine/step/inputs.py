@@ -16,6 +16,7 @@ from platform_assets.engine.raw.tombstones import effective_raw_rows, has_withdr
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.reference_data import history_key, history_order
 from platform_assets.planning.key_scope import KeyScope
+from platform_assets.planning.parts import NO_PARTS, has_heavy_key
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
@@ -43,7 +44,8 @@ class Prepared:
 
     Args:
         frame: its rows, not computed yet.
-        clustered: each day lies in one Spark partition.
+        clustered: each day lies in one Spark partition, or in as many as it is to have parts.
+        parts: of each large day of silver.
         quarantined: rows that broke a rule; None where there are none.
         counts: for silver, by day: raw, withdrawn, quarantined, voided and expected rows, counted from the keys alone.
         inputs: what its days are made from, by table, whatever the scope: for silver the raw rows that count, with all
@@ -53,6 +55,7 @@ class Prepared:
 
     frame: DataFrame
     clustered: bool = False
+    parts: Mapping[date, int] = field(default_factory=dict)
     quarantined: DataFrame | None = None
     counts: Mapping[date, Mapping[str, int]] | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
@@ -66,6 +69,7 @@ def prepare(
     days: Collection[date],
     snapshot: LakeSnapshot,
     scope: KeyScope | None = None,
+    parts: Mapping[date, int] = NO_PARTS,
 ) -> Prepared:
     """Read the inputs of some days and apply the rules, the order of versions and the transform.
 
@@ -74,9 +78,10 @@ def prepare(
         days: to compute together.
         snapshot: to read.
         scope: of a gold table: keys whose rows alone are to be made.
+        parts: of each large day of what is read.
     """
     if contract.layer == "silver":
-        return _prepare_silver(platform, spark, contract, days, snapshot)
+        return _prepare_silver(platform, spark, contract, days, snapshot, parts)
     given = inputs = transform_inputs(platform, spark, contract, days, snapshot)
     if scope is not None:
         given = transform_inputs(platform, spark, contract, days, snapshot, scope=scope)
@@ -124,7 +129,12 @@ def transform_inputs(
 
 
 def _prepare_silver(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    days: Collection[date],
+    snapshot: LakeSnapshot,
+    parts: Mapping[date, int],
 ) -> Prepared:
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
@@ -136,14 +146,18 @@ def _prepare_silver(
     with users_code(contract.name):
         counts = with_withdrawn(row_balances(raw, source.key, contract.rules, source.voided), withdrawn)
     any_bad = any(balance["quarantined"] for balance in counts.values())
-    newest = _newest(source, contract, raw)
+    heavy = any(
+        has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
+    )
+    newest = _newest(source, contract, raw, parts, heavy=heavy)
     with users_code(contract.name):
         frame, own_jobs = with_own_jobs(
             spark, lambda: transform_of(platform.catalogue, contract)(**{read.parameter: newest})
         )
     return Prepared(
         frame,
-        clustered=True,
+        clustered=not heavy,
+        parts=parts,
         quarantined=quarantined(raw, source.column_names, contract.rules, source.voided) if any_bad else None,
         counts=counts,
         inputs={source.name: raw},
@@ -151,9 +165,11 @@ def _prepare_silver(
     )
 
 
-def _newest(source: Contract, contract: Contract, raw: DataFrame) -> DataFrame:
+def _newest(
+    source: Contract, contract: Contract, raw: DataFrame, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
+) -> DataFrame:
     good = with_verdict(raw, contract.rules, source.voided).where("_good").drop("_good")
-    newest = greatest(good, source.key)
+    newest = greatest(good, source.key, parts, heavy=heavy)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 
 

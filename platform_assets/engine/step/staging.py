@@ -20,12 +20,14 @@ from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
+from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.sail.types import as_spark_counts
+from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.session.software import software_of
@@ -109,6 +111,7 @@ def stage_days(
     together: int | None = None,
     scope: KeyScope | None = None,
     made_from: Mapping[date, str] | None = None,
+    parts: Mapping[date, int] = NO_PARTS,
 ) -> Staged:
     """Compute some days into a stage, and count what lies there.
 
@@ -123,6 +126,7 @@ def stage_days(
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
+        parts: of each large day of what is read; only on one machine.
 
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for.
@@ -140,7 +144,8 @@ def stage_days(
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     refuse_other_settings(session)
-    prepared = prepare(platform, session, contract, days, snapshot, scope)
+    parts = parts if is_one_process(session) else NO_PARTS
+    prepared = prepare(platform, session, contract, days, snapshot, scope, parts)
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
@@ -152,7 +157,7 @@ def stage_days(
         read = files_read(platform, contract, days, snapshot, frame)
         refuse_jobs_of_its_own(contract, prepared.own_jobs)
         frame = as_planned(frame)
-    stage(frame, folder, clustered=prepared.clustered)
+    stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
     rows = made = read_staged(session, folder)
     moved: Mapping[date, MovedKeys] = {}
     if scope is not None:

@@ -17,6 +17,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.erasure.places import ErasureError, Place
 from platform_assets.operations.erasure.search import Hits
+from platform_assets.planning.parts import parts_of
 from platform_assets.quality.findings import FELL_FROM
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
@@ -58,7 +59,10 @@ def without_rows(
         if problem := damage(path / file.path, file.size):
             raise damaged(path / file.path, problem)
     with full_disk_explained(table):
-        out = _stage_the_rest(spark, place, [name for files in hits.values() for name in files], schema, folder, secret)
+        names = [name for files in hits.values() for name in files]
+        sizes = {day: sum(file.size for file in live[day] if file.path in hits[day]) for day in hits}
+        parts = parts_of(sizes, snapshot.platform.settings.part_bytes)
+        out = _stage_the_rest(spark, place, names, schema, folder, secret, parts)
     staged = staged_at(lake, table, publication)
     files = {
         day: (*(file for file in live[day] if file.path not in hits[day]), *staged.get(day, ())) for day in sorted(hits)
@@ -98,7 +102,13 @@ def without_rows(
 
 
 def _stage_the_rest(
-    spark: SparkSession, place: Place, names: list[str], schema: StructType, folder: Location, secret: bytes
+    spark: SparkSession,
+    place: Place,
+    names: list[str],
+    schema: StructType,
+    folder: Location,
+    secret: bytes,
+    parts: Mapping[date, int],
 ) -> RawProfile:
     """Stage what stays of some files; the profile of what does not."""
     keys = place.keys(secret)
@@ -106,7 +116,7 @@ def _stage_the_rest(
     for columns, alike in by_columns(folder.parent, names, schema):
         rows = read_files(spark, folder.parent, alike, columns)
         told = is_erased(rows, keys)
-        stage(rows.where(~told), folder)
+        stage(rows.where(~told), folder, parts=parts)
         gone = rows.where(told)
         if "_arrival" in columns.fieldNames():
             out = _added(out, profile_raw(gone))

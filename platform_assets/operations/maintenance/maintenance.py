@@ -25,7 +25,7 @@ from platform_assets.operations.maintenance.deletion import delete, deletions, d
 from platform_assets.operations.maintenance.usage import Usage, usage
 from platform_assets.operations.pins import pinned_releases
 from platform_assets.operations.stages.store import open_stages
-from platform_assets.planning.retention import TASKS, Deletion, Task, days_to_compact, wants_checkpoint
+from platform_assets.planning.retention import SMALL_BYTES, TASKS, Deletion, Task, days_to_compact, wants_checkpoint
 from platform_assets.records.manifest import DataFile
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
 
@@ -220,20 +220,21 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
         if hold.table in silver:
             held[quarantine_table(hold.table)].add(hold.day)
     most = platform.settings.compaction_files
+    small = min(SMALL_BYTES, platform.settings.part_bytes // 3)  # no part of a large day is, or it would be ever again
     now = platform.current_release()
     for table, version in now.versions.items():
         live = files_at(platform.lake, table, version)
         sizes = {day: {file.path: file.size for file in files} for day, files in live.items() if len(files) > most}
-        crowded = days_to_compact(sizes, held[table], most)
+        crowded = days_to_compact(sizes, held[table], most, small)
         if table.startswith("raw."):
             path = platform.lake.table_path(table)
             kept = {
-                day: _with_marks(path, [file for file in live[day] if file.path in small])
-                for day, small in crowded.items()
+                day: _with_marks(path, [file for file in live[day] if file.path in names])
+                for day, names in crowded.items()
             }
             sizes = {day: {p: size for p, size in sizes[day].items() if p not in kept[day]} for day in crowded}
-            crowded = days_to_compact(sizes, (), most)
-        due += [ToCompact(table, day, small, live[day], now.number) for day, small in crowded.items()]
+            crowded = days_to_compact(sizes, (), most, small)
+        due += [ToCompact(table, day, names, live[day], now.number) for day, names in crowded.items()]
     return tuple(due)
 
 

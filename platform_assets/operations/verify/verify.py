@@ -20,6 +20,7 @@ from platform_assets.engine.admissions import take_off
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import changes_on_disk
+from platform_assets.engine.step.large_days import large_days
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import Release, made_by
@@ -42,6 +43,7 @@ from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.compare.row_diff import Disagreement, disagreements
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.words import counted
@@ -192,12 +194,13 @@ class _Work:
         self, reads: Mapping[str, int], days: Sequence[date]
     ) -> tuple[dict[date, Verified], dict[date, Verified]]:
         """Days of the table, and of its quarantine, computed anew."""
-        then = Release(self.snapshot.number, {table: version for table, version in reads.items() if version >= 0})
+        release = Release(self.snapshot.number, {table: version for table, version in reads.items() if version >= 0})
+        then = LakeSnapshot(self.platform, release)
         own, letters = self.folder / "rows", self.folder / "quarantined"
-        staged = stage_days(
-            self.platform, self.spark, self.contract, days, LakeSnapshot(self.platform, then), own, letters
-        )
-        computed = self._compared(staged, days)
+        parts = large_days(self.contract, days, then)
+        with tasks_for(self.spark, parts, self.platform.settings.part_bytes) as spark:
+            staged = stage_days(self.platform, spark, self.contract, days, then, own, letters, parts=parts)
+            computed = self._compared(staged, days)
         for done in (own, letters):
             done.remove()
         return computed, self._quarantine(staged, days)

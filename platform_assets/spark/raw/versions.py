@@ -7,7 +7,7 @@ that keep the rules are in it, whatever day they lie on; a void says nothing tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from pyspark.sql import DataFrame
@@ -15,18 +15,36 @@ from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Rule
+from platform_assets.planning.parts import NO_PARTS
 from platform_assets.records.row_kinds import RECORD, TOMBSTONE, VOID
 from platform_assets.spark.raw.rules import with_verdict
+from platform_assets.spark.tables.parts import SHARE, in_parts
 
 ORDER = ("_version", "_row_hash", "_order_day")
 """Raw columns that order the versions of a key, most significant first."""
 
 
-def greatest(raw: DataFrame, key: Sequence[str]) -> DataFrame:
-    """The greatest version of each key and day, whatever its kind; each day ends up in one Spark partition."""
-    newest_first = SortWindow.partitionBy(DAY, *key).orderBy(*(F.desc(name) for name in ORDER))
-    ranked = raw.repartition(DAY).withColumn("_rank", F.row_number().over(newest_first))
-    return ranked.where(F.col("_rank") == 1).drop("_rank")
+def greatest(
+    raw: DataFrame, key: Sequence[str], parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
+) -> DataFrame:
+    """The greatest version of each key and day, whatever its kind; each day lies in one Spark partition, or its parts.
+
+    Args:
+        raw: rows that count.
+        key: columns of the natural key.
+        parts: of each large day.
+        heavy: a key has so many versions that they are not to meet in one task: every task sends on the greatest of
+            what it has read, and how days lie afterwards is not said.
+    """
+    order = [F.desc(name) for name in ORDER]
+    if heavy:  # Spark itself looks for the first of each key before it shuffles, where nothing else asks it to
+        dealt, by = raw, [DAY, *key]
+    elif parts:
+        dealt, by = in_parts(raw, parts, key), [DAY, *key, SHARE]
+    else:
+        dealt, by = raw.repartition(DAY), [DAY, *key]
+    ranked = dealt.withColumn("_rank", F.row_number().over(SortWindow.partitionBy(*by).orderBy(*order)))
+    return ranked.where(F.col("_rank") == 1).drop("_rank", SHARE)
 
 
 def row_balances(
@@ -41,9 +59,9 @@ def row_balances(
         voided: the column that withdraws a key, if there is one.
 
     Returns:
-        By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys` and those of
-        which no version is good, `keys_quarantined`. Counted from the keys and versions alone and independently of
-        `greatest`, so that the two can be held against each other.
+        By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys`, those of which
+        no version is good, `keys_quarantined`, and how many versions a key has at most, `most_versions`. Counted from
+        the keys and versions alone and independently of `greatest`, so that the two can be held against each other.
     """
     is_row = F.col("_kind") != TOMBSTONE
     judged = with_verdict(raw, rules, voided).select(DAY, *key, "_kind", *ORDER, "_good")
@@ -52,7 +70,10 @@ def row_balances(
         for kind in (RECORD, VOID, TOMBSTONE)
     }
     per_key = judged.groupBy(DAY, *key).agg(
-        F.count_if(is_row).alias("rows"), F.count_if(is_row & ~F.col("_good")).alias("quarantined"), *newest.values()
+        F.count(F.lit(1)).alias("versions"),
+        F.count_if(is_row).alias("rows"),
+        F.count_if(is_row & ~F.col("_good")).alias("quarantined"),
+        *newest.values(),
     )
     # Only versions of the same instant need the rest of the order, and only few keys have such.
     tied = (
@@ -64,6 +85,7 @@ def row_balances(
         .groupBy(DAY)
         .agg(
             F.sum("rows").alias("raw"),
+            F.max("versions").alias("most_versions"),
             F.sum("quarantined").alias("quarantined"),
             F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("kept"),
             F.count_if(~F.col("tied") & (F.col(VOID) == top)).alias("voided"),
@@ -81,6 +103,7 @@ def row_balances(
             "expected": row["kept"],
             "keys": row["keys"],
             "keys_quarantined": row["keys_quarantined"],
+            "most_versions": row["most_versions"],
         }
         for row in counts
     }

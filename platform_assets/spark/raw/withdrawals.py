@@ -30,7 +30,8 @@ def withdrawn_rows(raw: DataFrame) -> dict[date, int]:
 
 def with_withdrawn(row_balances: RowBalances, withdrawn: Mapping[date, int]) -> dict[date, dict[str, int]]:
     """What becomes of all raw rows of each day, from the fates of those that count and the number of the others."""
-    nothing = {"raw": 0, "quarantined": 0, "voided": 0, "expected": 0, "keys": 0, "keys_quarantined": 0}
+    names = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions")
+    nothing = dict.fromkeys(names, 0)
     return {
         day: {**(balance := row_balances.get(day, nothing)), "raw": balance["raw"] + withdrawn.get(day, 0)}
         | {"withdrawn": withdrawn.get(day, 0)}

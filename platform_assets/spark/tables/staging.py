@@ -6,6 +6,9 @@ of a few days.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import date
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StructType
@@ -15,11 +18,13 @@ from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.planning.parts import NO_PARTS
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.tables.parts import APART, SHARE, hashable, in_parts, plans_while_it_works
 from platform_assets.spark.tables.schemas import declared_types
 
 _WRITER = {
@@ -54,15 +59,17 @@ def check_columns(table: str, frame: object, expected: StructType) -> None:
         )
 
 
-def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> None:
-    """Write rows as a Delta table of their own, one file per day and write.
+def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts: Mapping[date, int] = NO_PARTS) -> None:
+    """Write rows as a Delta table of their own, one file per day and write; a large day gets several.
 
-    On a cluster a day that is too large for one task gets several files.
+    Which days are large, Spark finds out where it plans while it works: on a cluster, and within `tasks_for`. Else it
+    has to be said.
 
     Args:
         frame: rows with `event_date`.
         folder: the publication's folder inside the live table's; a second write adds to it.
-        clustered: the rows of a day already lie in one Spark partition, so no shuffle is needed.
+        clustered: the rows already lie in Spark's partitions as they are to lie in files, so no shuffle is needed.
+        parts: of each large day, as files.
 
     Raises:
         DiskFullError: there is no room for them.
@@ -71,13 +78,23 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> Non
     refuse_other_settings(frame.sparkSession)
     frame = _with_one_zero(frame)
     if not clustered:
-        whole_days = is_one_process(frame.sparkSession) or is_sail(frame.sparkSession)  # which knows no such hint
-        frame = frame.repartition(DAY) if whole_days else frame.hint("rebalance", DAY)
+        frame = _by_day(frame, parts)
     with full_disk_explained(str(folder)):
         frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
         failpoint("stage.written")
         log_stage(folder, frame.schema.json())
         failpoint("stage.logged")
+
+
+def _by_day(frame: DataFrame, parts: Mapping[date, int]) -> DataFrame:
+    spark = frame.sparkSession
+    if is_sail(spark):  # which knows no hints
+        return frame.repartition(DAY)
+    if parts and is_one_process(spark):
+        return in_parts(frame, parts, hashable(frame)).drop(SHARE)
+    if not plans_while_it_works(spark):
+        return frame.repartition(DAY)
+    return frame.hint("rebalance", APART, DAY) if is_one_process(spark) else frame.hint("rebalance", DAY)
 
 
 def _with_one_zero(frame: DataFrame) -> DataFrame:

@@ -1,0 +1,1 @@
+"""Pure transforms, one function per contract, named after its table."""
