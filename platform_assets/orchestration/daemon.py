@@ -8,8 +8,9 @@ a run, not only at the next interval.
 from __future__ import annotations
 
 import logging
+import sys
 from threading import Event
-from typing import Any
+from typing import Any, cast
 
 from dagster._core.errors import DagsterCodeLocationLoadError
 from dagster._core.run_coordinator import QueuedRunCoordinator
@@ -35,8 +36,8 @@ class PromptQueue(QueuedRunCoordinatorDaemon):
             yield SpanMarker.START_SPAN
             try:
                 yield from self.run_iteration(workspace_process_context)
-            except Exception as error:  # noqa: BLE001 - as Dagster's own loop does
-                info = serializable_error_info_from_exc_info((type(error), error, error.__traceback__))
+            except Exception:  # noqa: BLE001 - as Dagster's own loop does
+                info = serializable_error_info_from_exc_info(sys.exc_info())
                 self._logger.error("Caught error:\n%s", info)
                 yield info
             yield SpanMarker.END_SPAN
@@ -47,8 +48,8 @@ class PromptQueue(QueuedRunCoordinatorDaemon):
 def main() -> None:
     """Run it until a signal ends it."""
     DaemonErrorCapture.process_exception = staticmethod(processed)  # Dagster's own place for it
-    controller.QueuedRunCoordinatorDaemon = PromptQueue
-    QueuedRunCoordinator.submit_run = submitted
+    cast("Any", controller).QueuedRunCoordinatorDaemon = PromptQueue
+    cast("Any", QueuedRunCoordinator).submit_run = submitted
     run_daemon()
 
 

@@ -8,7 +8,7 @@ reloaded; the second loads them and starts the runs.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from dagster._cli import main as run_dagster
 from dagster._grpc import server
@@ -27,9 +27,10 @@ class ReadyServer(server.DagsterApiServer):
 
 def main() -> None:
     """Do what Dagster's command line does."""
-    server.DagsterApiServer = ReadyServer
-    server.get_python_environment_entry_point = _entry_point
-    run_dagster()
+    dagsters = cast("Any", server)
+    dagsters.DagsterApiServer = ReadyServer
+    dagsters.get_python_environment_entry_point = _entry_point
+    cast("Any", run_dagster)()
 
 
 def _entry_point(executable: str) -> list[str]:
