@@ -122,6 +122,12 @@ def ahead(work: Callable[..., object]) -> None:
         _started(work.__module__)
 
 
+def rest() -> None:
+    """End that process, until something is asked again."""
+    with _turn:
+        _ended()
+
+
 def _answered(question: bytes) -> bytes:
     for is_last in (False, True):
         try:
