@@ -43,10 +43,10 @@ class UnendurableError(Exception):
 
 
 class _Process:
-    def __init__(self) -> None:
+    def __init__(self, imported: str = "") -> None:
         # A session of its own: a Ctrl-C is for whoever asks, and with it gone there is nothing more to be read.
         self._process = subprocess.Popen(
-            [sys.executable, "-c", f"from {__name__} import serve; serve()"],
+            [sys.executable, "-c", f"from {__name__} import serve; serve({imported!r})"],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -116,6 +116,18 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     raise _SENT[name](str(text)) if name in _SENT else RuntimeError(f"{name}: {text}")
 
 
+def ahead(work: Callable[..., object]) -> None:
+    """Start that process unless it is there, so that it is ready once a function is called in it."""
+    with _turn:
+        _started(work.__module__)
+
+
+def rest() -> None:
+    """End that process, until something is asked again."""
+    with _turn:
+        _ended()
+
+
 def _answered(question: bytes) -> bytes:
     for is_last in (False, True):
         try:
@@ -147,10 +159,10 @@ def _type_of(work: Callable[..., object], name: str) -> TypeAdapter[Any]:
     return TypeAdapter(get_type_hints(work, include_extras=True)[name])
 
 
-def _started() -> _Process:
+def _started(imported: str = "") -> _Process:
     global _process
     if _process is None:
-        _process = _Process()
+        _process = _Process(imported)
     return _process
 
 
@@ -201,11 +213,17 @@ def _answer(question: bytes) -> dict[str, object]:
         return {"error": [type(error).__name__, str(error), None, None]}
 
 
-def serve() -> None:
-    """Do what is asked for at standard input, until that ends."""
+def serve(imported: str = "") -> None:
+    """Do what is asked for at standard input, until that ends.
+
+    Args:
+        imported: a module that will be asked for.
+    """
     _bound_memory()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
+    if imported:
+        import_module(imported)
     with suppress(EOFError):
         while True:
             answers.write(json.dumps(_answer(_line(sys.stdin.buffer))).encode() + b"\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from platform_assets.contracts import Contract
 from platform_assets.contracts.landing import COMPRESSED
 from platform_assets.records.line_copies import ENDING, restored
-from platform_assets.sources.apart import UnendurableError, apart
+from platform_assets.sources.apart import UnendurableError, ahead, apart
 from platform_assets.sources.columns import JsonNames, wrong_columns
 from platform_assets.sources.compressed import CompressionError, holds_gzip, is_compressed
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
@@ -106,6 +106,12 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
         return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {_AS_UTF_8}")
     except Exception as error:  # noqa: BLE001 - in which ways libraries fail at bytes made up for it, nobody knows
         return _refused(f"cannot be looked into: {type(error).__name__}: {_first_line(error)}")
+
+
+def inspect_soon(files: Iterable[LandedFile]) -> None:
+    """Have ready what `inspect` needs for some files, while something else is done; nobody waits for it."""
+    if any(file.format == "parquet" for file in files):
+        ahead(_inspect_parquet)
 
 
 def is_readable(file: LandedFile) -> str | None:

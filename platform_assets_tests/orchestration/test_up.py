@@ -169,10 +169,11 @@ def test_runs_work_with_the_spark_that_is_kept_ready_and_nothing_is_left_of_it(
     monkeypatch.setenv("PLATFORM_WARM", "true")
     monkeypatch.setenv("PLATFORM_SPARK_CONF", OWN_PROCESS)
     state = readings.settings.state
-    link, jvms = state / "warm.sock", set[int]()
+    link, jvms, copies = state / "warm.sock", set[int](), set[int]()
 
     def computed() -> bool:
-        jvms.update(pid for pid, command in processes_of(state).items() if "/java " in command)
+        for pid, command in processes_of(state).items():
+            (jvms if "/java " in command else copies if "multiprocessing.forkserver" in command else set()).add(pid)
         with Ledger.open(readings.settings.ledger_url.get_secret_value(), read_only=True) as ledger:
             return len(ledger.current_days("gold.sensor_week")) == len(DAYS)
 
@@ -182,6 +183,7 @@ def test_runs_work_with_the_spark_that_is_kept_ready_and_nothing_is_left_of_it(
             land(readings, day, day)
         wait_for(computed)
         assert len(jvms) == 1, "no run started its own"
+        assert len(copies) > 1, "a run began with all imported"
     wait_for(lambda: not started_from(state))
     assert not link.is_symlink()
 

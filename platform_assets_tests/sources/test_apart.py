@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.sources.apart import UnendurableError, apart
+from platform_assets.sources.apart import UnendurableError, ahead, apart
 
 
 def add(one: int, other: int) -> int:
@@ -84,6 +84,21 @@ def test_a_process_that_dies_once_is_no_verdict(tmp_path: Path) -> None:
 def test_a_process_that_somebody_kills_says_nothing_of_what_it_did() -> None:
     with pytest.raises(OSError, match="was killed"):
         apart(end_by, signal.SIGKILL)
+
+
+def test_it_can_be_started_before_anything_is_asked() -> None:
+    os.kill(apart(own_number), signal.SIGKILL)
+    with pytest.raises(OSError, match="killed"):
+        apart(own_number)
+    before = children()
+    ahead(own_number)
+    [started] = children() - before
+    assert apart(own_number) == started
+
+
+def children() -> set[int]:
+    every = (task.joinpath("children").read_text() for task in Path("/proc/self/task").iterdir())
+    return {int(number) for numbers in every for number in numbers.split()}
 
 
 def test_it_ends_with_whoever_started_it() -> None:

@@ -102,7 +102,8 @@ def up(
         try:
             workspace = project_root() / "workspace.yaml"
             if not read_only:
-                workspace = _start_code_servers(parts, new_part, Path(folder), environment)
+                module = "platform_assets.orchestration.warm.code_server" if settings.warm else "dagster"
+                workspace = _start_code_servers(parts, new_part, Path(folder), environment, module)
             served = webserver(port, workspace, read_only=read_only)
             parts.append(new_part(*served, secrets={_PASSWORD: password}))
             if not read_only:
@@ -147,12 +148,12 @@ def tell_what_is_left(settings: Settings) -> None:
 
 
 def _start_code_servers(
-    parts: list[Part], new_part: Callable[..., Part], folder: Path, environment: dict[str, str]
+    parts: list[Part], new_part: Callable[..., Part], folder: Path, environment: dict[str, str], module: str
 ) -> Path:
     """Start what serves the definitions and starts runs; the workspace that finds it."""
     from platform_assets.orchestration.instance.code_servers import code_servers
 
-    servers, workspace = code_servers(project_root() / "workspace.yaml", folder)
+    servers, workspace = code_servers(project_root() / "workspace.yaml", folder, module)
     for server in servers:
         parts.append(new_part(f"the code server of {server.name}", server.command))
         parts[-1].start(project_root(), environment)

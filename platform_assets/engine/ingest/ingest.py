@@ -26,6 +26,7 @@ from platform_assets.records.manifest import (
     TableChange,
     new_publication,
 )
+from platform_assets.sources.inspect import inspect_soon
 from platform_assets.sources.landing import LandedFile, Problem
 from platform_assets.sources.taking import at_hand
 from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -64,6 +65,7 @@ def ingest(
         published: dict[date, DayContent] = settle_moves(turn, spark)
         listing = list_arrivals(platform, contract, until)
         failpoint("ingest.listed")
+        inspect_soon(listing.pending)
         by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
         for file in listing.pending:
             by_date[file.arrival_date].append(file)

@@ -29,12 +29,13 @@ class CodeServer:
     socket: Path
 
 
-def code_servers(workspace: Path, folder: Path) -> tuple[tuple[CodeServer, ...], Path]:
+def code_servers(workspace: Path, folder: Path, module: str = "dagster") -> tuple[tuple[CodeServer, ...], Path]:
     """What `dagster dev` would start for the locations of a workspace, to be started by somebody who keeps it going.
 
     Args:
         workspace: as the project has it.
         folder: for sockets; its path must be short.
+        module: that starts one as Dagster's command line does.
 
     Returns:
         The servers, and a workspace in the folder that finds them.
@@ -46,7 +47,7 @@ def code_servers(workspace: Path, folder: Path) -> tuple[tuple[CodeServer, ...],
             target = origin.loadable_target_origin
             server = CodeServer(
                 origin.location_name,
-                tuple(_command(origin.location_name, folder / f"{number}.sock", target.get_cli_args())),
+                tuple(_command(module, origin.location_name, folder / f"{number}.sock", target.get_cli_args())),
                 folder / f"{number}.sock",
             )
             servers.append(server)
@@ -62,7 +63,7 @@ def code_servers(workspace: Path, folder: Path) -> tuple[tuple[CodeServer, ...],
     return tuple(servers), found
 
 
-def _command(name: str, socket: Path, target: Sequence[str]) -> Iterator[str]:
-    yield from (sys.executable, "-m", "dagster", "code-server", "start", "--socket", str(socket))
+def _command(module: str, name: str, socket: Path, target: Sequence[str]) -> Iterator[str]:
+    yield from (sys.executable, "-m", module, "code-server", "start", "--socket", str(socket))
     yield from ("--location-name", name, "--startup-timeout", str(_STARTUP_TIMEOUT_S), "--log-level", "warning")
     yield from ("--inject-env-vars-from-instance", *target)

@@ -1,1 +1,1 @@
-"""Spark that `up` keeps ready: one JVM, started and rehearsed before anybody needs it, and lent to one at a time."""
+"""What `up` keeps ready: one JVM with Spark, rehearsed and lent to one at a time; and all that runs import."""

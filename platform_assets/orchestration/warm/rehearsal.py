@@ -7,26 +7,33 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import date, timedelta
+from collections.abc import Collection
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import SecretStr
 
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings, load_settings
+from platform_assets.sources.apart import rest
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
-_FIRST = date(2017, 3, 1)
-_DAYS = 2
-_CORRECTIONS = 2
-"""After as many Java has compiled most of what it is going to compile."""
+_FIRST = date(2017, 3, 20)
+_DAYS = 31
+"""So many that windows of days at both ends have a gap between them: what reads several ranges is compiled, too."""
+_TURNS = (("csv", "jsonl", "parquet"), ("csv", "jsonl"), ("parquet",), ("parquet",))
+"""Formats of what is delivered: first everything, then corrections. After some of these Java has compiled most of what
+it is going to compile; what reads one format is compiled for it alone."""
 
 
 def rehearse(folder: Path, spark: SparkOnDemand) -> None:
-    """Load two days of the shipped tables, and correct them a few times.
+    """Load a month of the shipped tables, and correct its ends a few times.
 
     Args:
         folder: that is not there yet.
@@ -47,41 +54,73 @@ def rehearse(folder: Path, spark: SparkOnDemand) -> None:
         domains=("platform_assets.domains.retail",),
         calendar_first=_FIRST,
         calendar_last=_FIRST + timedelta(_DAYS - 1),
-        today=_FIRST + timedelta(60),
+        today=_FIRST + timedelta(90),
         settle_s=0,
         secret=SecretStr("of a rehearsal, which nobody else looks at"),
     )
-    _land(settings, "products", _FIRST, "products", [_product(number) for number in range(3)])
-    for turn in range(1 + _CORRECTIONS):
-        for day in (_FIRST + timedelta(number) for number in range(_DAYS)):
-            rows = [_sale(number, day, turn) for number in range(3 if turn else 20)]
-            _land(settings, "transactions", day + timedelta(turn), f"{day}-{turn}", rows)
-        with open_platform(settings) as platform:
-            refresh(platform, spark, Author("rehearsal", "a rehearsal"))
+    try:
+        _land(settings, "products", _FIRST, "products", [_product(number) for number in range(3)], ("jsonl",))
+        for turn, formats in enumerate(_TURNS):
+            days = [_FIRST + timedelta(number) for number in range(0, _DAYS, _DAYS - 1 if turn else 1)]
+            rows = [_sale(number, day, turn) for day in days for number in range(3)]
+            _land(settings, "transactions", days[-1] + timedelta(turn), f"turn-{turn}", rows, formats)
+            with open_platform(settings) as platform:
+                refresh(platform, spark, Author("rehearsal", "a rehearsal"))
+    finally:
+        rest()
 
 
-def _land(settings: Settings, source: str, arrival: date, name: str, rows: list[dict[str, Any]]) -> None:
+def _land(
+    settings: Settings,
+    source: str,
+    arrival: date,
+    name: str,
+    rows: list[dict[str, Any]],
+    formats: Collection[str],
+) -> None:
+    """Deliver rows once in each format, of sales each time those of other baskets."""
     folder = settings.landing_folder / source / str(arrival)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    if source == "transactions":
-        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            table = csv.DictWriter(file, rows[0])
-            table.writeheader()
-            table.writerows(row | {"basket_id": row["basket_id"] + 1000} for row in rows)
+    for number, kind in enumerate(formats):
+        own = [row | {"basket_id": row["basket_id"] + 10_000 * number} if "basket_id" in row else row for row in rows]
+        texts = [{field: _text(value) for field, value in row.items()} for row in own]
+        file = folder / f"{name}.{kind}"
+        match kind:
+            case "parquet":
+                pq.write_table(pa.Table.from_pylist(own, pa.schema([(f, _type(v)) for f, v in own[0].items()])), file)
+            case "csv":
+                with file.open("w", encoding="utf-8", newline="") as opened:
+                    table = csv.DictWriter(opened, texts[0])
+                    table.writeheader()
+                    table.writerows(texts)
+            case _:
+                file.write_text("".join(json.dumps(row) + "\n" for row in texts), encoding="utf-8")
+
+
+def _text(value: Any) -> Any:
+    """A value as text formats have it."""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%dT%H:%M:%SZ}"
+    return str(value) if isinstance(value, date | Decimal) else value
+
+
+def _type(value: Any) -> pa.DataType:
+    """The type of a column of Parquet with such values, as contracts have it."""
+    of_other = {bool: pa.bool_(), datetime: pa.timestamp("us", "UTC"), Decimal: pa.decimal128(12, 2)}
+    return of_other.get(type(value), pa.int64())
 
 
 def _product(number: int) -> dict[str, Any]:
     return {
         "product_id": number,
-        "effective_date": str(_FIRST),
+        "effective_date": _FIRST,
         "manufacturer_id": 1,
         "department": "GROCERY",
         "brand": "National",
         "product_category": "THINGS",
         "product_type": "THING",
         "package_size": "1 OZ",
-        "updated_at": f"{_FIRST}T00:00:00Z",
+        "updated_at": datetime.combine(_FIRST, time(), UTC),
     }
 
 
@@ -92,12 +131,12 @@ def _sale(number: int, day: date, turn: int) -> dict[str, Any]:
         "basket_id": day.day * 100 + number,
         "product_id": number % 3,
         "quantity": 1 + turn,
-        "sales_value": "2.50",
-        "retail_disc": "0.50",
-        "coupon_disc": "0.00",
-        "coupon_match_disc": "0.00",
+        "sales_value": Decimal("2.50"),
+        "retail_disc": Decimal("0.50"),
+        "coupon_disc": Decimal("0.00"),
+        "coupon_match_disc": Decimal("0.00"),
         "week": 1,
-        "transaction_timestamp": f"{day}T10:00:00Z",
-        "updated_at": f"{day}T10:{10 + turn}:00Z",
+        "transaction_timestamp": datetime.combine(day, time(10), UTC),
+        "updated_at": datetime.combine(day, time(10, 10 + turn), UTC),
         "voided": False,
     }

@@ -1,0 +1,28 @@
+"""What every run imports, imported once, by a process that runs begin as copies of.
+
+Nothing of the user's is among it: a run imports contracts and transforms itself, as they are when it begins. Nor does
+anything here start a thread of its own or open a file, a database or a connection, which no copy could share.
+"""
+
+from __future__ import annotations
+
+import gc
+from contextlib import suppress
+from importlib import import_module
+
+EVERY_RUN = (
+    "dagster._cli",
+    "dagster._grpc.server",
+    "dagster._core.execution.api",
+    "platform_assets.orchestration.build",
+    "platform_assets.spark.session.attached",
+    # PySpark looks for NumPy at the first literal in a way that imports pandas.
+    "pyspark.testing.utils",
+)
+
+for name in EVERY_RUN:
+    with suppress(ImportError):
+        import_module(name)
+# What is imported stays: no run need look through it for garbage.
+gc.collect()
+gc.freeze()
