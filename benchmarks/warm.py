@@ -41,7 +41,7 @@ from benchmarks.corrected import Corrections, corrections, replace_by_copy
 from benchmarks.dagster_server import Server
 from benchmarks.equality import Content, UnequalError, check_equal, table_content
 from benchmarks.harness import BenchmarkError, Goal, Run, print_outcomes, print_runs, run_command, write_json
-from benchmarks.sqlmesh_project import SILVER, Project, environment
+from benchmarks.sqlmesh_project import SILVER, Project, installed
 from platform_assets.contracts import Contract
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.lakehouse.layout import Lake
@@ -187,7 +187,7 @@ def restated(state: Path, cases: list[Corrections], folder: Path) -> tuple[list[
         Its processes, and what its silver table holds in the end.
     """
     settings, days = load_settings(state=state), load_settings(state=state).calendar()
-    program = environment(project_root() / ".platform" / "benchmarks" / "sqlmesh")
+    program = installed(project_root() / ".platform" / "benchmarks" / "sqlmesh")
     project = Project(program, folder, folder / "raw", settings.jars, days[0], days[-1])
     replace_by_copy(project.raw, table_folder(state, RAW_TRANSACTIONS))
     project.load()
