@@ -98,6 +98,18 @@ def test_jobs_keep_the_bound_of_the_file_and_each_staged_day_is_looked_at_once(t
     assert kept[FIRST].sums["paid"] == (Decimal("2.00"), Decimal("1.00"))
 
 
+def test_a_plan_stops_where_more_keys_or_values_are_others_than_it_may(till: Till) -> None:
+    nulls, changed, spread = (
+        {"table": "gold.tills", "metric": metric, "tolerance_percent": most} | ({"column": "paid"} if column else {})
+        for metric, most, column in (("nulls", 0, True), ("changed", 0, False), ("distribution", 10, True))
+    )
+    with pytest.raises(StoppedError, match=r"changed keys of 2 staged days, 100\.00 % are others; 0 % allowed"):
+        till.apply(plan(gates=[nulls, changed]))
+    with pytest.raises(StoppedError, match=r"distribution of paid of 2 staged days, 100\.00 % are others"):
+        till.apply(plan(gates=[nulls, spread]))
+    assert till.apply(plan(gates=[nulls, changed | {"tolerance_percent": 100}])).state == "published"
+
+
 @pytest.mark.proof
 def test_a_gate_that_is_edited_reads_nothing_anew(till: Till) -> None:
     looked: list[int] = []

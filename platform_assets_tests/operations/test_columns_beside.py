@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Column, Contract, Input, same_day
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
+from platform_assets.operations.stages.compare import compared
 from platform_assets.quality.masking import Masking
 from platform_assets.records.manifest import DataFile
 
@@ -103,6 +104,35 @@ def test_what_differs_is_what_plain_python_finds(sides):
     }
     assert not any(is_same(*pair) for found in examples for pair in found.values.values())
     assert not any({"ada", "bob"} & set(map(str, pair)) for found in examples for pair in found.values.values())
+
+
+def furthest(before: list[Any], after: list[Any]) -> float:
+    """How far the shares of values up to one and the same are apart at most, by definition; NaN after all others."""
+    if not before or not after:
+        return 100.0 * bool(before or after)
+
+    def rank(value: Any) -> Any:
+        return (value != value, 0 if value != value else value)
+
+    def share(values: list[Any], up_to: Any) -> float:
+        return sum(bool(rank(value) <= rank(up_to)) for value in values) / len(values)
+
+    return max(abs(share(before, value) - share(after, value)) for value in before + after) * 100
+
+
+@settings(max_examples=60)
+@given(rows, rows)
+@example({1: {"n": 1, "f": 0.5, "who": None}}, {})
+def test_nulls_and_how_far_values_are_spread_otherwise_are_what_plain_python_finds(old, new):
+    day = date(2017, 1, 1)
+    with TemporaryDirectory() as folder:
+        lake = Lake.at(folder)
+        sides = written(lake, "a", {day: old}).get(day, ()), written(lake, "b", {day: new}).get(day, ())
+        found = compared(lake, TABLE.name, day, TABLE.key, (), sides, ("n", "f", "who"))
+    for name in ("n", "f", "who"):
+        known = [[row[name] for row in side.values() if row[name] is not None] for side in (old, new)]
+        assert found.nulls[name] == (len(old) - len(known[0]), len(new) - len(known[1]))
+        assert abs(found.shifts[name] - furthest(*known)) < 1e-5
 
 
 def test_examples_are_as_many_as_wanted_of_each_way_and_say_what_was_and_is():

@@ -13,6 +13,7 @@ from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.stages.compare import StagedDay, compare
+from platform_assets.planning.backfill.plan_file import Gate
 from platform_assets.planning.backfill.verdicts import Figures
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
@@ -37,13 +38,16 @@ class _Kept(BaseModel):
     base: tuple[str, ...]
     rows: tuple[int, int]
     keys: tuple[int, int]
+    changed: int
     sums: dict[str, tuple[str, str]]
+    nulls: dict[str, tuple[int, int]]
+    shifts: dict[str, float]
 
     @property
     def figures(self) -> Figures:
         """As gates look at them."""
         sums = {name: (Decimal(before), Decimal(after)) for name, (before, after) in self.sums.items()}
-        return Figures(self.table, self.day, self.rows, self.keys, sums)
+        return Figures(self.table, self.day, self.rows, self.keys, sums, self.changed, self.nulls, self.shifts)
 
 
 class _KeptDays(BaseModel):
@@ -58,31 +62,38 @@ def staged_figures(
     platform: Platform,
     stage: OpenStage,
     name: str,
-    tables: Mapping[str, Collection[str]],
+    gates: Collection[Gate],
     progress: OnProgress = no_progress,
 ) -> tuple[Figures, ...]:
-    """The figures of all staged days of some tables; only days that were staged since are read.
+    """The figures of all staged days of the tables that gates look at; only days that were staged since are read.
 
     Args:
         platform: as it is now.
         stage: of the backfill.
         name: of the plan.
-        tables: whose days are looked at, with the columns whose sums gates ask for.
+        gates: of the plan's file.
         progress: told before every day that is read.
     """
+    sums: dict[str, set[str]] = {gate.table: set() for gate in gates}
+    columns: dict[str, set[str]] = {gate.table: set() for gate in gates}
+    for gate in gates:
+        if gate.column is not None:
+            (sums if gate.metric == "sum" else columns)[gate.table].add(gate.column)
     kept = _read(platform.lake, name)
     known = {(one.table, one.day): one for one in kept.days} if kept else {}
     found: list[_Kept] = []
-    for table in sorted(tables):
+    for table in sorted(sums):
         contents = stage.staged.of(table)
         there = [
-            one for day, content in contents.items() if _is_of(one := known.get((table, day)), content, tables[table])
+            one
+            for day, content in contents.items()
+            if _is_of(one := known.get((table, day)), content, sums[table], columns[table])
         ]
         new = frozenset(contents).difference(one.day for one in there if one)
         found += [one for one in there if one]
         if new:
             only = Selection(frozenset({table}), new)
-            found += [_kept(day, contents) for day in compare(platform, stage, only, progress, tables)]
+            found += [_kept(day, contents) for day in compare(platform, stage, only, progress, sums, columns)]
     if found != list(known.values()):
         found.sort(key=lambda one: (one.table, one.day))
         content = _KeptDays(days=tuple(found))
@@ -96,12 +107,13 @@ def kept_figures(lake: Lake, name: str) -> tuple[Figures, ...]:
     return tuple(one.figures for one in kept.days) if kept else ()
 
 
-def _is_of(kept: _Kept | None, content: DayContent, summed: Collection[str]) -> bool:
-    """Whether figures are those of a staged day; a gate that is newer may ask for a sum that they do not have."""
+def _is_of(kept: _Kept | None, content: DayContent, summed: Collection[str], columns: Collection[str]) -> bool:
+    """Whether figures are those of a staged day; a gate that is newer may ask for a column that they do not have."""
     return (
         kept is not None
         and (kept.files, kept.base) == (_paths(content), content.base)
         and kept.sums.keys() >= set(summed)
+        and kept.nulls.keys() >= set(columns)
     )
 
 
@@ -117,7 +129,10 @@ def _kept(day: StagedDay, contents: Mapping[date, DayContent]) -> _Kept:
         base=contents[day.day].base,
         rows=day.rows,
         keys=day.keys or day.rows,
+        changed=day.added + day.removed + day.changed,
         sums={name: (str(before), str(after)) for name, (before, after) in day.sums.items()},
+        nulls=dict(day.nulls),
+        shifts=dict(day.shifts),
     )
 
 

@@ -30,7 +30,11 @@ def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
                 f"Name one of {', '.join(columns)}.",
                 ("gates", number, "column"),
             )
-        if gate.column is not None and (why := why_no_sum(platform.catalogue[gate.table].column(gate.column))):
+        if (
+            gate.metric == "sum"
+            and gate.column
+            and (why := why_no_sum(platform.catalogue[gate.table].column(gate.column)))
+        ):
             summed = ", ".join(amounts(platform.catalogue[gate.table]))
             raise PlanFieldError(
                 f"{gate.table}.{gate.column} cannot be summed: {why}.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import date
 
@@ -121,10 +120,7 @@ def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: Op
     stage = stage or stage_of(sitting.platform, file.name)
     if stage is None or not file.gates:
         return
-    tables: defaultdict[str, set[str]] = defaultdict(set)
-    for gate in file.gates:
-        tables[gate.table] |= {gate.column} if gate.column else set()
-    figures = staged_figures(sitting.platform, stage, file.name, tables, sitting.progress)
+    figures = staged_figures(sitting.platform, stage, file.name, file.gates, sitting.progress)
     verdicts = judged(file.gates, figures)
     for verdict in verdicts:
         report(f"{share} %: {verdict.sentence}: {'passed' if verdict.passed else 'failed'}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -38,6 +38,8 @@ class StagedDay:
         removed: keys that are only in the release.
         changed: keys that have other values.
         sums: of the amounts of its contract, and of what else was asked for.
+        nulls: of columns that were asked for.
+        shifts: of these, how far the distribution of values is from what it was, from 0 to 100.
     """
 
     table: str
@@ -48,6 +50,8 @@ class StagedDay:
     removed: int
     changed: int
     sums: Mapping[str, tuple[Number, Number]]
+    nulls: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    shifts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_equal(self) -> bool:
@@ -66,6 +70,7 @@ def compare(
     only: Selection = EVERYTHING,
     progress: OnProgress = no_progress,
     sums: Mapping[str, Collection[str]] | None = None,
+    columns: Mapping[str, Collection[str]] | None = None,
 ) -> Iterator[StagedDay]:
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
 
@@ -74,6 +79,7 @@ def compare(
         only: of its tables and days.
         progress: told before every day, and when a table is finished.
         sums: columns to sum besides the amounts of the contracts, by table.
+        columns: whose nulls and distribution to compare, by table.
     """
     snapshot = stage_basis(platform, stage)
     contracts = {contract.name: contract for contract in platform.catalogue}
@@ -87,7 +93,9 @@ def compare(
         asked = [(day, content) for day, content in sorted(change.days.items()) if only.has_day(day)]
         for done, (day, content) in enumerate(asked):
             progress(Progress("comparing", change.table, done, len(asked)))
-            yield compared(platform.lake, change.table, day, key, names, (live.get(day, ()), content.files))
+            sides = (live.get(day, ()), content.files)
+            looked_at = (columns or {}).get(change.table, ())
+            yield compared(platform.lake, change.table, day, key, names, sides, looked_at)
         if asked:
             progress(Progress("comparing", change.table, len(asked), len(asked), finished=True))
 
@@ -99,6 +107,7 @@ def compared(
     key: Sequence[str],
     summed: Collection[str],
     sides: tuple[Sequence[DataFile], Sequence[DataFile]],
+    columns: Collection[str] = (),
 ) -> StagedDay:
     """A day as it is in some files beside the same day in others.
 
@@ -109,6 +118,7 @@ def compared(
         key: of the table; empty for tables without a contract.
         summed: columns.
         sides: files of the one and of the other.
+        columns: whose nulls and distribution are compared, too.
     """
     before, after = (_rows(lake, table, day, files) for files in sides)
     key = [name for name in key if name != DAY]
@@ -123,6 +133,8 @@ def compared(
         removed,
         changed,
         {name: (then.get(name, 0), now.get(name, 0)) for name in {**then, **now}},
+        {name: (_nulls(before, name), _nulls(after, name)) for name in columns},
+        {name: _shift(before, after, name) for name in columns},
     )
 
 
@@ -170,6 +182,34 @@ def _sums(rows: pl.DataFrame | None, names: Collection[str]) -> dict[str, Number
         return {}
     numbers = rows.select(cs.numeric() & cs.by_name(*names, require_all=False))
     return dict(zip(numbers.columns, (total or 0 for total in numbers.sum().row(0)), strict=True))
+
+
+def _nulls(rows: pl.DataFrame | None, name: str) -> int:
+    """Of a column; one that a side does not have yet is null in all of its rows."""
+    if rows is None:
+        return 0
+    return rows[name].null_count() if name in rows.columns else rows.height
+
+
+def _shift(before: pl.DataFrame | None, after: pl.DataFrame | None, name: str) -> float:
+    """The greatest difference between the shares of values up to one and the same, in percent (Kolmogorov-Smirnov).
+
+    Nulls are no values. Where one side has none at all, everything is different.
+    """
+    import polars as pl
+
+    values = [
+        side[name].drop_nulls().alias("value") for side in (before, after) if side is not None and name in side.columns
+    ]
+    there = [series for series in values if len(series)]
+    if len(there) < 2:
+        return 100.0 * len(there)
+    shares = [
+        series.value_counts(name="n").select("value", (sign * pl.col("n") / len(series)).alias("share"))
+        for series, sign in zip(there, (1, -1), strict=True)
+    ]
+    apart = pl.concat(shares, how="vertical_relaxed").group_by("value").agg(pl.col("share").sum()).sort("value")
+    return round(float(apart.select(pl.col("share").cum_sum().abs().max()).item()) * 100, 6)
 
 
 def _is_close(number: Number, other: Number) -> bool:

@@ -84,15 +84,19 @@ class Days(_Part):
         return days_of(self.range) - frozenset(self.without)
 
 
+OF_A_COLUMN = ("sum", "nulls", "distribution")
+"""Metrics that need one."""
+
+
 class Gate(_Part):
     """What a figure of the staged days may differ by from the same days of the release, all of them together."""
 
     table: Table
     """Of the staged days that it looks at."""
-    metric: Literal["rows", "keys", "sum"]
-    """The number of rows, that of different keys, or the sum of a column."""
+    metric: Literal["rows", "keys", "changed", "sum", "nulls", "distribution"]
+    """What is looked at: of a table or, the last three, of a column."""
     column: Column | None = None
-    """Of `sum`."""
+    """Of `sum`, `nulls` and `distribution`."""
     tolerance_percent: Percent
     """Largest difference to the release, in percent of it."""
     each_day: bool = False
@@ -100,7 +104,7 @@ class Gate(_Part):
 
     @model_validator(mode="after")
     def _has_its_column(self) -> Self:
-        if (self.metric == "sum") != (self.column is not None):
+        if (self.metric in OF_A_COLUMN) != (self.column is not None):
             raise ValueError(f"the metric {self.metric} {'takes no' if self.column else 'needs a'} column")
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
@@ -21,7 +21,10 @@ class Figures:
         day: the day.
         rows: number of rows.
         keys: number of different keys.
-        sums: of the amounts of the table, and of every column that a gate names.
+        sums: of the amounts of the table, and of every column that a gate of that metric names.
+        changed: keys that have other values, are new or gone.
+        nulls: of columns that gates name.
+        shifts: of the same columns, how far their distribution is from what it was, from 0 to 100.
     """
 
     table: str
@@ -29,14 +32,28 @@ class Figures:
     rows: tuple[int, int]
     keys: tuple[int, int]
     sums: Mapping[str, tuple[Number, Number]]
+    changed: int = 0
+    nulls: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    shifts: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, gate: Gate) -> tuple[Decimal, Decimal]:
-        """What a gate looks at."""
-        if gate.metric == "sum":
-            before, after = self.sums.get(gate.column or "", (0, 0))
-        else:
-            before, after = self.rows if gate.metric == "rows" else self.keys
+        """What a gate of two figures looks at, before and after."""
+        column = gate.column or ""
+        of_metric: dict[str, tuple[Number, Number]] = {
+            "rows": self.rows,
+            "keys": self.keys,
+            "sum": self.sums.get(column, (0, 0)),
+            "nulls": self.nulls.get(column, (0, 0)),
+        }
+        before, after = of_metric[gate.metric]
         return Decimal(str(before)), Decimal(str(after))
+
+    def apart(self, gate: Gate) -> tuple[Decimal, Decimal]:
+        """What a gate of a single figure looks at: how much of what there was is another, and how much there was."""
+        if gate.metric == "changed":
+            return Decimal(self.changed), Decimal(self.keys[0])
+        had = self.rows[0] - self.nulls.get(gate.column or "", (0, 0))[0]
+        return Decimal(str(self.shifts.get(gate.column or "", 0))) * had / 100, Decimal(had)
 
 
 @dataclass(frozen=True)
@@ -70,7 +87,7 @@ def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdic
     for gate in gates:
         days = [day for day in staged if day.table == gate.table and day.rows[0]]
         if days:
-            verdicts.append(_verdict(gate, days))
+            verdicts.append((_apart if gate.metric in ("changed", "distribution") else _verdict)(gate, days))
     return tuple(verdicts)
 
 
@@ -81,6 +98,26 @@ def difference_percent(before: Decimal, after: Decimal) -> Decimal:
     if not before or not before.is_finite() or not after.is_finite():
         return Decimal(100)
     return abs((after - before) / before) * 100
+
+
+def _apart(gate: Gate, days: Sequence[Figures]) -> GateVerdict:
+    """Of what is one figure and not two: how much is another than it was, of all there was."""
+
+    def share(other: Decimal, of: Decimal) -> Decimal:
+        return other / of * 100 if of else Decimal(100 if other else 0)
+
+    pairs = {day.day: day.apart(gate) for day in days}
+    sums = [sum((pair[at] for pair in pairs.values()), Decimal(0)) for at in (0, 1)]
+    total = share(sums[0], sums[1])
+    worst = sorted(((share(*pair), day) for day, pair in pairs.items()), reverse=True)
+    too_far = gate.each_day and worst[0][0] > gate.tolerance_percent
+    what = "changed keys" if gate.metric == "changed" else f"distribution of {gate.column}"
+    sentence = (
+        f"{gate.table}: {what} of {len(days):,} staged days, {total:.2f} % are others; "
+        f"{gate.tolerance_percent} % allowed{' on each day, too' if gate.each_day else ''}"
+    )
+    lines = tuple(f"{day}: {far:.2f} % are others" for far, day in worst[:3] if far)
+    return GateVerdict(gate, total <= gate.tolerance_percent and not too_far, sentence, lines)
 
 
 def _verdict(gate: Gate, days: Sequence[Figures]) -> GateVerdict:

@@ -52,6 +52,41 @@ def test_sums_are_of_their_column_and_days_the_release_does_not_have_say_nothing
     assert [verdict.passed for verdict in judged([by_sum, gate("0")], figures((5, 6), (0, 9)))] == [False, False]
 
 
+def compared(changed: int, shift: float, nulls: tuple[int, int] = (0, 0), day: int = 0) -> Figures:
+    """Of a day of ten keys."""
+    its_day = date.fromordinal(DAY.toordinal() + day)
+    return Figures(T, its_day, (10, 10), (10, 10), {}, changed, {"paid": nulls}, {"paid": shift})
+
+
+def test_changed_keys_are_a_share_of_what_there_was():
+    days = [compared(1, 0), compared(4, 0, day=1)]
+    [verdict] = judged([gate("25", metric="changed")], days)
+    assert verdict.passed
+    assert verdict.sentence == f"{T}: changed keys of 2 staged days, 25.00 % are others; 25 % allowed"
+    [verdict] = judged([gate("25", metric="changed", each_day=True)], days)
+    assert not verdict.passed
+    assert verdict.worst[0] == "2017-01-02: 40.00 % are others"
+    assert judged([gate("0", metric="changed")], [compared(0, 0)])[0].passed
+
+
+def test_nulls_are_counted_and_values_weigh_by_how_many_there_were():
+    of_nulls, of_values = (gate("0", metric=metric, column="paid") for metric in ("nulls", "distribution"))
+    more, fewer = compared(0, 50.0, (5, 5)), compared(0, 20.0, (0, 1), day=1)
+    nulls, values = judged([of_nulls, of_values], [more, fewer])
+    assert "nulls of paid of 2 staged days 5 before and 6 after, 20.00 % apart" in nulls.sentence
+    assert "distribution of paid of 2 staged days, 30.00 % are others" in values.sentence, (
+        "5 values by half, 10 by a fifth"
+    )
+    assert not nulls.passed
+    assert not values.passed
+
+
+@pytest.mark.parametrize("fields", [{"metric": "nulls"}, {"metric": "changed", "column": "paid"}])
+def test_a_metric_of_a_column_has_one_and_no_other_has(fields):
+    with pytest.raises(ValueError, match="column"):
+        gate("0", **fields)
+
+
 @pytest.mark.parametrize(
     ("budget", "says"),
     [
