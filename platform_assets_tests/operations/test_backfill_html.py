@@ -10,9 +10,9 @@ from platform_assets.operations.backfill.changes import DayChange
 from platform_assets.operations.backfill.files import written
 from platform_assets.operations.backfill.html import record_html
 from platform_assets.operations.backfill.plots import before_and_after
-from platform_assets.operations.backfill.report import MadeBy, Report, TableReport
+from platform_assets.operations.backfill.report import MadeBy, Report, TableReport, measures_of
 from platform_assets.operations.plan_record import BackfillRecord
-from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.backfill.plan_file import Gate, PlanFile
 from platform_assets.planning.backfill.verdicts import Figures, judged
 from platform_assets.records.manifest import STAGED
 
@@ -100,3 +100,13 @@ def test_a_plot_tells_its_lines_apart_without_colour_and_brings_nothing_along() 
     assert svg == before_and_after("gold.tills: <rows>", values), "the same values make the same page"
     many = {FIRST + timedelta(n): (n, n + 1) for n in range(300)}
     assert len(before_and_after("many", many)) < 60_000
+
+
+def test_days_are_measured_by_what_a_gate_sums_and_not_by_columns_of_other_gates() -> None:
+    nulls, spread, paid, rows = (
+        Gate(table=TABLE, metric=metric, column=column, tolerance_percent=Decimal(1))
+        for metric, column in (("nulls", "store"), ("distribution", "store"), ("sum", "paid"), ("rows", None))
+    )
+    assert measures_of([nulls, spread]).get(TABLE, "") == "", "of a text there is no sum that would be as before"
+    assert measures_of([nulls, paid, rows]) == {TABLE: "paid"}
+    assert measures_of([nulls, rows, paid]) == {TABLE: ""}

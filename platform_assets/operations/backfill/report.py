@@ -13,6 +13,7 @@ from platform_assets.operations.backfill.explain import cores_of
 from platform_assets.operations.backfill.figures import kept_figures
 from platform_assets.operations.backfill.files import written
 from platform_assets.operations.plan_record import BackfillRecord
+from platform_assets.planning.backfill.plan_file import Gate
 from platform_assets.planning.backfill.verdicts import GateVerdict, Number, judged
 from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import DayRecord
@@ -135,11 +136,11 @@ class Report:
 def report(platform: Platform, record: BackfillRecord) -> Report:
     """Gather what is told of a backfill, from its record, the ledger and the chain of decisions."""
     changes = day_changes(platform, record)
-    of_gates = {gate.table: gate.column or "" for gate in reversed(record.file.gates)}
+    measures = measures_of(record.file.gates)
     names = [*platform.catalogue.names, *sorted({day.table for day in changes}.difference(platform.catalogue.names))]
     amounts = changed_amounts(platform, record, changes)
     tables = tuple(
-        TableReport(name, days, of_gates.get(name, ""), amounts.of(name, [day.day for day in days]))
+        TableReport(name, days, measures.get(name, ""), amounts.of(name, [day.day for day in days]))
         for name in names
         if (days := tuple(day for day in changes if day.table == name))
     )
@@ -152,6 +153,14 @@ def report(platform: Platform, record: BackfillRecord) -> Report:
         _made_by(platform, record),
         cores_of(platform),
     )
+
+
+def measures_of(gates: Sequence[Gate]) -> dict[str, str]:
+    """The column by whose sum days of a table are compared, empty for their rows: the first gate that has either says.
+
+    Nulls, distributions and changed keys are no sums, and their columns need not be numbers.
+    """
+    return {gate.table: gate.column or "" for gate in reversed(gates) if gate.metric in ("rows", "keys", "sum")}
 
 
 def _gates(platform: Platform, record: BackfillRecord) -> dict[int, tuple[GateVerdict, ...]]:

@@ -49,11 +49,15 @@ class Figures:
         return Decimal(str(before)), Decimal(str(after))
 
     def apart(self, gate: Gate) -> tuple[Decimal, Decimal]:
-        """What a gate of a single figure looks at: how much of what there was is another, and how much there was."""
+        """What a gate of a single figure looks at: how much of what there was is another, and how much there was.
+
+        Of a day on which a column had no value, all that it has now is another.
+        """
         if gate.metric == "changed":
             return Decimal(self.changed), Decimal(self.keys[0])
-        had = self.rows[0] - self.nulls.get(gate.column or "", (0, 0))[0]
-        return Decimal(str(self.shifts.get(gate.column or "", 0))) * had / 100, Decimal(had)
+        column = gate.column or ""
+        had, has = (rows - nulls for rows, nulls in zip(self.rows, self.nulls.get(column, (0, 0)), strict=True))
+        return Decimal(str(self.shifts.get(column, 0))) * (had or has) / 100, Decimal(had)
 
 
 @dataclass(frozen=True)

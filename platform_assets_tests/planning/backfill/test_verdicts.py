@@ -81,6 +81,17 @@ def test_nulls_are_counted_and_values_weigh_by_how_many_there_were():
     assert not values.passed
 
 
+def test_values_of_a_column_that_had_none_are_others():
+    of_values = gate("50", metric="distribution", column="paid", each_day=True)
+    filled, as_it_was = compared(0, 100.0, (10, 4)), compared(0, 0.0, day=1)
+    [verdict] = judged([of_values], [filled])
+    assert (verdict.passed, verdict.worst) == (False, ("2017-01-01: 100.00 % are others",))
+    [verdict] = judged([of_values], [filled, as_it_was])
+    assert (verdict.passed, verdict.worst) == (False, ("2017-01-01: 100.00 % are others",))
+    assert "60.00 % are others" in verdict.sentence, "6 values where there were 10"
+    assert judged([of_values], [compared(0, 0.0, (10, 10))])[0].passed, "none before and none after"
+
+
 @pytest.mark.parametrize("fields", [{"metric": "nulls"}, {"metric": "changed", "column": "paid"}])
 def test_a_metric_of_a_column_has_one_and_no_other_has(fields):
     with pytest.raises(ValueError, match="column"):
