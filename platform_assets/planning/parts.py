@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
+
+from platform_assets.records.manifest import DataFile
 
 NO_PARTS: Mapping[date, int] = {}
 """All days lie in one file each."""
@@ -26,6 +28,17 @@ def parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int]:
 def whole_parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int]:
     """The same, for files that are not to be small: none has less, but for chance."""
     return {day: size // part_bytes for day, size in sizes.items() if size >= 2 * part_bytes}
+
+
+def bytes_among(files: Mapping[date, Collection[DataFile]], names: Collection[str]) -> dict[date, int]:
+    """Bytes of every day in some of its files: what is written by itself has parts by itself.
+
+    Args:
+        files: of every day.
+        names: paths of those that count.
+    """
+    among = frozenset(names)
+    return {day: sum(file.size for file in of_day if file.path in among) for day, of_day in files.items()}
 
 
 def has_heavy_key(parts: int, rows: int, most: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from pyspark.sql import SparkSession
@@ -17,11 +17,11 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.erasure.places import ErasureError, Place
 from platform_assets.operations.erasure.search import Hits
-from platform_assets.planning.parts import parts_of
+from platform_assets.planning.parts import bytes_among, parts_of
 from platform_assets.quality.findings import FELL_FROM
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
-from platform_assets.records.manifest import DayContent, Erasure, TableChange
+from platform_assets.records.manifest import DataFile, DayContent, Erasure, TableChange
 from platform_assets.secret import name_of
 from platform_assets.spark.compare.mixed_columns import by_columns, digests_in_files
 from platform_assets.spark.compare.profiles import RawProfile, profile, profile_raw
@@ -59,10 +59,8 @@ def without_rows(
         if problem := damage(path / file.path, file.size):
             raise damaged(path / file.path, problem)
     with full_disk_explained(table):
-        names = [name for files in hits.values() for name in files]
-        sizes = {day: sum(file.size for file in live[day] if file.path in hits[day]) for day in hits}
-        parts = parts_of(sizes, snapshot.platform.settings.part_bytes)
-        out = _stage_the_rest(spark, place, names, schema, folder, secret, parts)
+        old = {day: [file for file in live[day] if file.path in hits[day]] for day in hits}
+        out = _stage_the_rest(spark, place, old, schema, folder, secret, snapshot.platform.settings.part_bytes)
     staged = staged_at(lake, table, publication)
     files = {
         day: (*(file for file in live[day] if file.path not in hits[day]), *staged.get(day, ())) for day in sorted(hits)
@@ -104,19 +102,20 @@ def without_rows(
 def _stage_the_rest(
     spark: SparkSession,
     place: Place,
-    names: list[str],
+    files: Mapping[date, Collection[DataFile]],
     schema: StructType,
     folder: Location,
     secret: bytes,
-    parts: Mapping[date, int],
+    part_bytes: int,
 ) -> RawProfile:
     """Stage what stays of some files; the profile of what does not."""
     keys = place.keys(secret)
     out = RawProfile()
+    names = [file.path for of_day in files.values() for file in of_day]
     for columns, alike in by_columns(folder.parent, names, schema):
         rows = read_files(spark, folder.parent, alike, columns)
         told = is_erased(rows, keys)
-        stage(rows.where(~told), folder, parts=parts)
+        stage(rows.where(~told), folder, parts=parts_of(bytes_among(files, alike), part_bytes))
         gone = rows.where(told)
         if "_arrival" in columns.fieldNames():
             out = _added(out, profile_raw(gone))

@@ -21,7 +21,7 @@ from platform_assets.lakehouse.layout import DELIVERED
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.releases import computed_by, release
 from platform_assets.operations.maintenance.maintenance import Maintenance, ToCompact, plan_maintenance
-from platform_assets.planning.parts import whole_parts_of
+from platform_assets.planning.parts import bytes_among, whole_parts_of
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
@@ -113,9 +113,10 @@ def _compact(
     schema_string = table_snapshot(path, now.versions[table]).schema_string
     schema = StructType.fromJson(json.loads(schema_string))
     records = platform.ledger.current_days(table, at=now.number, among=[day.day for day in days])
-    parts = whole_parts_of({day.day: day.bytes for day in days}, platform.settings.part_bytes)
+    there = {day.day: day.files for day in days}
     with new_stage(platform, [table]) as (publication, folders):
         for columns, alike in by_columns(path, [file for day in days for file in day.small], schema):
+            parts = whole_parts_of(bytes_among(there, alike), platform.settings.part_bytes)
             stage(read_files(spark, path, alike, columns), folders[table], parts=parts)
         failpoint("compact.staged")
         staged = staged_at(platform.lake, table, publication)
