@@ -136,7 +136,10 @@ class Settings(BaseSettings):
     )
     batch_mib: int = Field(default=64, ge=0, description="MiB to be read for which more days are not worth a job.")
     part_mib: float = Field(
-        default=16, gt=0, description="MiB of a day, as files, that one task computes and one file holds."
+        default=16,
+        gt=0,
+        allow_inf_nan=False,
+        description="MiB of a day, as files, that one task computes and one file holds.",
     )
     file_mib: int = Field(default=4096, ge=1, description="Most MiB of a delivered file.")
     file_rows: int = Field(default=50_000_000, ge=1, description="Most rows of a delivered file.")

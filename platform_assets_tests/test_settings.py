@@ -124,6 +124,7 @@ def test_a_misspelt_variable_is_no_setting_that_is_silently_left_out(monkeypatch
         ("PLATFORM_TODAY", "2017-02-30"),
         ("PLATFORM_BATCH_DAYS", "0"),
         ("PLATFORM_SETTLE_S", "-1"),
+        ("PLATFORM_PART_MIB", "inf"),
         ("PLATFORM_LOG_LEVEL", "LOUD"),
         ("PLATFORM_SPARK_MASTER", "lokal"),
         ("PLATFORM_SPARK_DRIVER_MEMORY", "a lot"),
