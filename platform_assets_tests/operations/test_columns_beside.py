@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -133,6 +134,31 @@ def test_nulls_and_how_far_values_are_spread_otherwise_are_what_plain_python_fin
         known = [[row[name] for row in side.values() if row[name] is not None] for side in (old, new)]
         assert found.nulls[name] == (len(old) - len(known[0]), len(new) - len(known[1]))
         assert abs(found.shifts[name] - furthest(*known)) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("was", "became", "old", "new"),
+    [
+        (pl.Int32, pl.Int64, [1, 2], [1, 3]),
+        (pl.Decimal(12, 2), pl.Decimal(14, 4), ["1.00", "2.00"], ["1.0000", "2.0001"]),
+        (pl.Int64, pl.String, [1, 2], ["1", "two"]),
+        (
+            pl.Date,
+            pl.Datetime("us", "UTC"),
+            [date(2017, 1, 1)] * 2,
+            [datetime(2017, 1, day, tzinfo=UTC) for day in (1, 2)],
+        ),
+    ],
+)
+def test_keys_of_a_column_that_got_another_type_are_changed_where_its_values_are(tmp_path, was, became, old, new):
+    lake, day, sides = Lake.at(tmp_path), date(2017, 1, 1), []
+    for name, type_, values in (("a", was, old), ("b", became, new)):
+        file = Path(str(lake.table_path(TABLE.name))) / f"{name}/event_date={day}/part-0.parquet"
+        file.parent.mkdir(parents=True)
+        pl.DataFrame({"k": [1, 2], "n": pl.Series(values).cast(type_)}).write_parquet(file)
+        sides.append((DataFile(path=f"{name}/event_date={day}/part-0.parquet", size=1, modified_ms=0, stats=""),))
+    found = compared(lake, TABLE.name, day, TABLE.key, (), (sides[0], sides[1]))
+    assert (found.added, found.removed, found.changed) == (0, 0, 1)
 
 
 def test_examples_are_as_many_as_wanted_of_each_way_and_say_what_was_and_is():

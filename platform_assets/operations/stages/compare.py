@@ -152,13 +152,27 @@ def _rows(lake: Lake, table: str, day: date, files: Sequence[DataFile]) -> pl.Da
 def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame | None) -> tuple[int, int, int]:
     if before is None or after is None:
         return _different(after, key), _different(before, key), 0
+    both = _shared(before, after)
+    before, after = _of_one_type(before, after, [*dict.fromkeys([*key, *both])])
     added, removed = (
         _different(side.join(other.select(key), on=key, how="anti", nulls_equal=True), key)
         for side, other in ((after, before), (before, after))
     )
-    both = _shared(before, after)
     new = after.select(both).join(before.select(both), on=both, how="anti", nulls_equal=True)
     return added, removed, _different(new, key) - added
+
+
+def _of_one_type(
+    before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Some columns of both sides, each of a type that has the values of both: a contract may have got another one."""
+    import polars as pl
+
+    before, after = before.select(columns), after.select(columns)
+    if before.schema == after.schema:
+        return before, after
+    together = pl.concat([before, after], how="vertical_relaxed")
+    return together.head(before.height), together.tail(after.height)
 
 
 def _shared(before: pl.DataFrame | None, after: pl.DataFrame | None) -> list[str]:
