@@ -137,7 +137,7 @@ class Settings(BaseSettings):
     batch_mib: int = Field(default=64, ge=0, description="MiB to be read for which more days are not worth a job.")
     part_mib: float = Field(
         default=16,
-        gt=0,
+        ge=0.01,
         allow_inf_nan=False,
         description="MiB of a day, as files, that one task computes and one file holds.",
     )

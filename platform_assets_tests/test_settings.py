@@ -125,6 +125,7 @@ def test_a_misspelt_variable_is_no_setting_that_is_silently_left_out(monkeypatch
         ("PLATFORM_BATCH_DAYS", "0"),
         ("PLATFORM_SETTLE_S", "-1"),
         ("PLATFORM_PART_MIB", "inf"),
+        ("PLATFORM_PART_MIB", "0.001"),
         ("PLATFORM_LOG_LEVEL", "LOUD"),
         ("PLATFORM_SPARK_MASTER", "lokal"),
         ("PLATFORM_SPARK_DRIVER_MEMORY", "a lot"),
