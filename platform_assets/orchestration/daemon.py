@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from threading import Event
 from typing import Any, cast
 
@@ -24,6 +25,8 @@ from dagster_shared.error import SerializableErrorInfo
 
 _ASKED = Event()
 """Whether a run was put into the queue by this process since that was looked at last."""
+
+_STEP_S = 0.5
 
 
 class PromptQueue(QueuedRunCoordinatorDaemon):
@@ -41,7 +44,10 @@ class PromptQueue(QueuedRunCoordinatorDaemon):
                 self._logger.error("Caught error:\n%s", info)
                 yield info
             yield SpanMarker.END_SPAN
-            _ASKED.wait(self.interval_seconds)
+            until = time.monotonic() + self.interval_seconds
+            # In steps, as Dagster's own loop: whoever asks for each tells of a heartbeat, and stops where it is to end.
+            while not _ASKED.wait(_STEP_S) and time.monotonic() < until:
+                yield None
             yield None
 
 

@@ -113,7 +113,8 @@ def test_what_a_tick_asks_for_does_not_wait_for_the_next_look_at_the_queue(
         assert not queue.queued()
     finally:
         over.set()
-        looking.join(30)
+        looking.join(5)
+    assert not looking.is_alive(), "it is to end at once, whatever the interval"
 
 
 def test_every_run_waits_in_one_of_the_pools() -> None:
