@@ -7,6 +7,8 @@ anything here start a thread of its own or open a file, a database or a connecti
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from contextlib import suppress
 from importlib import import_module
 
@@ -23,6 +25,9 @@ EVERY_RUN = (
 for name in EVERY_RUN:
     with suppress(ImportError):
         import_module(name)
+# Python's own numbers of chance are other ones in each copy. NumPy's would be the same in all.
+if "numpy" in sys.modules:
+    os.register_at_fork(after_in_child=lambda: sys.modules["numpy"].random.seed())
 # What is imported stays: no run need look through it for garbage.
 gc.collect()
 gc.freeze()

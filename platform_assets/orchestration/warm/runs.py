@@ -6,16 +6,20 @@ after a change of this package, or of what is installed, processes begin as if n
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
+import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import forkserver
+from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 _PACKAGE = Path(__file__).parents[2]
 _IMPORTED = "platform_assets.orchestration.warm.imported"
@@ -29,15 +33,29 @@ State = frozenset[tuple[str, int, int]]
 class Copy(ForkServerProcess):
     """A process that goes on where its original has gone, and is known to."""
 
+    _handle: int | None = None
+
+    def start(self) -> None:
+        """Begin, and keep hold of it: its number may be another's one day."""
+        super().start()
+        if self.pid is not None and sys.platform == "linux":
+            with suppress(OSError):
+                self._handle = os.pidfd_open(self.pid)
+                Finalize(self, os.close, args=(self._handle,))
+
     def is_alive(self) -> bool:
-        """Whether it is there."""
+        """Whether it is at work; one that has ended is not, though nobody may have asked how."""
         if super().is_alive():
             return True
-        if self.exitcode == _UNKNOWN and self.pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, 0)
-                return True
-        return False
+        if self.exitcode != _UNKNOWN or self.pid is None:
+            return False
+        if self._handle is not None:
+            return not wait([self._handle], timeout=0)
+        try:
+            os.kill(self.pid, 0)
+        except OSError:  # its number is nobody's, or another user's
+            return False
+        return True
 
 
 class ReadyProcesses:
@@ -58,13 +76,27 @@ class ReadyProcesses:
 
     def Process(self, target: Callable[..., object], args: Sequence[Any]) -> BaseProcess:  # noqa: N802 - as there
         """A process that will call a function."""
-        kind = Copy if self._code() == self._as_imported else self._anew.Process
-        return kind(target=target, args=tuple(args))
+        if self._code() == self._as_imported:
+            return Copy(target=_to_the_end, args=(target, *args))
+        return self._anew.Process(target=target, args=tuple(args))
+
+
+def _to_the_end(target: Callable[..., object], *args: Any) -> None:
+    """Call a function, and do what was to be done at the end of the process, which copies leave out."""
+    try:
+        target(*args)
+    finally:
+        cast("Any", atexit)._run_exitfuncs()
 
 
 def code_on_disk() -> State:
     """This package without the domains, which nobody imports beforehand, and what is installed."""
-    return frozenset((str(path), found.st_mtime_ns, found.st_size) for path in _looked_at() for found in [path.stat()])
+    state: set[tuple[str, int, int]] = set()
+    for path in _looked_at():
+        with suppress(FileNotFoundError):  # removed just now, or a link to nothing, as Emacs marks what is being edited
+            found = path.stat()
+            state.add((str(path), found.st_mtime_ns, found.st_size))
+    return frozenset(state)
 
 
 def _looked_at() -> Iterator[Path]:

@@ -1,22 +1,27 @@
 """Processes that begin with something imported, in a process of its own: in one there is a single original of copies.
 
-python -m platform_assets_tests.support.orchestration.ready_runs changed|killed
+python -m platform_assets_tests.support.orchestration.ready_runs changed|killed|alone|ends
 """
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 from platform_assets.orchestration.warm.runs import ReadyProcesses, State
 
 RARE = "xmlrpc.client"
 """Nothing else imports it."""
+_SUBREAPER = 36
 
 
 def look(answers: Any) -> None:
@@ -59,6 +64,44 @@ def killed() -> list[dict[str, object]]:
     return [_outlives(ready), _outlives(ready)]
 
 
+def alone() -> list[bool]:
+    """Whether one is taken for alive that ended after its original, and whose end nobody asked for; before and after."""
+    ready = ReadyProcesses([RARE], frozenset)
+    cast("Any", ctypes.CDLL(None)).prctl(_SUBREAPER, 1)  # it becomes a child of this process, which does not ask
+    answers, until = ready.Queue(), ready.Event()
+    process = ready.Process(target=work, args=[answers, until])
+    process.start()
+    _, original, _ = answers.get(timeout=60)
+    os.kill(original, signal.SIGKILL)
+    _wait_for(lambda: process.exitcode is not None)
+    before = process.is_alive()
+    until.set()
+    _wait_for(lambda: Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+    return [before, process.is_alive()]
+
+
+def leave(answers: Any) -> None:
+    """Have something done at the end, and say which number NumPy draws."""
+    atexit.register(Path(answers[1]).write_text, "done")
+    answers[0].put(float(sys.modules["numpy"].random.rand()))
+
+
+def ends() -> dict[str, object]:
+    """What two copies of all that runs import have done at their ends, and draw."""
+    ready = ReadyProcesses(code=frozenset)
+    drawn: list[float] = []
+    done: list[bool] = []
+    with TemporaryDirectory() as folder:
+        for number in range(2):
+            answers, file = ready.Queue(), Path(folder) / str(number)
+            process = ready.Process(target=leave, args=[(answers, str(file))])
+            process.start()
+            drawn.append(answers.get(timeout=60))
+            process.join(60)
+            done.append(file.is_file())
+    return {"done": done, "drawn": drawn}
+
+
 def _outlives(ready: ReadyProcesses) -> dict[str, object]:
     answers, until = ready.Queue(), ready.Event()
     process = ready.Process(target=work, args=[answers, until])
@@ -80,4 +123,4 @@ def _wait_for(what: Callable[[], bool]) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"changed": changed, "killed": killed}[sys.argv[1]]()))
+    print(json.dumps({"changed": changed, "killed": killed, "alone": alone, "ends": ends}[sys.argv[1]]()))
