@@ -118,7 +118,7 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
 
 def ahead(work: Callable[..., object]) -> None:
     """Start that process unless it is there, so that it is ready once a function is called in it."""
-    with _turn:
+    with _turn, suppress(OSError):  # it cannot be started now: whoever asks tries again, and is told
         _started(work.__module__)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.sources.apart import UnendurableError, ahead, apart
+from platform_assets.sources.apart import UnendurableError, ahead, apart, rest
 
 
 def add(one: int, other: int) -> int:
@@ -94,6 +94,18 @@ def test_it_can_be_started_before_anything_is_asked() -> None:
     ahead(own_number)
     [started] = children() - before
     assert apart(own_number) == started
+
+
+def test_one_that_cannot_be_started_yet_is_nobodys_problem_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rest()
+    with monkeypatch.context() as now:
+        now.setattr(sys, "executable", "/no/python")
+        ahead(own_number)
+        with pytest.raises(FileNotFoundError):
+            apart(own_number)
+    assert apart(own_number)
 
 
 def children() -> set[int]:

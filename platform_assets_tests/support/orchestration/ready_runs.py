@@ -65,7 +65,7 @@ def killed() -> list[dict[str, object]]:
 
 
 def alone() -> list[bool]:
-    """Whether one is taken for alive that ended after its original, and whose end nobody asked for; before and after."""
+    """Whether one is taken for alive whose original is gone, and once it has ended, too, and nobody asked how."""
     ready = ReadyProcesses([RARE], frozenset)
     cast("Any", ctypes.CDLL(None)).prctl(_SUBREAPER, 1)  # it becomes a child of this process, which does not ask
     answers, until = ready.Queue(), ready.Event()
