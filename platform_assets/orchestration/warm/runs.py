@@ -77,12 +77,18 @@ class ReadyProcesses:
     def Process(self, target: Callable[..., object], args: Sequence[Any]) -> BaseProcess:  # noqa: N802 - as there
         """A process that will call a function."""
         if self._code() == self._as_imported:
-            return Copy(target=_to_the_end, args=(target, *args))
+            return Copy(target=_to_the_end, args=(dict(os.environ), target, *args))
         return self._anew.Process(target=target, args=tuple(args))
 
 
-def _to_the_end(target: Callable[..., object], *args: Any) -> None:
-    """Call a function, and do what was to be done at the end of the process, which copies leave out."""
+def _to_the_end(environment: dict[str, str], target: Callable[..., object], *args: Any) -> None:
+    """Call a function in the environment of whoever asked, which may have changed since the original began.
+
+    What was to be done at the end of the process is done after it; copies leave that out.
+    """
+    if environment != dict(os.environ):
+        os.environ.clear()
+        os.environ.update(environment)
     try:
         target(*args)
     finally:
