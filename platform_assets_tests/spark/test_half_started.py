@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import _thread
+import subprocess
 import time
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import pytest
 
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.jvm import _launch
+from platform_assets.spark.session.jvm import _end_half_started, _launch
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.processes import started_from
 
@@ -28,3 +30,23 @@ def test_a_jvm_is_ended_that_somebody_interrupted_while_it_started(
     while started_from(tmp_path) and time.monotonic() < until:
         time.sleep(0.2)
     assert started_from(tmp_path) == []
+
+
+class Begun(subprocess.Popen[bytes]):
+    """A process whose beginning is interrupted, once there is one."""
+
+    numbers: tuple[int, ...] = ()
+
+    def _execute_child(self, *args: Any) -> None:
+        super()._execute_child(*args)  # type: ignore[misc]
+        Begun.numbers = (self.pid,)
+        raise KeyboardInterrupt
+
+
+def test_one_is_ended_that_had_just_begun() -> None:
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        Begun(["sleep", "60"])
+    [number] = Begun.numbers
+    assert Path(f"/proc/{number}").exists()
+    _end_half_started(interrupted.value)
+    assert not Path(f"/proc/{number}").exists()

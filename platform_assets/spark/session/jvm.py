@@ -201,14 +201,14 @@ def _end_half_started(error: BaseException) -> None:
     """End the JVM that PySpark was waiting for.
 
     It would stay for ever: where it is to write its port is gone, it fails at that, and its other threads go on. Only
-    the frame that waited knows its process.
+    the frame that waited knows its process, or one that had just begun it.
     """
     trace = error.__traceback__
     while trace is not None:
-        process = trace.tb_frame.f_locals.get("proc")
-        if isinstance(process, subprocess.Popen):
-            process.kill()
-            process.wait()
+        for known in (trace.tb_frame.f_locals.get(name) for name in ("proc", "self")):
+            if isinstance(known, subprocess.Popen) and getattr(known, "pid", None) is not None:
+                known.kill()
+                known.wait()
         trace = trace.tb_next
 
 
