@@ -110,7 +110,7 @@ def test_the_record_is_one_page_that_acts_on_nothing(
     assert markdown.read_text(encoding="utf-8").startswith(f"# Plan {NAME}: published")
     for said in (record.hash, "this one", "bob", "0-1-1-1-1", corrected, "12.0 s", "40", "plan replay mend", "failed"):
         assert said in found.text, said
-    assert "sum of product_id of 1 staged days 5 before and 5 after" in found.text
+    assert "sum of product_id of 1 staged day 5 before and 5 after" in found.text
     assert f"sum of product_id of 2 staged days {before + 5} before and {after + 5} after" in found.text
     assert "<td>40</td>" in re.sub(r' (class|title)="[^"]*"', "", html.read_text(encoding="utf-8")), "the calendar"
     nowhere = run("plan", "report", NAME, "--html", str(tmp_path / "no" / "x.html"))

@@ -98,7 +98,7 @@ def test_a_plan_of_the_code_that_is_here_is_explained_and_of_other_code_not_gone
 
 
 def test_code_of_a_table_that_the_plan_is_not_about_is_refused_and_a_blank_one(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"code is about {GOLD}, which is not among the tables"):
+    with pytest.raises(ValueError, match="it is not among the tables"):
         plan(code={GOLD: "a"})
     assert plan(code={GOLD: "a"}, downstream=True).code == {GOLD: "a"}
     file = tmp_path / "plan.yaml"
@@ -192,3 +192,9 @@ def test_who_is_told_of_what_a_plan_publishes_is_explained(platform: Platform) -
     assert f"Told once it is published, if their days change: week ({GOLD}), cache ({GOLD}, {SILVER})." in [
         *facts(wide)
     ]
+
+
+def test_a_gate_that_is_of_each_day_is_explained_as_such(platform: Platform) -> None:
+    gates = [{"table": SILVER, "metric": "rows", "tolerance_percent": 1, "each_day": each} for each in (True, False)]
+    [said] = [one for one in facts(explain(platform, plan(gates=gates))) if one.startswith("Gates")]
+    assert said.endswith(f": {SILVER} rows within 1 % on each day, too; {SILVER} rows within 1 %.")

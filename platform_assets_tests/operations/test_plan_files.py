@@ -154,6 +154,17 @@ def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, down
         ),
         ("rollout: [10, 100]", "service: {until: '2017-06-31 06:00'}", "line 8, service.until: day is out of range"),
         ("rollout: [10, 100]", "service: {hours: 9-5}", "'9-5' is not written as it has to be"),
+        (
+            "tables: [silver.transactions, gold.daily_sales]",
+            "downstream: false\ntables: [silver.transactions]",
+            "line 11, gates.0.table: gold.daily_sales is not among the tables",
+        ),
+        ("rollout: [10, 100]", "downstream: false\ncode: {gold.a: v}", "line 9, code.gold.a: it is not among"),
+        (
+            "days:\n  range: 2017-01-01..2017-03-31",
+            "policy: stale\ndays:\n  touched_by: {publication: a}",
+            "line 5, policy: days that were touched are recomputed, and stale says otherwise",
+        ),
         ("0.5", "'0,5'", "line 13, gates.0.tolerance_percent: '0,5' is no number"),
         (
             "rollout: [10, 100]",
@@ -230,6 +241,13 @@ def test_a_new_plan_takes_the_place_of_nothing(tmp_path: Path) -> None:
     for taken in ("plan.yaml", "plan.schema.json"):
         with pytest.raises(PlanFileError, match="Choose another name"):
             new_plan(file, tmp_path / taken)
+
+
+def test_a_new_plan_explains_every_field_also_those_within_another() -> None:
+    lines = written(parse_plan("\n".join(BARE), "plan.yaml")).splitlines()
+    for name in ("tolerance_percent", "minutes", "until", "above_days", "roll_back_on_failure", "touched_by"):
+        assert any(line.startswith(f"#   {name}: ") and line.endswith(".") for line in lines), name
+    assert not any("None" in line for line in lines)
 
 
 def test_the_schema_describes_every_field() -> None:

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from datetime import date
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
@@ -19,7 +20,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from platform_assets.errors import did_you_mean
 from platform_assets.operations.backfill.plan_text import PlanFileError, plan_text, said_in
 from platform_assets.planning.backfill.fields import WRITTEN_AS
-from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.backfill.plan_file import MisplacedError, PlanFile
 
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_.,()'-]*( [A-Za-z0-9_.,()'-]+)*")
 SCHEMA = "plan.schema.json"
@@ -167,7 +168,7 @@ def written(file: PlanFile) -> str:
     lines = ["# A backfill as reviewed code. `platform-assets plan explain FILE` shows what it comes to.", ""]
     said = file.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     for name, field in PlanFile.model_fields.items():
-        lines += [f"# {field.description}"] if field.description else []
+        lines += _explained(field)
         if name in said:
             out = StringIO()
             yaml.dump({name: _shown(said[name])}, out)
@@ -177,6 +178,15 @@ def written(file: PlanFile) -> str:
             lines.append(f"# {name}: {default}")
         lines.append("")
     return "\n".join(lines)
+
+
+def _explained(field: FieldInfo) -> Iterator[str]:
+    """What a field means, as comments, and what those in it do."""
+    types = (field.annotation, *get_args(field.annotation))
+    part = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), None)
+    yield f"# {field.description or (part.__doc__ if part else '')}"
+    for name, one in part.model_fields.items() if part else ():
+        yield f"#   {name}: {one.description}"
 
 
 def _defaults() -> dict[str, Any]:
@@ -208,7 +218,9 @@ def _plain(value: object) -> str:
 def _mistakes(error: ValidationError, said: CommentedMap) -> Iterator[tuple[int, str]]:
     """What is wrong, each with its line."""
     for wrong in error.errors(include_url=False):
-        field = ".".join(map(str, wrong["loc"])) or "the plan"
+        cause = wrong.get("ctx", {}).get("error")
+        loc = (*wrong["loc"], *(cause.field if isinstance(cause, MisplacedError) else ()))
+        field = ".".join(map(str, loc)) or "the plan"
         what = wrong["msg"].removeprefix("Value error, ")
         if wrong["type"] == "extra_forbidden":
             what = (
@@ -218,7 +230,7 @@ def _mistakes(error: ValidationError, said: CommentedMap) -> Iterator[tuple[int,
             what = f"{wrong['input']!r} is not written as it has to be, such as {example}."
         else:
             what = f"{what}."
-        yield _line(said, wrong["loc"]), f"{field}: {what}"
+        yield _line(said, loc), f"{field}: {what}"
 
 
 def _line(said: Any, loc: tuple[int | str, ...]) -> int:

@@ -135,6 +135,7 @@ def facts(backfill: Backfill) -> Iterator[str]:
         yield f"Told once it is published, if their days change: {told}."
     gates = [
         f"{gate.table} {gate.metric}{f' of {gate.column}' if gate.column else ''} within {gate.tolerance_percent} %"
+        f"{' on each day, too' if gate.each_day else ''}"
         for gate in backfill.file.gates
     ]
     yield f"Gates besides those of the contracts: {'; '.join(gates) or 'none'}."

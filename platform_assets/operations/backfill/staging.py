@@ -125,11 +125,11 @@ def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: Op
     for verdict in verdicts:
         report(f"{share} %: {verdict.sentence}: {'passed' if verdict.passed else 'failed'}.")
     failed = [verdict for verdict in verdicts if not verdict.passed]
-    if failed:
+    if failed:  # the first of them begins the message
         raise sitting.stop(
             f"at {share} % {counted(len(failed), 'gate')} of the plan failed: {failed[0].sentence}",
             f"Look with `platform-assets stage compare {STAGE}{file.name}`. Mend the code or the tolerance and apply "
             "the plan again; what it reads is as it was when it began, so after other data, or to give it up, "
             f"`platform-assets plan cancel {file.name}`. Readers see nothing of it.",
-            [line for verdict in failed for line in (verdict.sentence, *verdict.worst)],
+            [line for verdict in failed for line in (verdict.sentence, *verdict.worst)][1:],
         )

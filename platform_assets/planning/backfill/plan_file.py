@@ -32,6 +32,19 @@ from platform_assets.planning.backfill.fields import (
 )
 
 
+class MisplacedError(ValueError):
+    """Fields do not go together: each by itself could stand there.
+
+    Args:
+        what: is wrong, without an end.
+        field: the one to be looked at, as a place in the file.
+    """
+
+    def __init__(self, what: str, *field: int | str) -> None:
+        super().__init__(what)
+        self.field = field
+
+
 class _Part(BaseModel):
     """A part of a plan file: nothing unknown in it, and no value of another type than it says."""
 
@@ -94,7 +107,7 @@ class Gate(_Part):
     table: Table
     """Of the staged days that it looks at."""
     metric: Literal["rows", "keys", "changed", "sum", "nulls", "distribution"]
-    """What is looked at: of a table or, the last three, of a column."""
+    """What is looked at: rows, keys or changed keys of a table; the sum, nulls or distribution of a column."""
     column: Column | None = None
     """Of `sum`, `nulls` and `distribution`."""
     tolerance_percent: Percent
@@ -229,9 +242,9 @@ class PlanFile(_Part):
     def _is_about_its_tables(self) -> Self:
         for number, gate in enumerate(self.gates):
             if gate.table not in self.tables and not self.downstream:
-                raise ValueError(f"gates.{number} is about {gate.table}, which is not among the tables")
+                raise MisplacedError(f"{gate.table} is not among the tables", "gates", number, "table")
         if not self.downstream and (others := [table for table in self.code or {} if table not in self.tables]):
-            raise ValueError(f"code is about {others[0]}, which is not among the tables")
+            raise MisplacedError("it is not among the tables", "code", others[0])
         if self.policy != "recompute" and self.days.touched_by:
-            raise ValueError(f"days that were touched are recomputed: policy {self.policy} says otherwise")
+            raise MisplacedError(f"days that were touched are recomputed, and {self.policy} says otherwise", "policy")
         return self

@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from platform_assets.planning.backfill.plan_file import Gate
+from platform_assets.words import counted
 
 Number = int | float | Decimal
 
@@ -117,7 +118,7 @@ def _apart(gate: Gate, days: Sequence[Figures]) -> GateVerdict:
     too_far = gate.each_day and worst[0][0] > gate.tolerance_percent
     what = "changed keys" if gate.metric == "changed" else f"distribution of {gate.column}"
     sentence = (
-        f"{gate.table}: {what} of {len(days):,} staged days, {total:.2f} % are others; "
+        f"{gate.table}: {what} of {counted(len(days), 'staged day')}, {total:.2f} % are others; "
         f"{gate.tolerance_percent} % allowed{' on each day, too' if gate.each_day else ''}"
     )
     lines = tuple(f"{day}: {far:.2f} % are others" for far, day in worst[:3] if far)
@@ -133,7 +134,7 @@ def _verdict(gate: Gate, days: Sequence[Figures]) -> GateVerdict:
     too_far = gate.each_day and apart[0][0] > gate.tolerance_percent
     what = f"{gate.metric} of {gate.column}" if gate.column else gate.metric
     sentence = (
-        f"{gate.table}: {what} of {len(days):,} staged days {before:,} before and {after:,} after, "
+        f"{gate.table}: {what} of {counted(len(days), 'staged day')} {before:,} before and {after:,} after, "
         f"{total:.2f} % apart; {gate.tolerance_percent} % allowed{' on each day, too' if gate.each_day else ''}"
     )
     worst = tuple(

@@ -47,6 +47,7 @@ def test_a_day_that_is_far_off_counts_by_itself_only_where_that_is_asked_for(eac
 
 def test_sums_are_of_their_column_and_days_the_release_does_not_have_say_nothing():
     by_sum = gate("0", metric="sum", column="paid")
+    assert "sum of paid of 1 staged day 3 before" in judged([by_sum], figures((3, 7)))[0].sentence
     assert judged([by_sum], figures((0, 7))) == ()
     assert judged([by_sum], figures((5, 5), table="gold.other")) == ()
     assert [verdict.passed for verdict in judged([by_sum, gate("0")], figures((5, 6), (0, 9)))] == [False, False]
