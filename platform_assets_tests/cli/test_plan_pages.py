@@ -94,7 +94,10 @@ def test_the_record_is_one_page_that_acts_on_nothing(
             "base": [],
             "rows": [3, 3],
             "keys": [3, 3],
+            "changed": 1,
             "sums": {"product_id": sums},
+            "nulls": {},
+            "shifts": {},
         }
         for day, sums in ((DAYS[0], ["5", "5"]), (DAY, [str(before), str(after)]))
     ]
