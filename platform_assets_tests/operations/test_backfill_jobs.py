@@ -106,7 +106,7 @@ def test_a_plan_stops_where_more_keys_or_values_are_others_than_it_may(till: Til
     with pytest.raises(StoppedError, match=r"changed keys of 2 staged days, 100\.00 % are others; 0 % allowed") as two:
         till.apply(plan(gates=[nulls, changed]))
     assert sum("staged days" in line for line in two.value.lines) == 1, "a sentence is told once"
-    with pytest.raises(StoppedError, match=r"distribution of paid of 2 staged days, 100\.00 % are others"):
+    with pytest.raises(StoppedError, match=r"distribution of paid of 2 staged days, 100\.00 % apart"):
         till.apply(plan(gates=[nulls, spread]))
     assert till.apply(plan(gates=[nulls, changed | {"tolerance_percent": 100}])).state == "published"
 

@@ -38,7 +38,7 @@ def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
             summed = ", ".join(amounts(platform.catalogue[gate.table]))
             raise PlanFieldError(
                 f"{gate.table}.{gate.column} cannot be summed: {why}.",
-                f"{f'Name one that can, as {summed}, or use' if summed else 'Use'} the metric rows or keys.",
+                f"{f'Name one that can, as {summed}, or use' if summed else 'Use'} another metric, as rows or nulls.",
                 ("gates", number, "column"),
             )
 

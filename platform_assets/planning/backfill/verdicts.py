@@ -116,12 +116,13 @@ def _apart(gate: Gate, days: Sequence[Figures]) -> GateVerdict:
     total = share(sums[0], sums[1])
     worst = sorted(((share(*pair), day) for day, pair in pairs.items()), reverse=True)
     too_far = gate.each_day and worst[0][0] > gate.tolerance_percent
-    what = "changed keys" if gate.metric == "changed" else f"distribution of {gate.column}"
+    changed = gate.metric == "changed"
+    what, so = ("changed keys", "are others") if changed else (f"distribution of {gate.column}", "apart")
     sentence = (
-        f"{gate.table}: {what} of {counted(len(days), 'staged day')}, {total:.2f} % are others; "
+        f"{gate.table}: {what} of {counted(len(days), 'staged day')}, {total:.2f} % {so}; "
         f"{gate.tolerance_percent} % allowed{' on each day, too' if gate.each_day else ''}"
     )
-    lines = tuple(f"{day}: {far:.2f} % are others" for far, day in worst[:3] if far)
+    lines = tuple(f"{day}: {far:.2f} % {so}" for far, day in worst[:3] if far)
     return GateVerdict(gate, total <= gate.tolerance_percent and not too_far, sentence, lines)
 
 

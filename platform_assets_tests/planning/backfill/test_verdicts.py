@@ -75,9 +75,7 @@ def test_nulls_are_counted_and_values_weigh_by_how_many_there_were():
     more, fewer = compared(0, 50.0, (5, 5)), compared(0, 20.0, (0, 1), day=1)
     nulls, values = judged([of_nulls, of_values], [more, fewer])
     assert "nulls of paid of 2 staged days 5 before and 6 after, 20.00 % apart" in nulls.sentence
-    assert "distribution of paid of 2 staged days, 30.00 % are others" in values.sentence, (
-        "5 values by half, 10 by a fifth"
-    )
+    assert "distribution of paid of 2 staged days, 30.00 % apart" in values.sentence, "5 values by half, 10 by a fifth"
     assert not nulls.passed
     assert not values.passed
 
@@ -86,10 +84,10 @@ def test_values_of_a_column_that_had_none_are_others():
     of_values = gate("50", metric="distribution", column="paid", each_day=True)
     filled, as_it_was = compared(0, 100.0, (10, 4)), compared(0, 0.0, day=1)
     [verdict] = judged([of_values], [filled])
-    assert (verdict.passed, verdict.worst) == (False, ("2017-01-01: 100.00 % are others",))
+    assert (verdict.passed, verdict.worst) == (False, ("2017-01-01: 100.00 % apart",))
     [verdict] = judged([of_values], [filled, as_it_was])
-    assert (verdict.passed, verdict.worst) == (False, ("2017-01-01: 100.00 % are others",))
-    assert "60.00 % are others" in verdict.sentence, "6 values where there were 10"
+    assert (verdict.passed, verdict.worst) == (False, ("2017-01-01: 100.00 % apart",))
+    assert "60.00 % apart" in verdict.sentence, "6 values where there were 10"
     assert judged([of_values], [compared(0, 0.0, (10, 10))])[0].passed, "none before and none after"
 
 
