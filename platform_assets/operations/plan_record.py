@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Literal
 
@@ -12,7 +13,7 @@ from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.backfill.backfill import Backfill
-from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.backfill.plan_file import Happening, PlanFile
 from platform_assets.records.code_version import Version
 
 State = Literal["staging", "stopped", "paused", "publishing", "published", "rolled back", "cancelled"]
@@ -35,6 +36,7 @@ class Event(BaseModel):
         at: UTC.
         what: as a sentence.
         who: did it; empty for the platform itself.
+        kind: by which a plan asks to have it told; empty of what no plan can ask for.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -42,6 +44,7 @@ class Event(BaseModel):
     at: datetime
     what: str
     who: str = ""
+    kind: Happening | Literal[""] = ""
 
 
 class RecordedStep(BaseModel):
@@ -129,9 +132,9 @@ class BackfillRecord(BaseModel):
             explained_money="" if backfill.price.money is None else str(backfill.price.money),
         )
 
-    def told(self, what: str, who: str = "", **changes: object) -> BackfillRecord:
+    def told(self, what: str, who: str = "", kind: Happening | Literal[""] = "", **changes: object) -> BackfillRecord:
         """The same with one more event, and with what it changed."""
-        event = Event(at=datetime.now(UTC), what=what, who=who)
+        event = Event(at=datetime.now(UTC), what=what, who=who, kind=kind)
         return self.model_copy(update={"events": (*self.events, event), **changes})
 
     def worked_on_by(self, run: str) -> BackfillRecord:
@@ -257,6 +260,17 @@ def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], tuple[RecordErr
         except RecordError as error:
             damaged.append(error)
     return tuple(records), tuple(damaged)
+
+
+def records_since(lake: Lake, moment: datetime) -> tuple[BackfillRecord, ...]:
+    """What became of the backfills of which something was written since a moment; `plan status` names damaged ones."""
+    files = lake.plans_path.files() if lake.plans_path.exists() else {}
+    records: list[BackfillRecord] = []
+    for name in backfill_names(lake):
+        if (file := files.get(f"{name}.json")) and file.written >= moment:
+            with suppress(RecordError):
+                records.append(read_record(lake, name))
+    return tuple(records)
 
 
 def write_record(lake: Lake, record: BackfillRecord) -> None:

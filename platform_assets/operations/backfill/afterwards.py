@@ -92,7 +92,7 @@ def note_proof(
     unknown = [day.reason for one in proved for day in one.of("not verifiable")]
     what = f"{equal} days computed once more and equal" + (f"; different: {', '.join(different)}" if different else "")
     what += f"; {len(unknown)} cannot be: {unknown[0]}" if unknown else ""
-    record = record.told(what, proved=is_all, different_days=len(different))
+    record = record.told(what, kind="proved", proved=is_all, different_days=len(different))
     write_record(platform.lake, record)
     return record
 
@@ -179,7 +179,8 @@ def roll_back(
             undoing = replace(author, run=_undoing(record))
             done = rollback(platform, chosen, undoing, cascade=cascade, progress=progress)
             release = done.release
-        record = record.told(f"rolled back in release {release}: {author.why}", author.who, state="rolled back")
+        what = f"rolled back in release {release}: {author.why}"
+        record = record.told(what, author.who, "rolled back", state="rolled back")
         write_record(platform.lake, record)
     return record, done
 
@@ -200,7 +201,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
         if STAGE + name in stage_names(platform.lake):
             drop_stage(platform, STAGE + name)
         forget_pause(platform.lake, name)
-        record = record.told(f"cancelled: {author.why}", author.who, state="cancelled", done=0)
+        record = record.told(f"cancelled: {author.why}", author.who, "cancelled", state="cancelled", done=0)
         write_record(platform.lake, record)
     return record
 

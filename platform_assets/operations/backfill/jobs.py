@@ -122,7 +122,7 @@ class Jobs:
         for words in nearly_spent(record.file.budget, seconds, record.bytes, cores_of(platform)):
             if words not in known:
                 self._report(f"{words[0].upper()}{words[1:]}.")
-                record = record.told(words)
+                record = record.told(words, kind="nearly spent")
         if changes or record.events != sitting.record.events or time.monotonic() - self._kept > _KEPT_EVERY_S:
             self._kept = time.monotonic()
             sitting.keep(record)

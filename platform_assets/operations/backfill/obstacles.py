@@ -62,6 +62,12 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
     yield from _others(platform, backfill)
     yield from _deliveries(platform, plan)
     yield from beyond_limits(platform, file, backfill.price, cores)
+    if file.notify and not platform.settings.webhook_url:
+        yield Obstacle(
+            f"Of {', '.join(file.notify)} nobody is told where no webhook is set, as here.",
+            "See that PLATFORM_WEBHOOK_URL is set where `up` is started.",
+            blocks=False,
+        )
 
 
 def applied_before(record: BackfillRecord) -> Obstacle | None:

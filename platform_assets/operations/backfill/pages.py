@@ -133,6 +133,8 @@ def facts(backfill: Backfill) -> Iterator[str]:
     if backfill.told:
         told = ", ".join(f"{name} ({', '.join(tables)})" for name, tables in backfill.told.items())
         yield f"Told once it is published, if their days change: {told}."
+    if backfill.file.notify:
+        yield f"The webhook is told of: {', '.join(backfill.file.notify)}."
     gates = [
         f"{gate.table} {gate.metric}{f' of {gate.column}' if gate.column else ''} within {gate.tolerance_percent} %"
         f"{' on each day, too' if gate.each_day else ''}"

@@ -94,7 +94,9 @@ def as_published(platform: Platform, record: BackfillRecord, newest: Publication
             "published_days": len(days & record.planned),
         }
     )
-    return record.told(f"published in release {newest.release}: {days_told(record)}", state="published")
+    return record.told(
+        f"published in release {newest.release}: {days_told(record)}", kind="published", state="published"
+    )
 
 
 def _tell_overtaken(sitting: Sitting, before: OpenStage | None, now: OpenStage, report: Callable[[str], None]) -> None:

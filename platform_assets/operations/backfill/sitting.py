@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
@@ -59,9 +60,15 @@ class Sitting:
         self.record = record
         write_record(self.platform.lake, record)
 
-    def stop(self, what: str, todo: str, lines: Sequence[str] = (), state: str = "stopped") -> StoppedError:
+    def stop(
+        self,
+        what: str,
+        todo: str,
+        lines: Sequence[str] = (),
+        state: Literal["stopped", "paused"] = "stopped",
+    ) -> StoppedError:
         """Write down why it stands still."""
-        self.keep(self.record.told(what, state=state))
+        self.keep(self.record.told(what, kind=state, state=state))
         return StoppedError(f"The plan {self.record.name} stopped: {what}", todo, lines)
 
 
@@ -197,7 +204,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
             record = record.model_copy(update=kept)
         if before is None or before.state == "cancelled":
             forget_pause(platform.lake, file.name)  # of the one before, however it was left behind
-        record = record.told(f"begun{' anew' if before else ''} as {record.hash}", author.who)
+        record = record.told(f"begun{' anew' if before else ''} as {record.hash}", author.who, "begun")
         write_record(platform.lake, record)
     return record
 

@@ -10,6 +10,7 @@ from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.audit.anchor import heads_of
 from platform_assets.operations.lineage.held_days import held_days
+from platform_assets.operations.plan_record import records_since
 from platform_assets.orchestration.assets.external_publications import Shown, show, show_since_last
 from platform_assets.orchestration.assets.good_days import good_days
 from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
@@ -33,6 +34,7 @@ from platform_assets.orchestration.automation.refresh_requests import (
     unfinished_refreshes,
     work_of,
 )
+from platform_assets.orchestration.automation.told_plans import NEWS, told_plans
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.records.chain import Heads
@@ -129,7 +131,7 @@ def show_published_elsewhere(
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
     """Held days with what may be to blame, those that healed, failed runs, each with its reason and a link; and heads.
 
-    What is for the webhook goes into the outbox, which delivers it.
+    What is for the webhook goes into the outbox, which delivers it; so does what plans ask to have told of them.
     """
     with platform.open() as opened:
         notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
@@ -146,6 +148,10 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
         to_send = announcements(replace(now, heads=_heads(opened)), sent) if has_webhook else []
         for announcement in to_send:
             notes.tell("webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC)))
+        if has_webhook:
+            moment = datetime.now(UTC)
+            for message in told_plans(records_since(opened.lake, moment - NEWS), moment):
+                notes.tell("webhook", Told(), by=message)
     news = to_log or to_send
     if not news:
         return dg.SkipReason("nothing to announce")

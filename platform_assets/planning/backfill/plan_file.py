@@ -185,6 +185,10 @@ class Afterwards(_Part):
     """Whether all of it is rolled back at once if one does not."""
 
 
+Happening = Literal["begun", "nearly spent", "stopped", "paused", "published", "proved", "rolled back", "cancelled"]
+"""What happens to a plan."""
+
+
 class PlanFile(_Part):
     """A backfill as reviewed code."""
 
@@ -228,6 +232,8 @@ class PlanFile(_Part):
     override_protected: Override | None = None
     """Days that contracts protect, as a closed accounting period, are computed only where this names them, and why."""
     afterwards: Afterwards = Afterwards()
+    notify: Annotated[tuple[Happening, ...], Field(max_length=8)] = ()
+    """What of it is told to the platform's webhook, as [stopped, published]: by `up`, as announcements are."""
 
     @field_validator("only")
     @classmethod
