@@ -50,7 +50,7 @@ def _explain(context: dg.OpExecutionContext, config: PlanConfig, platform: Platf
         backfill = explain(opened, file)
     context.add_output_metadata(_explained(context, backfill))
     for obstacle in backfill.blocking:
-        context.log.warning(visible(f"in the way: {obstacle.what} {obstacle.todo}"))
+        context.log.warning(visible(f"in the way: {obstacle.told} {obstacle.todo}"))
 
 
 @dg.op(

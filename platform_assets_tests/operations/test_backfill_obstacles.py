@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
-from platform_assets.engine.platform import Platform
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
+from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.files import line_of, new_plan, plan_at
 from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.planning.backfill.backfill import Obstacle
+from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.readings import DAYS, GOLD, opened, plan, publish_all, stage
 
@@ -47,6 +51,21 @@ def test_a_plan_that_has_staged_nothing_and_whose_record_cannot_be_read_is_named
     [broken] = [obstacle for obstacle in obstacles[False] if "broken" in obstacle.what]
     assert broken.what.startswith("The record of the plan broken is damaged")
     assert broken.what.endswith("Whether it comes to days of the same tables cannot be told.")
+
+
+def test_what_is_in_the_way_is_told_with_the_line_of_its_field(platform: Platform, tmp_path: Path) -> None:
+    begun(platform, "other")
+    place = tmp_path / "mine.yaml"
+    new_plan(plan(), place)
+    days = 1 + next(n for n, line in enumerate(place.read_text().splitlines()) if line.startswith("days:"))
+    with pytest.raises(PlatformError) as refused, plan_at(place) as file:
+        apply(platform, no_session, file, Author("", "a test"))
+    assert refused.value.what == (
+        f"{place}, line {days}: The plan mend cannot begin: days: The plan other comes to 1 day of the same tables."
+    )
+    assert line_of(place, ("days",)) == days
+    [other] = [obstacle for obstacle in told(platform)[True] if "other" in obstacle.what]
+    assert other.told == f"days: {other.what}"
 
 
 def torn(platform: Platform, *names: str) -> None:

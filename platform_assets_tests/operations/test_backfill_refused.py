@@ -122,7 +122,7 @@ def test_a_plan_that_was_applied_says_so_when_it_is_explained_and_is_not_approve
     page = backfill_html(explain(platform, file))
     assert "neither approved nor applied" in page
     assert "plan apply FILE</code>" not in page
-    with pytest.raises(ApprovalError, match="cannot begin: The plan mend was applied before"):
+    with pytest.raises(ApprovalError, match="cannot begin: name: The plan mend was applied before"):
         approve(platform, file, explain(platform, file).hash, BOB)
     roll_back(platform, "mend", BOB)
     assert "rolled back" in explain(platform, file).blocking[0].what
@@ -171,7 +171,7 @@ def test_a_plan_that_cannot_be_staged_in_time_is_refused_and_stops_when_its_time
     [late] = beyond_limits(platform, plan(service={"until": soon}), replace(takes, unknown=()), 2)
     assert late.what.endswith(", and at least 10 min are to be expected.")
     assert not [*beyond_limits(platform, file, replace(takes, unknown=()), 2)]
-    with pytest.raises(BackfillError, match="cannot begin: It cannot be staged until"):
+    with pytest.raises(BackfillError, match=r"cannot begin: service\.until: It cannot be staged until"):
         apply(platform, no_session, plan(service={"until": over}), AUTHOR)
     passed = plan(service={"until": over})
     write_record(platform.lake, BackfillRecord.new(found).model_copy(update={"file": passed}))

@@ -9,6 +9,7 @@ from typing import Any
 from platform_assets.cli.console import console, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import plan_grid, plan_json
+from platform_assets.operations.backfill.files import line_of
 from platform_assets.operations.backfill.pages import facts
 from platform_assets.planning.backfill.backfill import Backfill
 
@@ -27,7 +28,8 @@ def print_backfill(backfill: Backfill, at: Path) -> None:
     for line in facts(backfill):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     for obstacle in backfill.obstacles:
-        say("[red]in the way[/]" if obstacle.blocks else "[yellow]mind[/]", f"{obstacle.what} {obstacle.todo}")
+        place = f"line {line_of(at, obstacle.field)}, " if obstacle.field else ""
+        say("[red]in the way[/]" if obstacle.blocks else "[yellow]mind[/]", f"{place}{obstacle.told} {obstacle.todo}")
     say("[bold]hash[/]", backfill.hash)
     if not backfill.blocking:
         say("[bold]next[/]", _next(backfill, shlex.quote(str(at))))

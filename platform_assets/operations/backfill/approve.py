@@ -47,7 +47,7 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
         )
     if backfill.blocking:
         first = backfill.blocking[0]
-        raise ApprovalError(f"The plan {file.name} cannot begin: {first.what}", first.todo)
+        raise ApprovalError(f"The plan {file.name} cannot begin: {first.told}", first.todo)
     platform.ledger.decide(PlanDecision("approval of a plan", file.name, hash, **author.signature(datetime.now(UTC))))
     given = people([*backfill.consent.given, author.who])
     return replace(backfill, consent=replace(backfill.consent, given=given))

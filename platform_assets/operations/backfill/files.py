@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from platform_assets.errors import did_you_mean
+from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.operations.backfill.plan_text import PlanFileError, plan_text, said_in
 from platform_assets.planning.backfill.fields import WRITTEN_AS
 from platform_assets.planning.backfill.plan_file import MisplacedError, PlanFile
@@ -63,6 +63,28 @@ def plan_in(folder: Path, name: str) -> Path:
     raise PlanFileError(f"There is no plan {name!r} in {folder}.", f"{did_you_mean(name, files)}{known}")
 
 
+class PlacedError(PlatformError):
+    """What is about a field of a plan.
+
+    Args:
+        field: where in the file; empty where it is about none.
+    """
+
+    field: tuple[int | str, ...] = ()
+
+    def within(self, text: str, name: str) -> PlatformError:
+        """The same with the line of the field.
+
+        Args:
+            text: of the plan, which can be read.
+            name: of the file.
+        """
+        if not self.field:
+            return self
+        first, *more = self.lines
+        return PlatformError(f"{name}, line {_line(said_in(text, name), self.field)}: {first}", self.todo, more)
+
+
 class PlanFieldError(PlanFileError):
     """A field of a plan says what cannot be on this platform.
 
@@ -96,8 +118,13 @@ def plan_at(path: Path) -> Iterator[PlanFile]:
     text = plan_text(path)
     try:
         yield parse_plan(text, str(path))
-    except PlanFieldError as error:
+    except (PlanFieldError, PlacedError) as error:
         raise error.within(text, str(path)) from error
+
+
+def line_of(path: Path, field: tuple[int | str, ...]) -> int:
+    """The line of a field, or of what is around it, in a plan file that can be read."""
+    return _line(said_in(plan_text(path), str(path)), field)
 
 
 def read_plan(path: Path) -> PlanFile:

@@ -49,6 +49,7 @@ def _budget(file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle
             "What it costs cannot be said: the settings do not say how many cores the cluster has.",
             "Leave price_per_core_hour out, or use budget.minutes.",
             blocks=budget.money is not None,
+            field=("budget", "price_per_core_hour"),
         )
     low = _least_seconds(cost)
     for name, most, least in (
@@ -60,6 +61,7 @@ def _budget(file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle
             yield Obstacle(
                 f"The budget of {most:,} {name} will not do: at least {least:,.1f} are to be expected.",
                 f"Raise budget.{name}, or name fewer days.",
+                field=("budget", name),
             )
     if cost.unknown:
         yield Obstacle(
@@ -77,6 +79,7 @@ def _too_late(file: PlanFile, cost: Price) -> Iterator[Obstacle]:
             f"It cannot be staged until {file.service.until} UTC: {lasting(left)} are left{hours}"
             f"{f', and at least {lasting(low)} are to be expected' if low else ''}.",
             "Write a later service.until or wider service.hours, or name fewer days.",
+            field=("service", "until"),
         )
 
 

@@ -29,6 +29,8 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import which
 from platform_assets.words import counted
 
+_DAYS = ("days",)
+
 
 def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iterator[Obstacle]:
     """What is in the way, and what somebody should know.
@@ -46,9 +48,10 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
             f"{counted(len(blocked), 'day')} of {name} cannot be computed ({which(sorted(blocked))}): {state.table} on "
             f"{state.day} is {'held' if state.is_there else 'not there'}.",
             "Deliver it or heal it, or name these days in `days.without`.",
+            field=_DAYS,
         )
     if not plan.days and not plan.blocked:
-        yield Obstacle("Nothing is to be computed.", "Name other days, or policy recompute.")
+        yield Obstacle("Nothing is to be computed.", "Name other days, or policy recompute.", field=_DAYS)
     yield from unmatched(backfill.narrowed)
     yield from _protected(backfill)
     for table, put_back in backfill.put_back.items():
@@ -58,6 +61,7 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
             f"({which(days)}), because: {because}. The plan makes what its code and its inputs make now.",
             "Name in `days.without` what is to stay as it was put back.",
             blocks=False,
+            field=_DAYS,
         )
     yield from _others(platform, backfill)
     yield from _deliveries(platform, plan)
@@ -67,6 +71,7 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
             f"Of {', '.join(file.notify)} nobody is told where no webhook is set, as here.",
             "See that PLATFORM_WEBHOOK_URL is set where `up` is started.",
             blocks=False,
+            field=("notify",),
         )
 
 
@@ -80,7 +85,9 @@ def applied_before(record: BackfillRecord) -> Obstacle | None:
         return None
     replay = f" `platform-assets plan replay {record.name}` is the proof of that one." if record.wants_proof else ""
     return Obstacle(
-        f"The plan {record.name} was applied before: {record.came_to}.", f"Give another plan another name.{replay}"
+        f"The plan {record.name} was applied before: {record.came_to}.",
+        f"Give another plan another name.{replay}",
+        field=("name",),
     )
 
 
@@ -94,12 +101,14 @@ def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
                 f"No row of {found.table} has {shown_keys({column: [value]})}, {looked_at}.",
                 f"{there} that `only` has the right values.",
                 blocks=False,
+                field=("only", column),
             )
         if found.days and not found.rows and not found.absent:
             yield Obstacle(
                 f"No row of {found.table} has one of the keys, {looked_at}.",
                 "See that `only` has values that rows have together.",
                 blocks=False,
+                field=("only",),
             )
 
 
@@ -126,12 +135,14 @@ def _protected(backfill: Backfill) -> Iterator[Obstacle]:
                 f"{table} has {counted(len(closed), 'protected day')} among these ({which(closed)}): {because}.",
                 f"Leave them out with `days.without`, or write override_protected: {{days: {closed[0]}..{closed[-1]}, "
                 "reason: …}.",
+                field=_DAYS,
             )
         elif override:
             yield Obstacle(
                 f"Protected days of {table} are computed ({which(sorted(days))}): {because}.",
                 f"The file overrides it, because: {override.reason}",
                 blocks=False,
+                field=("override_protected",),
             )
 
 
@@ -148,7 +159,7 @@ def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
     for name, record in plans.items():
         if name not in (own, *damaged) and (shared := mine & record.planned | holding.get(name, set())):
             comes_to = f"The plan {record.name} comes to {_of_the_same(shared)}."
-            yield Obstacle(comes_to, "Finish or cancel it first.")
+            yield Obstacle(comes_to, "Finish or cancel it first.", field=_DAYS)
     for name, shared in holding.items():
         if shared and name not in (own, *plans):
             yield _other(name, shared, broken.get(name))
@@ -199,7 +210,7 @@ def _other(stage: str, shared: Set[tuple[str, date]], unread: RecordError | None
     has = f"The stage {stage} has {_of_the_same(shared)} staged"
     if unread is not None:
         return Obstacle(f"{has}, and {unread.what[:1].lower()}{unread.what[1:]}", unread.todo)
-    return Obstacle(f"{has}.", "Whichever is published second is computed again.", blocks=False)
+    return Obstacle(f"{has}.", "Whichever is published second is computed again.", blocks=False, field=_DAYS)
 
 
 def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:

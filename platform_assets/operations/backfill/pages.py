@@ -34,7 +34,7 @@ def backfill_markdown(backfill: Backfill) -> list[str]:
         lines.append(f"| {rolled.share} % | {of} |")
     lines += ["", *(f"- {line}" for line in facts(backfill))]
     for obstacle in backfill.obstacles:
-        lines.append(f"- **{'in the way' if obstacle.blocks else 'mind'}**: {obstacle.what} {obstacle.todo}")
+        lines.append(f"- **{'in the way' if obstacle.blocks else 'mind'}**: {obstacle.told} {obstacle.todo}")
     return [*lines, "", f"Hash `{backfill.hash}`, over release {backfill.release}."]
 
 

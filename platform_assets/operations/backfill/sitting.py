@@ -13,13 +13,14 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import begin_lock, plan_lock
 from platform_assets.operations.backfill.explain import cores_of, explain
+from platform_assets.operations.backfill.files import PlacedError
 from platform_assets.operations.backfill.namesakes import refuse_namesake
 from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
 from platform_assets.operations.backfill.obstacles import applied_before
 from platform_assets.operations.backfill.pausing import forget_pause, is_paused
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import BackfillRecord, find_record, write_record
-from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.backfill import Backfill, Obstacle
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.key_scope import ScopeError
@@ -31,6 +32,20 @@ from platform_assets.words import counted
 
 class BackfillError(PlatformError):
     """A backfill cannot begin, or not go on."""
+
+
+class ObstructedError(BackfillError, PlacedError):
+    """Something is in the way.
+
+    Args:
+        name: of the plan.
+        obstacles: that block it.
+    """
+
+    def __init__(self, name: str, obstacles: Sequence[Obstacle]) -> None:
+        first, *more = obstacles
+        super().__init__(f"The plan {name} cannot begin: {first.told}", first.todo, [one.told for one in more])
+        self.field = first.field
 
 
 class StoppedError(BackfillError):
@@ -212,8 +227,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
 def _refuse(backfill: Backfill) -> None:
     name = backfill.file.name
     if backfill.blocking:
-        first, *more = backfill.blocking
-        raise BackfillError(f"The plan {name} cannot begin: {first.what}", first.todo, [one.what for one in more])
+        raise ObstructedError(name, backfill.blocking)
     if not backfill.consent.is_there:
         raise BackfillError(
             f"The plan {name} needs {counted(backfill.consent.needed, 'approval')} of {backfill.hash} and has "

@@ -36,7 +36,7 @@ def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
 
 def waits_to_begin(backfill: Backfill) -> tuple[str, ...]:
     """What has to happen before a plan that was never applied can be."""
-    waits = [f"{obstacle.what} {obstacle.todo}" for obstacle in backfill.blocking]
+    waits = [f"{obstacle.told} {obstacle.todo}" for obstacle in backfill.blocking]
     consent = backfill.consent
     if not consent.is_there:
         missing = counted(consent.needed - len(consent.given), "approval")

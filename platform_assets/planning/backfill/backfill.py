@@ -30,11 +30,18 @@ class Obstacle:
         what: is in the way, as a sentence.
         todo: about it.
         blocks: whether the backfill cannot begin with it.
+        field: of the plan file that it is about, as a place; empty where it is about none.
     """
 
     what: str
     todo: str
     blocks: bool = True
+    field: tuple[int | str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What is in the way, with the field."""
+        return f"{'.'.join(map(str, self.field))}: {self.what}" if self.field else self.what
 
 
 @dataclass(frozen=True)
