@@ -243,10 +243,8 @@ def test_a_plan_stops_at_a_gate_goes_on_and_is_shown(
     looked = launch(instance, "plan_explain", plan="second")
     assert "**in the way**: days: The plan discount comes to 4 days" in page(instance, looked.run_id, "explain", "plan")
     step, message, _ = failure(launch(instance, "plan_apply", plan="second"))
-    assert (step, "cannot begin: days: The plan discount comes to 4 days of the same tables" in message) == (
-        "begin",
-        True,
-    )
+    assert step == "begin"
+    assert "cannot begin: days: The plan discount comes to 4 days of the same tables" in message
     done = launch(instance, "plan_apply", plan="discount")
     assert done.success
     record = recorded(four_days)
