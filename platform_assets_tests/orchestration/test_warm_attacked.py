@@ -128,7 +128,9 @@ def test_one_that_does_not_answer_is_waited_for_once_and_replaced(warm: Warm) ->
 def test_a_keeper_goes_on_where_its_jvm_is_killed_in_the_rehearsal(warm: Warm) -> None:
     keeper = warm.begin()
     wait_for(lambda: any((warm.state / "spark").glob("*/rehearsal/lake/raw")))
-    [jvm] = map(int, Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split())
+    children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+    # Beside it may be what looks into delivered files.
+    [jvm] = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
     os.kill(jvm, signal.SIGKILL)
     wait_for(warm.is_ready)
     assert is_there(keeper)
