@@ -151,7 +151,8 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
         if has_webhook:
             moment = datetime.now(UTC)
             for message in told_plans(records_since(opened.lake, moment - NEWS), moment):
-                notes.tell("webhook", Told(), by=message)
+                if not opened.ledger.outbox.named(message.key):  # asked every time; written once
+                    notes.tell("webhook", Told(), by=message)
     news = to_log or to_send
     if not news:
         return dg.SkipReason("nothing to announce")
