@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Literal
@@ -191,8 +191,12 @@ def plan_of(run: str) -> str | None:
 
 def backfill_names(lake: Lake) -> tuple[str, ...]:
     """The names of all backfills that were ever begun, sorted."""
-    files = (name.rpartition(".") for name in lake.plans_path.names())
-    return tuple(sorted(stem for stem, _, ending in files if ending == "json" and GIVEN_NAME.fullmatch(stem)))
+    return _names_in(lake.plans_path.names())
+
+
+def _names_in(files: Iterable[str]) -> tuple[str, ...]:
+    parts = (file.rpartition(".") for file in files)
+    return tuple(sorted(stem for stem, _, ending in parts if ending == "json" and GIVEN_NAME.fullmatch(stem)))
 
 
 def find_record(lake: Lake, name: str) -> BackfillRecord | None:
@@ -266,10 +270,9 @@ def records_since(lake: Lake, moment: datetime) -> tuple[BackfillRecord, ...]:
     """What became of the backfills of which something was written since a moment; `plan status` names damaged ones."""
     files = lake.plans_path.files() if lake.plans_path.exists() else {}
     records: list[BackfillRecord] = []
-    for name in backfill_names(lake):
-        if (file := files.get(f"{name}.json")) and file.written >= moment:
-            with suppress(RecordError):
-                records.append(read_record(lake, name))
+    for name in _names_in(file for file, found in files.items() if found.written >= moment):
+        with suppress(RecordError):
+            records.append(read_record(lake, name))
     return tuple(records)
 
 
