@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -18,12 +19,13 @@ from platform_assets.cli.commands.demo_removal import is_half_removed, remove_de
 from platform_assets.cli.commands.demo_state import begin_demo, set_clock
 from platform_assets.cli.commands.summary import day_to_look_at, print_summary
 from platform_assets.domains.retail.sample import Simulation, land
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.manifest import Arrival, Manifest
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import FIRST, LAST, TABLE
+from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.shelf import staged_manifest
 
 FAILED, USAGE = 3, 2
@@ -320,6 +322,32 @@ def test_the_panel_names_a_day_that_is_there(state, monkeypatch, capsys, days, n
     assert str(day) == str(named)
     assert (f"read {TABLE} --day {named}" in shown) == (f"why {TABLE} {named}" in shown) == bool(days)
     assert "None" not in shown
+
+
+@pytest.fixture
+def bucket(object_store: ObjectStore, state: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the lake of an installation lies that has nothing yet."""
+    lake = f"{object_store.url}/{uuid4().hex}/lake"
+    monkeypatch.setenv("PLATFORM_LAKE", lake)
+    return lake
+
+
+def test_a_demo_with_its_lake_in_a_bucket_knows_it_again_and_does_not_remove_it(run, bucket, state):
+    begin_demo(load_settings())
+    set_clock(load_settings(), LAST, LAST)
+    publish(Lake.at(bucket), manifest_of_arrivals("transactions/2017-01-01/tills-2.csv"))
+    with pytest.raises(AssertionError, match="went on"):
+        run("demo", "--days", "3")
+    held = located(bucket).files()
+    assert f"{bucket} lies outside the state folder" in refused(run, state, "--fresh")
+    assert located(bucket).files() == held
+
+
+def test_a_lake_in_a_bucket_that_is_no_demos_is_left_alone(run, bucket, state):
+    publish(Lake.at(bucket), manifest_of_arrivals("transactions/2017-01-01/tills-2.csv"))
+    for command in ([], ["--fresh"]):
+        assert f"{bucket} already holds a lake that is not a demo's" in refused(run, state, *command)
+    assert not (located(bucket) / ".demo").exists()
 
 
 def test_another_number_of_days_is_refused_until_the_earlier_demo_is_removed(run, earlier):

@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 FIRST_BASKET = 1100
+DEMO_DAYS = "10"
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +133,23 @@ def test_a_driver_that_is_killed_loses_nothing(
     again = run_apart("refresh", **elsewhere)
     assert again.code == 0, again.err
     assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone
+
+
+def test_the_demo_is_what_it_is_on_one_machine_though_executors_end(
+    cluster: Cluster, elsewhere: Mapping[str, str], state: Path, tmp_path: Path, object_store: ObjectStore
+) -> None:
+    """Through Dagster, with late corrections, and one more that is undone by the command that it says."""
+    place = str(tmp_path / "alone")
+    days = ("demo", "--days", DEMO_DAYS, "--json")
+    assert run_apart(*days, PLATFORM_STATE=place, PLATFORM_LAKE=f"{place}/lake").code == 0
+    process = start(*days, environment=elsewhere)
+    lake = folder_of(object_store, elsewhere)
+    for pattern in ("raw/transactions/**/*.parquet", "gold/**/*.parquet"):
+        wait_for(lake, pattern, process)
+        assert cluster.kill_executors(), "there was one to end"
+    said, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, said
+    assert digests_of(elsewhere["PLATFORM_LAKE"]) == digests_of(f"{place}/lake")
 
 
 def test_rows_of_a_person_are_erased_and_kept_from_coming_back(

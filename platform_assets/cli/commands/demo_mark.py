@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
+from platform_assets.lakehouse.layout import located
+
 _MARK = ".demo.json"
 _IN_FOLDER = ".demo"
 _UNFINISHED = ".unfinished"
@@ -59,17 +61,20 @@ class Mark:
         """Remove it, when nothing of the demo is left."""
         (self.state / _MARK).unlink(missing_ok=True)
 
-    def put_into(self, folder: Path) -> None:
-        """Make a folder the demo's, unless something lies there already that the demo has not made."""
-        folder.mkdir(parents=True, exist_ok=True)
-        if holds_nothing(folder):
-            write_whole(folder / _IN_FOLDER, self.token)
+    def put_into(self, place: str | os.PathLike[str]) -> None:
+        """Make a folder or a place in a bucket the demo's, unless something lies there already that others made."""
+        folder = located(place)
+        folder.make()
+        if holds_nothing(place):
+            for unfinished in folder.names():
+                (folder / unfinished).remove()
+            (folder / _IN_FOLDER).replace(self.token.encode())
 
-    def is_in(self, folder: Path) -> bool:
-        """Whether this demo made a folder."""
+    def is_in(self, place: str | os.PathLike[str]) -> bool:
+        """Whether this demo made a folder or what lies in a bucket."""
         try:
-            return (folder / _IN_FOLDER).read_text(encoding="utf-8", errors="replace") == self.token
-        except (FileNotFoundError, NotADirectoryError):
+            return (located(place) / _IN_FOLDER).read() == self.token.encode()
+        except NotADirectoryError:
             return False
 
     @property
@@ -82,9 +87,9 @@ class Mark:
         (folder / _IN_FOLDER).unlink(missing_ok=True)
 
 
-def holds_nothing(folder: Path) -> bool:
-    """Whether a folder is not there or empty, but for a mark that was not finished."""
-    return not folder.exists() or all(path.name == f"{_IN_FOLDER}{_UNFINISHED}" for path in folder.iterdir())
+def holds_nothing(place: str | os.PathLike[str]) -> bool:
+    """Whether nothing lies in a folder or below a URL, but for marks that whoever was killed did not finish."""
+    return all(name.startswith(f".{_IN_FOLDER}.") for name in located(place).names())
 
 
 def marks(path: Path) -> bool:

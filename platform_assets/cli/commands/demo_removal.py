@@ -16,6 +16,7 @@ from secrets import token_hex
 from platform_assets.cli.commands.demo_mark import Mark, marks
 from platform_assets.cli.commands.demo_state import DemoError, clock_file, demo_here
 from platform_assets.cli.console import errors, say
+from platform_assets.places import folder_of
 from platform_assets.settings import Settings
 
 _ELSEWHERE = "Run the demo with a state folder of its own, and without a lake, landing folder or ledger elsewhere."
@@ -76,10 +77,11 @@ def _require_inside(settings: Settings) -> None:
     ledger = _ledger_files(settings)
     if not ledger:
         raise DemoError("The ledger is on a server, so the demo does not remove it.", _ELSEWHERE)
-    for path in (settings.lake_folder, settings.landing_folder, settings.state / "dagster", ledger[0]):
-        if settings.state.resolve() not in path.resolve().parents:
+    for place in (settings.lake, settings.landing, str(settings.state / "dagster"), str(ledger[0])):
+        folder = folder_of(place)
+        if folder is None or settings.state.resolve() not in folder.resolve().parents:
             raise DemoError(
-                f"{path} lies outside the state folder {settings.state}, so the demo does not remove it.", _ELSEWHERE
+                f"{place} lies outside the state folder {settings.state}, so the demo does not remove it.", _ELSEWHERE
             )
 
 

@@ -35,7 +35,7 @@ def demo_here(settings: Settings) -> Mark | None:
         raise DemoError(f"{clock} is not as a demo writes it, so this installation is somebody's own.", _ELSEWHERE)
     if mark is None and clock.is_file():
         raise DemoError(f"No demo marked {settings.state} as its own, so this installation is somebody's.", _ELSEWHERE)
-    if not holds_nothing(settings.lake_folder) and not (mark and mark.is_in(settings.lake_folder)):
+    if not holds_nothing(settings.lake) and not (mark and mark.is_in(settings.lake)):
         raise DemoError(f"{settings.lake} already holds a lake that is not a demo's.", _ELSEWHERE)
     return mark
 
@@ -78,8 +78,8 @@ def begin_demo(settings: Settings) -> None:
                 raise DemoError("The ledger knows what somebody published in another lake.", _ELSEWHERE)
     mark = Mark.of(settings.state) or Mark.new(settings.state)
     mark.keep()
-    for folder in (settings.lake_folder, settings.landing_folder, settings.state / "dagster"):
-        mark.put_into(folder)
+    for place in (settings.lake, settings.landing_folder, settings.state / "dagster"):
+        mark.put_into(place)
 
 
 def set_clock(settings: Settings, last: date, today: date) -> Settings:
