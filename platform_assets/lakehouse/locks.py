@@ -18,6 +18,7 @@ from secrets import token_hex
 from platform_assets.lakehouse.drafts import drop_drafts
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 from platform_assets.lakehouse.layout import Lake, checked_publication
+from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
 
 PUBLISH_TIMEOUT_S = 60.0
@@ -235,6 +236,11 @@ def _require_turn(holder: Location, turn: str) -> None:
 def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
     from filelock import FileLock, Timeout  # which takes as long to import as a command may need that only reads
 
+    if not isinstance(lake.locks_path, Disk):
+        raise LakeError(
+            f"A lake in {lake.root} keeps no locks.",
+            "Open it with the `lock_folder` or the `lock_url` of all who write.",
+        )
     # Without flock there would be a lock held by a file's existence, which outlives a dead holder.
     lock = FileLock(
         str(lake.locks_path / f"{name}.lock"),

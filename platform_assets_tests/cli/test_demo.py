@@ -19,6 +19,7 @@ from platform_assets.cli.commands.demo_removal import is_half_removed, remove_de
 from platform_assets.cli.commands.demo_state import begin_demo, set_clock
 from platform_assets.cli.commands.summary import day_to_look_at, print_summary
 from platform_assets.domains.retail.sample import Simulation, land
+from platform_assets.engine.platform import lake_to_write
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
@@ -335,7 +336,7 @@ def bucket(object_store: ObjectStore, state: Path, monkeypatch: pytest.MonkeyPat
 def test_a_demo_with_its_lake_in_a_bucket_knows_it_again_and_does_not_remove_it(run, bucket, state):
     begin_demo(load_settings())
     set_clock(load_settings(), LAST, LAST)
-    publish(Lake.at(bucket), manifest_of_arrivals("transactions/2017-01-01/tills-2.csv"))
+    publish(lake_to_write(load_settings()), manifest_of_arrivals("transactions/2017-01-01/tills-2.csv"))
     with pytest.raises(AssertionError, match="went on"):
         run("demo", "--days", "3")
     held = located(bucket).files()
@@ -344,7 +345,7 @@ def test_a_demo_with_its_lake_in_a_bucket_knows_it_again_and_does_not_remove_it(
 
 
 def test_a_lake_in_a_bucket_that_is_no_demos_is_left_alone(run, bucket, state):
-    publish(Lake.at(bucket), manifest_of_arrivals("transactions/2017-01-01/tills-2.csv"))
+    publish(lake_to_write(load_settings()), manifest_of_arrivals("transactions/2017-01-01/tills-2.csv"))
     for command in ([], ["--fresh"]):
         assert f"{bucket} already holds a lake that is not a demo's" in refused(run, state, *command)
     assert not (located(bucket) / ".demo").exists()

@@ -20,6 +20,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import ingest_lock, is_staging, publish_lock, stage_lock
 from platform_assets.lakehouse.publish import publish
 from platform_assets.settings import Settings
+from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import (
@@ -57,6 +58,16 @@ def test_a_lock_that_stays_taken_says_who_has_it(either: Lake) -> None:
     who = f"process {os.getpid()} on {socket.gethostname()}"
     with publish_lock(either), pytest.raises(LockTimeoutError, match=who):
         publish(either, staged_manifest(either, {SALES: {day(0): [("a", 1)]}}), timeout_s=0.2)
+
+
+def test_files_of_locks_lie_on_a_disk_and_nowhere_else(
+    object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or every process would have its own, in a folder that is named like a bucket, below where it runs."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LakeError, match="keeps no locks"), publish_lock(Lake.at(f"{object_store.url}/locks/lake")):
+        raise AssertionError("was held")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_free_lock_can_be_taken_again(either: Lake) -> None:

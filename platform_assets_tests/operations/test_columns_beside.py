@@ -159,6 +159,9 @@ def test_keys_of_a_column_that_got_another_type_are_changed_where_its_values_are
         sides.append((DataFile(path=f"{name}/event_date={day}/part-0.parquet", size=1, modified_ms=0, stats=""),))
     found = compared(lake, TABLE.name, day, TABLE.key, (), (sides[0], sides[1]))
     assert (found.added, found.removed, found.changed) == (0, 0, 1)
+    columns, examples = columns_beside(lake, TABLE, ({day: sides[0]}, {day: sides[1]}), MASKING, most=5)
+    assert next(column for column in columns if column.name == "n").changed == 1
+    assert [(each.how, each.key, list(each.values)) for each in examples] == [("changed", "k 2", ["n"])]
 
 
 def test_examples_are_as_many_as_wanted_of_each_way_and_say_what_was_and_is():

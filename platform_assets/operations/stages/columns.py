@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from platform_assets.contracts import DAY, Contract
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import rows_of_files
+from platform_assets.operations.stages.compare import of_one_type
 from platform_assets.quality.masking import Masking
 from platform_assets.records.manifest import DataFile
 
@@ -93,7 +94,7 @@ def columns_beside(
     changed: dict[str, int] = {}
     examples: list[Example] = []
     for day in sorted({*sides[0], *sides[1]}):
-        frames = [_frame(lake, contract, {day: side.get(day, ())}) for side in sides]
+        frames = _of_one_type(contract, *(_frame(lake, contract, {day: side.get(day, ())}) for side in sides))
         for name, count in _changed(contract, frames).items():
             changed[name] = changed.get(name, 0) + count
         for how, found in _differing(contract, frames).items():
@@ -120,6 +121,13 @@ def _frame(lake: Lake, contract: Contract, files: Files, only: Sequence[str] | N
     frame = pl.from_arrow(rows.to_table(columns=names))
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+def _of_one_type(contract: Contract, *frames: pl.DataFrame) -> Sequence[pl.DataFrame]:
+    """The columns that both sides have, each of a type that has the values of both."""
+    if not all(frame.height for frame in frames):
+        return frames
+    return of_one_type(*frames, [*_key(contract), *_values(contract, frames)])
 
 
 def _key(contract: Contract) -> list[str]:

@@ -153,7 +153,7 @@ def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame |
     if before is None or after is None:
         return _different(after, key), _different(before, key), 0
     both = _shared(before, after)
-    before, after = _of_one_type(before, after, [*dict.fromkeys([*key, *both])])
+    before, after = of_one_type(before, after, [*dict.fromkeys([*key, *both])])
     added, removed = (
         _different(side.join(other.select(key), on=key, how="anti", nulls_equal=True), key)
         for side, other in ((after, before), (before, after))
@@ -162,9 +162,7 @@ def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame |
     return added, removed, _different(new, key) - added
 
 
-def _of_one_type(
-    before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def of_one_type(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Some columns of both sides, each of a type that has the values of both: a contract may have got another one."""
     import polars as pl
 
