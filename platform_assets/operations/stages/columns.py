@@ -94,7 +94,8 @@ def columns_beside(
     changed: dict[str, int] = {}
     examples: list[Example] = []
     for day in sorted({*sides[0], *sides[1]}):
-        frames = _of_one_type(contract, *(_frame(lake, contract, {day: side.get(day, ())}) for side in sides))
+        before, after = (_frame(lake, contract, {day: side.get(day, ())}) for side in sides)
+        frames = _of_one_type(contract, before, after)
         for name, count in _changed(contract, frames).items():
             changed[name] = changed.get(name, 0) + count
         for how, found in _differing(contract, frames).items():
@@ -123,11 +124,11 @@ def _frame(lake: Lake, contract: Contract, files: Files, only: Sequence[str] | N
     return frame
 
 
-def _of_one_type(contract: Contract, *frames: pl.DataFrame) -> Sequence[pl.DataFrame]:
+def _of_one_type(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The columns that both sides have, each of a type that has the values of both."""
-    if not all(frame.height for frame in frames):
-        return frames
-    return of_one_type(*frames, [*_key(contract), *_values(contract, frames)])
+    if not before.height or not after.height:
+        return before, after
+    return of_one_type(before, after, [*_key(contract), *_values(contract, (before, after))])
 
 
 def _key(contract: Contract) -> list[str]:
