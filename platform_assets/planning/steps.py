@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -25,6 +26,7 @@ def batches(
     ties: Iterable[Tie] = (),
     sizes: Mapping[date, int] = _NO_SIZES,
     least_bytes: int = 0,
+    most_bytes: float = math.inf,
 ) -> tuple[tuple[date, ...], ...]:
     """The days, or arrival dates, in order, as batches of which each is one Spark job and ends in a publication.
 
@@ -38,9 +40,11 @@ def batches(
         ties: between any days.
         sizes: bytes that are read for a day, or delivered on it; nothing for those left out.
         least_bytes: that a batch should have before it ends, and that what is left should have to be one.
+        most_bytes: that a batch may have, unless a day, or days that are tied, have more.
     """
     groups_of_days = groups(days, ties)
-    cut = _cut([(len(group), sum(sizes.get(day, 0) for day in group)) for group in groups_of_days], most, least_bytes)
+    sized = [(len(group), sum(sizes.get(day, 0) for day in group)) for group in groups_of_days]
+    cut = _cut(sized, most, least_bytes, most_bytes)
     return tuple(tuple(sorted(day for group in groups_of_days[start:end] for day in group)) for start, end in cut)
 
 
@@ -59,18 +63,21 @@ def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> l
     return [tuple(sorted({*batch, *(day for day, root in days.items() if root in batch)})) for batch in to_come]
 
 
-def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: int) -> list[tuple[int, int]]:
+def _cut(
+    sizes: Sequence[tuple[int, int]], most: int, least_bytes: float, most_bytes: float
+) -> list[tuple[int, int]]:
     """Where batches of groups (days, bytes) start and end."""
     spans: list[tuple[int, int]] = []
-    start = days = size = 0
+    start = days = size = before = 0
     for n, (more_days, more_bytes) in enumerate(sizes):
-        if n > start and days + more_days > most and size >= least_bytes:
+        is_whole = days + more_days > most and size >= least_bytes
+        if n > start and (is_whole or size + more_bytes > most_bytes):
             spans.append((start, n))
-            start, days, size = n, 0, 0
+            start, days, size, before = n, 0, 0, size
         days, size = days + more_days, size + more_bytes
     if sizes:
         spans.append((start, len(sizes)))
-    if len(spans) > 1 and size < least_bytes:
+    if len(spans) > 1 and size < least_bytes and before + size <= most_bytes:
         spans[-2:] = [(spans[-2][0], spans[-1][1])]
     return spans
 

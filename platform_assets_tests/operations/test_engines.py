@@ -27,6 +27,7 @@ from platform_assets.engine.admissions import admissions, engine_of, why_not_adm
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
+from platform_assets.engine.step.sail import by_sail
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.engines.admitting import EngineError, EngineVerified, verify_engine
@@ -38,6 +39,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.sail.server import SailError, start_server
 from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
 from platform_assets.spark.sail.standstill import ended_at_standstill
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
 from platform_assets.spark.tables.row_hash import row_hash
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
@@ -340,6 +342,19 @@ def test_too_little_memory_is_told_as_such(settings: Settings) -> None:
             all_at_once.collect()
         stop_sail()
         assert sail_session(settings).range(3).count() == 3
+
+
+def test_what_it_has_no_memory_for_is_left_to_spark(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    settings = settings.model_copy(update={"sail_memory": "1g"})
+
+    def much(spark: SparkOnDemand) -> int:
+        strings = spark().range(20_000_000).select(F.sha2(F.col("id").cast("string"), 256).alias("h"))
+        return len(strings.groupBy().agg(F.collect_list("h")).collect())
+
+    assert by_sail(settings, much) is None
+    assert "PLATFORM_SAIL_MEMORY (1g now) gives more" in caplog.text
+    assert running_server() is None
+    assert by_sail(settings, lambda spark: spark().range(3).count()) == 3
 
 
 def test_a_server_that_stands_still_is_ended_and_told(settings: Settings) -> None:

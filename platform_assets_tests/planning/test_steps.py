@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +58,19 @@ def test_days_for_which_little_is_read_are_one_batch(days, sizes, most):
         assert len(batch) == most or sum(sizes.get(day, 0) for day in batch[:-1]) < 50
     if sum(sizes.get(day, 0) for day in days) < 50:
         assert len(found) <= 1
+
+
+@given(
+    st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(0, 40)), st.integers(1, 9), st.integers(20, 90)
+)
+def test_no_batch_has_more_than_it_may_unless_a_day_has(sizes, most, most_bytes):
+    found = batches(sizes, most, (), sizes, least_bytes=50, most_bytes=most_bytes)
+    assert [day for batch in found for day in batch] == sorted(sizes)
+    for batch in found:
+        assert len(batch) == 1 or sum(sizes[day] for day in batch) <= most_bytes
+    for batch, after in pairwise(found):
+        had = sum(sizes[day] for day in batch)
+        assert len(batch) == most or sum(sizes[day] for day in batch[:-1]) < 50 or had + sizes[after[0]] > most_bytes
 
 
 def test_what_little_is_left_joins_the_batch_before():

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from logging import getLogger
 from typing import TypeVar
 
 from pyspark.errors import PySparkException
 
 from platform_assets.engine.step.repeatability import NotRepeatableError
 from platform_assets.settings import Settings
-from platform_assets.spark.sail.session import columns_for, is_lost, sail_session, server_of
+from platform_assets.spark.sail.session import MEMORY, columns_for, is_lost, sail_session, server_of, stop_sail
 from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.staging import TransformError
 
+_log = getLogger(__name__)
 _T = TypeVar("_T")
 
 
 def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | None:
-    """What comes of work; None where it cannot be done by Sail, so that no transform is refused for that.
+    """What comes of work; None where Sail cannot do it, or not with its memory: no transform is refused for that.
 
     Args:
         settings: to start it with.
@@ -34,4 +36,10 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
     except (PySparkException, TransformError, NotRepeatableError) as error:
         if is_lost(error):
             raise
+        if MEMORY.search(str(error)):
+            _log.warning(
+                "Sail had too little memory, so Spark computes these days; PLATFORM_SAIL_MEMORY (%s now) gives more.",
+                settings.sail_memory,
+            )
+            stop_sail()  # Spark needs what it holds
         return None

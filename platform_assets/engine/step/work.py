@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.steps import Step, batches
 from platform_assets.quality.findings import ACCEPTABLE, Check
 from platform_assets.records.admission import EngineName
+from platform_assets.spark.sail.server import most_bytes_at_once
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.schemas import spark_schema
 
@@ -102,6 +104,7 @@ def begin(
             ties_among(platform, contract, state, snapshot),
             _sizes(snapshot, contract),
             platform.settings.batch_bytes,
+            most_bytes_at_once(platform.settings) if engine == "sail" else math.inf,
         ),
         reasons_now(snapshot, contract, state.ready, asked=forced),
         frozenset(forced),

@@ -21,6 +21,8 @@ _ENDS_WITHIN_S = 5.0
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _POOL_SHARE = 0.6
 """Of the limit, for what queries put aside; the rest is for what nobody counts, as buffers of files and of answers."""
+_READ_SHARE = 1 / 128
+"""Of the limit, what files have that are read for a batch at most: packed, where memory holds rows."""
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 """Of the environment: no secret of ours is among it."""
 
@@ -117,6 +119,11 @@ def start_server(settings: Settings) -> SailServer:
             "(unshare --user --net true), or compute with PLATFORM_ENGINE=spark.",
         )
     return SailServer(process, Path(os.fsdecode(said_socket)))
+
+
+def most_bytes_at_once(settings: Settings) -> int:
+    """What may be read for a batch, as bytes of files, so that Sail has room for its rows."""
+    return int(bytes_of(settings.sail_memory) * _READ_SHARE)
 
 
 def bytes_of(memory: str) -> int:

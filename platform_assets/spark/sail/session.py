@@ -78,9 +78,9 @@ def stop_sail() -> None:
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether an error is that of a server that is gone, or had no memory left, and not of what it was asked."""
-    server, said = running_server(), str(error)
-    return bool(MEMORY.search(said) or GONE.search(said) or (server and server.ended_within()))
+    """Whether an error is that of a server that is gone, and not of what it was asked."""
+    server = running_server()
+    return bool(GONE.search(str(error)) or (server and server.ended_within()))
 
 
 def running_server() -> SailServer | None:
