@@ -63,9 +63,7 @@ def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> l
     return [tuple(sorted({*batch, *(day for day, root in days.items() if root in batch)})) for batch in to_come]
 
 
-def _cut(
-    sizes: Sequence[tuple[int, int]], most: int, least_bytes: float, most_bytes: float
-) -> list[tuple[int, int]]:
+def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: float, most_bytes: float) -> list[tuple[int, int]]:
     """Where batches of groups (days, bytes) start and end."""
     spans: list[tuple[int, int]] = []
     start = days = size = before = 0
