@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator, Mapping
 from csv import DictReader
 from io import StringIO
@@ -21,25 +17,19 @@ from platform_assets.settings import load_settings
 from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets_tests.support.cli.commands import run_apart, state
-from platform_assets_tests.support.cluster import Cluster, running_cluster
+from platform_assets_tests.support.cluster import Cluster
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.on_cluster import cluster, elsewhere, folder_of, start, wait_for
 from platform_assets_tests.support.published import Digests, digests_of
 from platform_assets_tests.support.world import product, sale
 
-__all__ = ["state"]
+__all__ = ["cluster", "elsewhere", "state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 FIRST_BASKET = 1100
 DEMO_DAYS = "10"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """One for the tests of this module; each leaves it with two workers."""
-    with running_cluster() as cluster:
-        yield cluster
 
 
 @pytest.fixture
@@ -57,16 +47,6 @@ def landing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return landing
 
 
-@pytest.fixture
-def elsewhere(cluster: Cluster, object_store: ObjectStore) -> Mapping[str, str]:
-    """Settings by which an installation computes on the cluster."""
-    return {
-        "PLATFORM_SPARK_MASTER": cluster.master,
-        "PLATFORM_LAKE": f"{object_store.url}/{uuid4().hex}/lake",
-        "PLATFORM_SPARK_CONF": json.dumps(cluster.conf()),
-    }
-
-
 def put(landing: Path, path: str, text: str) -> None:
     file = landing / path
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,27 +60,6 @@ def alone(tmp_path: Path, landing: Path, state: Path) -> Digests:
     ended = run_apart("refresh", PLATFORM_STATE=str(place), PLATFORM_LAKE=str(place / "lake"))
     assert ended.code == 0, ended.err
     return digests_of(str(place / "lake"))
-
-
-def start(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
-    own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "COLUMNS": "200", **environment}
-    return subprocess.Popen(
-        [sys.executable, "-c", "from platform_assets.cli import main; main()", *args],
-        env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-
-
-def wait_for(what: Path, pattern: str, process: subprocess.Popen[str]) -> None:
-    """Until something lies in the bucket."""
-    until = time.monotonic() + 240
-    while not any(what.rglob(pattern)):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < until, f"no {pattern} in {what}"
-        time.sleep(0.05)
-
-
-def folder_of(store: ObjectStore, settings: Mapping[str, str]) -> Path:
-    return store.folder / settings["PLATFORM_LAKE"].removeprefix(f"{store.url}/")
 
 
 def test_executors_that_end_and_a_worker_that_is_lost_change_nothing(
