@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from csv import DictReader
 from io import StringIO
 from itertools import product as product_of
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
-from platform_assets.settings import load_settings
-from platform_assets.spark.session.jars import spark_jars
-from platform_assets.spark.session.java import find_java
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import Cluster
-from platform_assets_tests.support.installation import JARS, OWN_PROCESS
+from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.object_store import ObjectStore
-from platform_assets_tests.support.on_cluster import cluster, elsewhere, folder_of, start, wait_for
+from platform_assets_tests.support.on_cluster import behind_connect, cluster, elsewhere, folder_of, start, wait_for
 from platform_assets_tests.support.published import Digests, digests_of
 from platform_assets_tests.support.world import product, sale
 
-__all__ = ["cluster", "elsewhere", "state"]
+__all__ = ["behind_connect", "cluster", "elsewhere", "state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
@@ -146,16 +142,6 @@ def test_a_master_that_is_not_there_is_named(elsewhere: Mapping[str, str], landi
     assert said.code == 3
     assert "Spark does not start on spark://127.0.0.1:1" in said.err
     assert "PLATFORM_SPARK_MASTER" in said.err
-
-
-@pytest.fixture
-def behind_connect(cluster: Cluster, object_store: ObjectStore) -> Iterator[Mapping[str, str]]:
-    """Settings by which an installation computes in a Spark Connect server of somebody else's."""
-    bucket = f"{object_store.url}/{uuid4().hex}/lake"
-    jars = spark_jars(load_settings(jars=JARS, lake=bucket), find_java())
-    remote = cluster.start_connect("connect", jars, object_store)
-    yield {"PLATFORM_SPARK_REMOTE": remote, "PLATFORM_LAKE": bucket, "PLATFORM_SPARK_CONF": "{}"}
-    cluster.kill("connect")
 
 
 def test_a_spark_connect_server_computes_the_same(behind_connect: Mapping[str, str], alone: Digests) -> None:

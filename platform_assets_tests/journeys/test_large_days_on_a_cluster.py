@@ -12,10 +12,10 @@ import pytest
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import Cluster
 from platform_assets_tests.support.object_store import ObjectStore
-from platform_assets_tests.support.on_cluster import cluster, elsewhere, folder_of, start, wait_for
+from platform_assets_tests.support.on_cluster import behind_connect, cluster, elsewhere, folder_of, start, wait_for
 from platform_assets_tests.support.published import Digests, digests_of
 
-__all__ = ["cluster", "elsewhere", "state"]
+__all__ = ["behind_connect", "cluster", "elsewhere", "state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 LARGE, SMALL = "2017-01-01", "2017-01-02"
@@ -71,7 +71,6 @@ def test_a_large_day_has_several_tasks_and_files_and_the_content_that_it_has_in_
     assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone
     lake = folder_of(object_store, elsewhere)
     found = {table: files_of(lake, table, LARGE) for table in ("raw/readings", "silver/readings", "gold/sensor_week")}
-    print({table: (len(files), len(tasks_of(files))) for table, files in found.items()})
     assert all(len(tasks_of(files)) > 1 for files in found.values()), found
 
 
@@ -87,3 +86,12 @@ def test_executors_killed_in_the_middle_of_a_large_day_change_nothing(
     assert process.returncode == 0, said
     assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone
     assert len(tasks_of(files_of(lake, "silver/readings", LARGE))) > 1
+
+
+def test_a_spark_connect_server_makes_parts_of_a_large_day_too(
+    behind_connect: Mapping[str, str], alone: Digests, object_store: ObjectStore
+) -> None:
+    said = run_apart("refresh", **behind_connect, **PARTS)
+    assert said.code == 0, said.err
+    assert digests_of(behind_connect["PLATFORM_LAKE"]) == alone
+    assert len(tasks_of(files_of(folder_of(object_store, behind_connect), "silver/readings", LARGE))) > 1

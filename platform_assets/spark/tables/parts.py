@@ -76,7 +76,7 @@ def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]
     """Rows dealt out by day, and those of large days by day and a hash, which is added as `SHARE`.
 
     A window over days, these columns and the share needs no further shuffle; the share tells nothing that the columns
-    do not. On a cluster, where a task that has nothing costs requests to a store, Spark may join tasks that have little.
+    do not. On a cluster, where a task that has nothing costs requests to a store, Spark may join those with little.
 
     Args:
         parts: how many each large day has; at least one day.
