@@ -25,14 +25,20 @@ _TASK = re.compile(r"part-(\d+)-")
 
 
 @pytest.fixture
-def landing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """With a large day in four files, of which every second row is a version of one reading, and a small one."""
+def heavy() -> bool:
+    """Whether every second row of the large day is a version of one reading."""
+    return False
+
+
+@pytest.fixture
+def landing(tmp_path: Path, heavy: bool, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a large day in four files, and a small one."""
     landing = tmp_path / "landing"
     monkeypatch.setenv("PLATFORM_LANDING", str(landing))
     monkeypatch.setenv("PLATFORM_SETTLE_S", "0")
     for part in range(4):
         numbers = range(part * MANY // 4, (part + 1) * MANY // 4)
-        deliver(landing, LARGE, f"part{part}", ((f"s{n:05}" if n % 2 else "heavy", n / 100) for n in numbers))
+        deliver(landing, LARGE, f"part{part}", (("heavy" if heavy and n % 2 else f"s{n:05}", n / 100) for n in numbers))
     deliver(landing, SMALL, "few", ((f"s{n:05}", 9.0) for n in range(FEW)))
     return landing
 
@@ -63,6 +69,7 @@ def tasks_of(files: Iterable[Path]) -> set[str]:
     return {found[1] for file in files if (found := _TASK.match(file.name))}
 
 
+@pytest.mark.parametrize("heavy", [False, True])
 def test_a_large_day_has_several_tasks_and_files_and_the_content_that_it_has_in_one(
     elsewhere: Mapping[str, str], alone: Digests, object_store: ObjectStore
 ) -> None:
@@ -74,6 +81,7 @@ def test_a_large_day_has_several_tasks_and_files_and_the_content_that_it_has_in_
     assert all(len(tasks_of(files)) > 1 for files in found.values()), found
 
 
+@pytest.mark.parametrize("heavy", [True])
 def test_executors_killed_in_the_middle_of_a_large_day_change_nothing(
     cluster: Cluster, elsewhere: Mapping[str, str], alone: Digests, object_store: ObjectStore
 ) -> None:
