@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from csv import DictReader
 from io import StringIO
 from itertools import product as product_of
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
-from platform_assets.settings import load_settings
-from platform_assets.spark.session.jars import spark_jars
-from platform_assets.spark.session.java import find_java
 from platform_assets_tests.support.cli.commands import run_apart, state
-from platform_assets_tests.support.cluster import Cluster, running_cluster
-from platform_assets_tests.support.installation import JARS, OWN_PROCESS
+from platform_assets_tests.support.cluster import Cluster
+from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.on_cluster import behind_connect, cluster, elsewhere, folder_of, start, wait_for
 from platform_assets_tests.support.published import Digests, digests_of
 from platform_assets_tests.support.world import product, sale
 
-__all__ = ["state"]
+__all__ = ["behind_connect", "cluster", "elsewhere", "state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 FIRST_BASKET = 1100
 DEMO_DAYS = "10"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """One for the tests of this module; each leaves it with two workers."""
-    with running_cluster() as cluster:
-        yield cluster
 
 
 @pytest.fixture
@@ -57,16 +43,6 @@ def landing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return landing
 
 
-@pytest.fixture
-def elsewhere(cluster: Cluster, object_store: ObjectStore) -> Mapping[str, str]:
-    """Settings by which an installation computes on the cluster."""
-    return {
-        "PLATFORM_SPARK_MASTER": cluster.master,
-        "PLATFORM_LAKE": f"{object_store.url}/{uuid4().hex}/lake",
-        "PLATFORM_SPARK_CONF": json.dumps(cluster.conf()),
-    }
-
-
 def put(landing: Path, path: str, text: str) -> None:
     file = landing / path
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,27 +56,6 @@ def alone(tmp_path: Path, landing: Path, state: Path) -> Digests:
     ended = run_apart("refresh", PLATFORM_STATE=str(place), PLATFORM_LAKE=str(place / "lake"))
     assert ended.code == 0, ended.err
     return digests_of(str(place / "lake"))
-
-
-def start(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
-    own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "COLUMNS": "200", **environment}
-    return subprocess.Popen(
-        [sys.executable, "-c", "from platform_assets.cli import main; main()", *args],
-        env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-
-
-def wait_for(what: Path, pattern: str, process: subprocess.Popen[str]) -> None:
-    """Until something lies in the bucket."""
-    until = time.monotonic() + 240
-    while not any(what.rglob(pattern)):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < until, f"no {pattern} in {what}"
-        time.sleep(0.05)
-
-
-def folder_of(store: ObjectStore, settings: Mapping[str, str]) -> Path:
-    return store.folder / settings["PLATFORM_LAKE"].removeprefix(f"{store.url}/")
 
 
 def test_executors_that_end_and_a_worker_that_is_lost_change_nothing(
@@ -187,16 +142,6 @@ def test_a_master_that_is_not_there_is_named(elsewhere: Mapping[str, str], landi
     assert said.code == 3
     assert "Spark does not start on spark://127.0.0.1:1" in said.err
     assert "PLATFORM_SPARK_MASTER" in said.err
-
-
-@pytest.fixture
-def behind_connect(cluster: Cluster, object_store: ObjectStore) -> Iterator[Mapping[str, str]]:
-    """Settings by which an installation computes in a Spark Connect server of somebody else's."""
-    bucket = f"{object_store.url}/{uuid4().hex}/lake"
-    jars = spark_jars(load_settings(jars=JARS, lake=bucket), find_java())
-    remote = cluster.start_connect("connect", jars, object_store)
-    yield {"PLATFORM_SPARK_REMOTE": remote, "PLATFORM_LAKE": bucket, "PLATFORM_SPARK_CONF": "{}"}
-    cluster.kill("connect")
 
 
 def test_a_spark_connect_server_computes_the_same(behind_connect: Mapping[str, str], alone: Digests) -> None:

@@ -26,8 +26,8 @@ from platform_assets.quality.gates import RowBalance
 from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.sail.types import as_spark_counts
-from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.session.software import software_of
@@ -126,7 +126,7 @@ def stage_days(
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
-        parts: of each large day of what is read; only on one machine.
+        parts: of each large day of what is read; Sail makes none.
 
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for.
@@ -144,7 +144,7 @@ def stage_days(
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     refuse_other_settings(session)
-    parts = parts if is_one_process(session) else NO_PARTS
+    parts = NO_PARTS if is_sail(session) else parts
     prepared = prepare(platform, session, contract, days, snapshot, scope, parts)
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)

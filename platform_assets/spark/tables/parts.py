@@ -1,7 +1,8 @@
 """Large days in parts: rows of a key stay together, days that are not large stay whole.
 
-On a cluster Spark plans anew while it works, and cuts what turns out to be large by itself. On one machine that costs a
-twentieth of the time of many small days, so that it is asked to only where a day is known to be large.
+On a cluster Spark plans anew while it works, and cuts what turns out to be large by itself, though only between what
+several tasks have sent. On one machine that costs a twentieth of the time of many small days, so that it is asked to
+only where a day is known to be large.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 
 from platform_assets.contracts import DAY
 from platform_assets.planning.parts import AS_ROWS
+from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
@@ -32,10 +34,13 @@ APART = 400
 """Tasks among which days are dealt out before Spark cuts the large ones and joins the small: with one that is large, no
 other should have to share."""
 
+SPARSE = 4
+"""How many times as many tasks as parts these are dealt out among where Spark joins what is empty: few then meet."""
+
 
 @contextmanager
 def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) -> Iterator[SparkOnDemand]:
-    """Spark for work on large days: on one machine it has a task for each part, and plans while it works.
+    """Spark for work on large days: it has a task for each part at least, and plans while it works.
 
     Args:
         spark: gives the session; its settings are changed with its first use, and put back.
@@ -46,9 +51,10 @@ def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) 
 
     def given() -> SparkSession:
         session = spark()
-        if parts and session not in before and is_one_process(session):
+        if parts and session not in before and not is_sail(session):
             before[session] = {name: session.conf.get(name) for name in (_ADAPTIVE, _TASKS, _PART, _LEAST)}
-            tasks = max(sum(parts.values()), int(before[session][_TASKS] or 0))
+            apart = 1 if is_one_process(session) else SPARSE
+            tasks = max(sum(parts.values()) * apart, int(before[session][_TASKS] or 0))
             part, least = f"{part_bytes * AS_ROWS}b", f"{min(part_bytes, _SPARKS_LEAST)}b"
             _set(session, {_ADAPTIVE: "true", _TASKS: str(tasks), _PART: part, _LEAST: least})
         return session
@@ -70,21 +76,23 @@ def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]
     """Rows dealt out by day, and those of large days by day and a hash, which is added as `SHARE`.
 
     A window over days, these columns and the share needs no further shuffle; the share tells nothing that the columns
-    do not.
+    do not. On a cluster, where a task that has nothing costs requests to a store, Spark may join those with little.
 
     Args:
         parts: how many each large day has; at least one day.
         columns: rows that are equal in them stay together.
     """
+    here = is_one_process(frame.sparkSession)
     tasks = max(sum(parts.values()), int(frame.sparkSession.conf.get(_TASKS) or 0))
     hashed = F.xxhash64(*columns)
     # Alone, a day takes all tasks evenly; several fill them by chance
     by_count = {count: [day for day in parts if parts[day] == count] for count in set(parts.values())}
     share = F.lit(0).cast("long")
     for count, days in by_count.items():
-        of_large = hashed if count == tasks else F.pmod(hashed, F.lit(count))
+        of_large = hashed if here and count == tasks else F.pmod(hashed, F.lit(count))
         share = F.when(F.col(DAY).isin(days), of_large).otherwise(share)
-    return frame.withColumn(SHARE, share).repartition(tasks, DAY, SHARE)
+    dealt = frame.withColumn(SHARE, share)
+    return dealt.repartition(tasks, DAY, SHARE) if here else dealt.repartition(DAY, SHARE)
 
 
 def hashable(frame: DataFrame) -> list[str]:

@@ -90,7 +90,7 @@ def _by_day(frame: DataFrame, parts: Mapping[date, int]) -> DataFrame:
     spark = frame.sparkSession
     if is_sail(spark):  # which knows no hints
         return frame.repartition(DAY)
-    if parts and is_one_process(spark):
+    if parts:
         return in_parts(frame, parts, hashable(frame)).drop(SHARE)
     if not plans_while_it_works(spark):
         return frame.repartition(DAY)
