@@ -13,6 +13,7 @@ from platform_assets.lakehouse.delta.schema import check_columns
 from platform_assets.lakehouse.errors import (
     Conflict,
     InterruptedPublicationError,
+    LakeError,
     LockLostError,
     ManifestError,
     OvertakenError,
@@ -98,7 +99,8 @@ def publish(
             if not _begun(lake, manifest, heads):
                 raise
             raise InterruptedPublicationError(
-                f"Publication {manifest.publication} failed after its first commit: {error}",
+                f"Publication {manifest.publication} failed after its first commit: "
+                f"{error.what if isinstance(error, LakeError) else error}",
                 "Remove the cause and publish again, or run `platform-assets recover`: either finishes it. "
                 "Keep its staged files.",
             ) from error

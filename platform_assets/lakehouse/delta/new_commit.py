@@ -79,7 +79,7 @@ def commit_difference(
     properties, hooks = _properties(said)
     entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
     failpoint("replace.before_commit")
-    with errors_numbered(table_path), _only_on(table_path, head):
+    with errors_numbered(table_path), _only_on(table_path, head, said[commits.PUBLICATION]):
         if head < 0:
             table_path.make()
             create_table_with_add_actions(
@@ -113,16 +113,24 @@ def commit_difference(
 
 
 @contextmanager
-def _only_on(table_path: Location, head: int) -> Iterator[None]:
-    """A commit on a version that is not the newest any more fails, and whoever made the next one is named."""
+def _only_on(table_path: Location, head: int, publication: str) -> Iterator[None]:
+    """A commit on a version that is not the newest any more fails, and whoever made the next one is named.
+
+    One that seemed to fail may be there: a store can write a commit and not get to say so. It is asked again then, and
+    says that there is one already.
+    """
     from deltalake.exceptions import DeltaError
 
     try:
         yield
-    except DeltaError as error:
+    except (DeltaError, OSError) as error:
         if not commits.has_commit(table_path, head + 1):
             raise
         other = commits.commit(table_path, head + 1)
+        if other.publication == publication:
+            return
+        if isinstance(error, OSError):
+            raise
         if other.publication is None:
             raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
         raise lock_lost_to(table_name(table_path), other.version, other.publication) from error
@@ -151,7 +159,7 @@ def restore_whole(table_path: Location, head: int, version: int, said: Mapping[s
     from deltalake import DeltaTable
 
     properties, hooks = _properties(said)
-    with errors_numbered(table_path), _only_on(table_path, head):
+    with errors_numbered(table_path), _only_on(table_path, head, said[commits.PUBLICATION]):
         DeltaTable(str(table_path), version=head).restore(
             version, commit_properties=properties, post_commithook_properties=hooks
         )

@@ -23,7 +23,12 @@ from platform_assets.lakehouse.errors import LakeError
 
 _CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]+)</Message>")
 _NOT_ALLOWED = (PermissionDeniedError, UnauthenticatedError)
-_REFUSED = re.compile(r"status code: 40[13] |\(code: 40[13]\)|Invalid Access Key")
+_REFUSED = re.compile(r"status code[\s:]+40[13] |\(code: 40[13]\)|Invalid Access Key|<Code>(Expired|Invalid)Token</Code>")
+_OTHER_TIME = re.compile(r"<Code>RequestTimeTooSkewed</Code>")
+_DRAWN = re.compile(r"\x1b\[\d+m|↳")
+"""How deltalake draws what led to what."""
+_OF_A_STORE = "Error performing "
+"""How the library begins to tell of a request that failed, whoever passes it on."""
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _VARIABLES = {
     "s3": ("AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION", "AWS_ENDPOINT_URL, AWS_REGION"),
@@ -43,7 +48,6 @@ def told(address: str) -> Iterator[None]:
         LakeError: nobody may do it, there is no such bucket, or the store does not answer.
         AlreadyExistsError, PreconditionError, NotFoundError: as obstore raises them.
     """
-    credentials, place = _VARIABLES[address.partition(":")[0]]
     try:
         yield
     except (NotFoundError, FileNotFoundError) as error:
@@ -53,18 +57,50 @@ def told(address: str) -> Iterator[None]:
     except (AlreadyExistsError, PreconditionError):
         raise
     except BaseError as error:
+        raise failure(error, address) from None
+
+
+@contextmanager
+def told_by_others(address: str) -> Iterator[None]:
+    """As `told`, of what Arrow and deltalake ask a store for: they pass on its refusals as errors of a file system.
+
+    Raises:
+        LakeError: as for `told`.
+        FileNotFoundError: there is no such object.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
         if any(code in str(error) for code in _NO_BUCKET):
             raise no_bucket(address) from None
-        if isinstance(error, _NOT_ALLOWED) or _REFUSED.search(str(error)):
-            raise LakeError(
-                f"{address} may not be read or written: {_said(error)}.",
-                f"Set the credentials of the store ({credentials}), or give them the right to list, read, write and "
-                "delete there.",
-            ) from None
-        raise LakeError(
-            f"The object store does not answer for {address}: {_said(error)}.",
-            f"Check that the bucket exists and that the store can be reached ({place}); then run the same again.",
-        ) from error
+        raise
+    except OSError as error:
+        if _OF_A_STORE not in str(error):
+            raise
+        raise failure(error, address) from None
+
+
+def failure(error: Exception, address: str) -> LakeError:
+    """What a person is told of a request that a store refused or did not answer; not chained, it may quote anything."""
+    credentials, place = _VARIABLES[address.partition(":")[0]]
+    text = _plain(error)
+    if any(code in text for code in _NO_BUCKET):
+        return no_bucket(address)
+    if _OTHER_TIME.search(text):
+        return LakeError(
+            f"{address} may not be read or written: {_said(error)}.",
+            "Set the clock of this machine: what is asked of a store is signed with the time, and it refuses another.",
+        )
+    if isinstance(error, _NOT_ALLOWED) or _REFUSED.search(text):
+        return LakeError(
+            f"{address} may not be read or written: {_said(error)}.",
+            f"Set the credentials of the store ({credentials}), or give them the right to list, read, write and "
+            "delete there.",
+        )
+    return LakeError(
+        f"The object store does not answer for {address}: {_said(error)}.",
+        f"Check that the bucket exists and that the store can be reached ({place}); then run the same again.",
+    )
 
 
 def no_bucket(address: str) -> LakeError:
@@ -75,9 +111,13 @@ def no_bucket(address: str) -> LakeError:
     )
 
 
+def _plain(error: Exception) -> str:
+    return " ".join(_DRAWN.sub(" ", str(error)).partition("Debug source:")[0].split())
+
+
 def _said(error: Exception) -> str:
     """What a store answered, or that it did not, without the request and its times."""
-    text = " ".join(str(error).partition("Debug source:")[0].split())
+    text = _plain(error)
     if code := _CODE.search(text):
         said = _MESSAGE.search(text)
         # Azure adds by what number it knows the request

@@ -9,6 +9,7 @@ and endpoints come from the environment, by the names that the store's own tools
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 _PART_BYTES = 8 * 1024 * 1024
+_TRIES = 5
+"""How often it is tried to remove what a store lists, and says is not there."""
 
 
 class OtherObjectError(Exception):
@@ -206,7 +209,8 @@ class Stored(Location):
                 return False
             self._put(content, "create" if seen is None else {"e_tag": seen["e_tag"]})
         except (AlreadyExistsError, FileExistsError, PreconditionError):
-            return False
+            # It may be this content that is there: a store that wrote it, and did not get to say so, is asked again
+            return self.read() == content
         finally:
             draft.remove(durable=False)
         return True
@@ -223,16 +227,25 @@ class Stored(Location):
             target.receive(bytes(piece) for piece in content.stream(min_chunk_size=_PART_BYTES))
 
     def remove(self, *, durable: bool = True) -> None:
-        paths = [self._path, *(each["path"] for each in self._listed())]
+        left = {each["path"] for each in self._listed()}
+        paths, in_vain = {self._path, *left}, 0
         while paths:
             with told(self.address):
                 try:
-                    obstore.delete(self._client, paths)
+                    obstore.delete(self._client, sorted(paths))
                     return
                 except (NotFoundError, FileNotFoundError):
                     # Not every store forgives that there was nothing, or nothing any more; what it was asked besides
                     # may be undone
-                    paths = [each["path"] for each in self._listed()]
+                    before, left = left, {each["path"] for each in self._listed()}
+            paths, in_vain = left, in_vain + 1 if left >= before else 0
+            if left and in_vain > _TRIES:
+                raise LakeError(
+                    f"The object store lists {min(left)} below {self.address} and says that it is not there.",
+                    "Look for what stands between here and the store, or for what is wrong with it, and run the same "
+                    "again; nothing that is needed was removed.",
+                )
+            time.sleep(0.1 * in_vain)
 
     def make(self) -> None:
         """Nothing: a folder is there as soon as something lies in it."""
@@ -246,12 +259,10 @@ class Stored(Location):
             raise FileNotFoundError(errno.ENOENT, "there is no such object", self.address)
 
     def arrow(self) -> tuple[FileSystem, str]:
-        from obstore.fsspec import FsspecStore  # which most commands do without
-        from pyarrow.fs import FSSpecHandler, PyFileSystem
+        from platform_assets.lakehouse.storage.arrow_files import told_files  # and Arrow, which most do without
 
         url = urlsplit(self.address)
-        protocol: Any = url.scheme  # which has only two values here
-        return PyFileSystem(FSSpecHandler(FsspecStore(protocol))), f"{url.netloc}{url.path}"
+        return told_files(url.scheme), f"{url.netloc}{url.path}"
 
     @property
     def _parts(self) -> tuple[str, str]:

@@ -1,0 +1,73 @@
+"""Files of an object store as Arrow reads them, with what the store refuses told as everywhere else.
+
+Arrow would pass it on as the failure of a file system, and whoever reads a file of the lake takes one for damage. What
+a store does not give just now is not damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from obstore.fsspec import FsspecStore
+from pyarrow import NativeFile, PythonFile
+from pyarrow.fs import FileInfo, FSSpecHandler, PyFileSystem
+
+from platform_assets.lakehouse.storage.answers import told, told_by_others
+
+
+def told_files(protocol: Any) -> PyFileSystem:
+    """What Arrow reads files through, by the bucket's name and the path in it.
+
+    Args:
+        protocol: the scheme of the store's URLs.
+    """
+    return PyFileSystem(_Files(FsspecStore(protocol)))
+
+
+class _Files(FSSpecHandler):
+    def get_file_info(self, paths: list[str]) -> list[FileInfo]:
+        """As Arrow's own."""
+        with _told(self._address(paths[0] if paths else "")):
+            found: list[FileInfo] = super().get_file_info(paths)
+            return found
+
+    def open_input_stream(self, path: str) -> NativeFile:
+        """As Arrow's own."""
+        return self.open_input_file(path)
+
+    def open_input_file(self, path: str) -> NativeFile:
+        """As Arrow's own."""
+        address = self._address(path)
+        with _told(address):
+            if not self.fs.isfile(path):
+                raise FileNotFoundError(path)
+            return PythonFile(_File(self.fs.open(path, mode="rb"), address), mode="r")
+
+    def _address(self, path: str) -> str:
+        return f"{self.fs.protocol}://{path}"
+
+
+class _File:
+    """A file that is open, as much of it as Arrow asks for."""
+
+    def __init__(self, file: Any, address: str) -> None:
+        self._file, self._address = file, address
+
+    def read(self, size: int | None = -1) -> bytes:
+        with _told(self._address):
+            return bytes(self._file.read(-1 if size is None else size))
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        with _told(self._address):
+            return int(self._file.seek(place, whence))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@contextmanager
+def _told(address: str) -> Iterator[None]:
+    with told(address), told_by_others(address):
+        yield
