@@ -73,6 +73,12 @@ POINTS: Mapping[str, tuple[str, ...]] = {
         "ledger.behind",
         "ledger.holding",
     ),
+    "move": (
+        "move.compared",
+        "move.copied",
+        "move.named",
+        "move.noted",
+    ),
     "rollback": (
         "rollback.planned",
         "rollback.published",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from platform_assets.failpoints import POINTS
 from platform_assets.ledger import moving
 from platform_assets.ledger.errors import LedgerError, LedgerMovedError, LedgerUnreachableError
 from platform_assets.ledger.ledger import Ledger
@@ -18,6 +21,7 @@ from platform_assets.records.decisions import LateDecision
 from platform_assets.records.notes import CatchUp
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, simple
 from platform_assets_tests.support.postgres import PostgresServer
+from platform_assets_tests.support.shelf import in_process, killed
 
 
 @pytest.fixture
@@ -117,3 +121,72 @@ def test_what_cannot_be_is_said(tmp_path: Path, file: Path, server: str) -> None
         move_ledger(tmp_path / "none.db", server)
     with pytest.raises(LedgerError, match="is moved to PostgreSQL"):
         move_ledger(file, f"sqlite:///{tmp_path / 'other.db'}")
+
+
+@pytest.mark.parametrize("point", POINTS["move"])
+def test_killed_at_any_moment_it_leaves_all_of_the_ledger_or_the_note_and_never_room_for_a_second(
+    file: Path, server: str, point: str
+) -> None:
+    with Ledger.open(f"sqlite:///{file}") as before:
+        chain = before.decision_chain()
+    assert killed(in_process(move_ledger, file, server, failpoint=point))
+    try:
+        with Ledger.open(f"sqlite:///{file}") as left:
+            assert (left.decision_chain(), len(left.indexed())) == (chain, 3)
+        assert move_ledger(file, server).rows["ledger_decisions"] == len(chain)
+    except LedgerMovedError:
+        assert point == "move.noted"
+    with Ledger.open(server) as after:
+        assert (after.decision_chain(), len(after.indexed())) == (chain, 3)
+    with pytest.raises(LedgerMovedError):
+        Ledger.open(f"sqlite:///{file}")
+    for aside in file.parent.glob("ledger.db.moved-*"):
+        with closing(sqlite3.connect(aside)) as kept:
+            assert kept.execute("SELECT count(*) FROM ledger_decisions").fetchone() == (len(chain),)
+
+
+def test_where_a_file_has_no_second_name_it_is_renamed(
+    file: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(moving.os, "link", refused)
+    moved = move_ledger(file, server)
+    with closing(sqlite3.connect(moved.aside)) as kept:
+        assert kept.execute("SELECT count(*) FROM ledger_decisions").fetchone() == (moved.rows["ledger_decisions"],)
+    with pytest.raises(LedgerMovedError):
+        Ledger.open(f"sqlite:///{file}")
+
+
+def decide_meanwhile(file: Path, said: Path) -> None:
+    """Open the ledger while it is moved, wait for its lock, and say what came of it."""
+    try:
+        with Ledger.open(f"sqlite:///{file}") as ledger:
+            said.with_suffix(".opened").touch()
+            ledger.decide(approval())
+        said.write_text("decided")
+    except LedgerError as error:
+        said.write_text(type(error).__name__)
+
+
+def test_who_waits_to_decide_while_it_is_moved_is_refused(
+    file: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is told that something was decided which is in no ledger any more."""
+    said, same = tmp_path / "said", moving._require_same
+    waiting = []
+
+    def slowly(*args: Any) -> None:
+        same(*args)
+        waiting.append(in_process(decide_meanwhile, file, said, wait=False))
+        deadline = time.monotonic() + 30
+        while not said.with_suffix(".opened").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(0.5)
+
+    monkeypatch.setattr(moving, "_require_same", slowly)
+    move_ledger(file, server)
+    waiting[0].join(60)
+    assert said.read_text() == "LedgerReadOnlyError"
