@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 from sqlalchemy import Connection, create_engine, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from platform_assets.lakehouse.database_url import masked, said
@@ -22,6 +22,10 @@ SELECT EXISTS (
   AND (classid::bigint << 32 | objid::bigint) = :key
 )"""
 """Whether this session holds an advisory lock, as pg_locks shows a key of 64 bits."""
+_ENDS_BY_ITSELF = """
+SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_session_timeout')"""
+"""A lock is waited for and held for as long as its holder works, whatever time the server gives others; older
+servers know only the first."""
 
 
 @contextmanager
@@ -47,12 +51,18 @@ def session_lock(
     key = int.from_bytes(sha256(meant.encode()).digest()[:8], "big", signed=True)
     with _session(url) as session:
         try:
+            session.execute(text(_ENDS_BY_ITSELF))
             session.execute(text(f"SET lock_timeout = {max(int(timeout_s * 1000), 1)}"))
             session.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
-        except OperationalError as error:
-            if getattr(error.orig, "sqlstate", None) != _TIMED_OUT:
-                raise
-            raise timed_out() from error
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) == _TIMED_OUT:
+                raise timed_out() from error
+            parsed = session.engine.url
+            raise LakeError(
+                f"The database {masked(parsed)} ended the session that waited for the lock {shown}: "
+                f"{said(error.orig or error, parsed)}.",
+                "Run the same again when the server answers; nothing was published.",
+            ) from None
 
         def still_held() -> None:
             lost = LockLostError(

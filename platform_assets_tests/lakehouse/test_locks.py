@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -140,6 +141,50 @@ def test_a_publisher_whose_session_was_cut_stops(served: Lake, postgres_server: 
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
         with pytest.raises(LockLostError, match="was lost"):
             still_held()
+
+
+@pytest.fixture
+def impatient(tmp_path: Path, postgres_server: PostgresServer) -> Lake:
+    """A lake whose locks lie in a database that gives a statement, and a session without one, half a second."""
+    import psycopg
+
+    url = postgres_server.new_database()
+    name = url.rpartition("/test_")[2].partition("?")[0]
+    with psycopg.connect(postgres_server.url, autocommit=True) as other:
+        for setting in ("statement_timeout", "idle_session_timeout"):
+            other.execute(f"ALTER DATABASE test_{name} SET {setting} = '500ms'".encode())
+    return Lake.at(tmp_path / "lake", url)
+
+
+def test_a_lock_is_waited_for_and_held_longer_than_a_server_gives_others(impatient: Lake) -> None:
+    with publish_lock(impatient) as still_held:
+        began = time.monotonic()
+        with pytest.raises(LockTimeoutError, match="it was last taken by"), publish_lock(impatient, timeout_s=1):
+            pass
+        assert time.monotonic() - began >= 1
+        still_held()
+
+
+def test_who_waits_for_a_lock_when_its_server_is_restarted_is_told(
+    served: Lake, postgres_server: PostgresServer
+) -> None:
+    import psycopg
+
+    waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pg_advisory_lock%'"
+
+    def end_who_waits() -> None:
+        with psycopg.connect(postgres_server.url, autocommit=True) as other:
+            deadline = time.monotonic() + 30
+            while not other.execute(waiting.encode()).fetchall():
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            other.execute(f"SELECT pg_terminate_backend(pid) FROM ({waiting}) AS waits".encode())
+
+    with publish_lock(served), ThreadPoolExecutor(1) as threads:
+        ended = threads.submit(end_who_waits)
+        with pytest.raises(LakeError, match="ended the session that waited for the lock 'publish'"):
+            publish_lock(served, timeout_s=30).__enter__()
+        ended.result()
 
 
 def test_a_publisher_whose_session_holds_the_lock_no_more_stops(served: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
