@@ -7,6 +7,8 @@ from difflib import get_close_matches
 
 from pydantic_core import ErrorDetails
 
+from platform_assets.places import without_secrets
+
 PREFIX = "PLATFORM_"
 _MAY_HOLD_SECRETS = {
     "ledger_url",
@@ -52,5 +54,5 @@ def describe(problem: ErrorDetails, fields: Mapping[str, object]) -> str:
     name = ".".join(map(str, problem["loc"])) or "settings"
     # A name that is no setting's may have been meant for one that holds a secret.
     is_shown = field in fields and field not in _MAY_HOLD_SECRETS
-    shown = f" (got {str(problem['input'])[:80]!r})" if is_shown else ""
+    shown = f" (got {without_secrets(str(problem['input']))[:80]!r})" if is_shown else ""
     return f"{name}: {problem['msg']}{shown}"

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from platform_assets import settings as module
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.layout import located
+from platform_assets.places import names_bucket
 from platform_assets.settings import Settings, SettingsError, load_settings
 
 
@@ -135,7 +138,7 @@ def test_a_misspelt_variable_is_no_setting_that_is_silently_left_out(monkeypatch
         ("PLATFORM_UI_ORIGINS", "dagster.example.com"),
         ("PLATFORM_UI_ORIGINS", "https://dagster.example.com/shop"),
         ("PLATFORM_UI_ORIGINS", "https://*.example.com"),
-        ("PLATFORM_LAKE", "s3://user@bucket/lake"),
+        ("PLATFORM_LAKE", "s3://bucket:9000/lake"),
         ("PLATFORM_LAKE", "s3://bucket/a/../b"),
         ("PLATFORM_LAKE", "abfss://lake/of/nobody"),
         ("PLATFORM_LAKE", "abfss://lake@account.dfs.core.windows.net:444/lake"),
@@ -152,6 +155,34 @@ def test_a_bad_variable_is_named_with_what_came(name: str, value: str, monkeypat
     assert name.removeprefix("PLATFORM_").lower() in caught.value.what
     assert name == "PLATFORM_SPARK_CONF" or repr(value) in caught.value.what
     assert "PLATFORM_" in caught.value.todo
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("s3://a-key:planted@bucket/lake", "s3://***@bucket/lake"),
+        ("s3://a-key:x/planted@bucket/lake", "s3://***@bucket/lake"),
+        ("s3://planted@bucket", "s3://***@bucket"),
+        ("s3://bucket/lake?sig=planted", "s3://bucket/lake***"),
+        ("https://u:planted@host/lake#planted", "https://***@host/lake***"),
+        ("abfss://c@account.dfs.core.windows.net/l?sv=1&sig=planted", "abfss://c@account.dfs.core.windows.net/l***"),
+        ("abfss://c:planted@account.dfs.core.windows.net/l", "abfss://***@account.dfs.core.windows.net/l"),
+    ],
+)
+def test_what_people_put_into_a_url_for_keys_and_signatures_is_not_shown(
+    url: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "planted" in url
+    for name in ("PLATFORM_LAKE", "PLATFORM_LANDING"):
+        with monkeypatch.context() as patched, pytest.raises(SettingsError) as caught:
+            patched.setenv(name, url)
+            load_settings()
+        assert repr(shown) in caught.value.what
+        assert "planted" not in str(caught.value)
+    if not names_bucket(url):
+        with pytest.raises(LakeError, match="A lake cannot lie in") as refused:
+            located(url)
+        assert "planted" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.lakehouse.storage.answers import failure
 from platform_assets.lakehouse.storage.parquet import damage, row_batches
 from platform_assets.lakehouse.store_trial import tried
 from platform_assets_tests.support.faulty_store import Fault, Faults, faults
@@ -138,3 +139,23 @@ def test_a_file_that_is_replaced_under_a_lock_was_replaced_though_the_store_did_
 def test_a_store_that_stumbles_once_is_not_called_one_without_conditional_writes(lake: Lake, faults: Faults) -> None:
     faults.at("error after", "PUT", "/_trial/")
     assert tried(lake).startswith("conditional writes")
+
+
+def test_a_bucket_that_is_not_there_is_no_lake_in_which_nothing_was_published(faults: Faults) -> None:
+    with pytest.raises(LakeError, match="There is no bucket s3://no-such in this object store"):
+        current_release(Lake.at("s3://no-such/lake"))
+
+
+@pytest.mark.parametrize(
+    ("code", "todo"),
+    [
+        ("ExpiredToken", "Set the credentials"),
+        ("InvalidToken", "Set the credentials"),
+        ("RequestTimeTooSkewed", "Set the clock"),
+        ("SlowDown", "run the same again"),
+    ],
+)
+def test_what_the_store_says_of_credentials_and_clocks_is_told_with_what_to_do(code: str, todo: str) -> None:
+    error = failure(OSError(f"Error performing PUT http://a/b - 400 Bad Request: <Code>{code}</Code>"), "s3://a/b")
+    assert code in error.what
+    assert todo in error.todo

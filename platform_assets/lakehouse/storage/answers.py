@@ -51,7 +51,7 @@ def told(address: str) -> Iterator[None]:
     try:
         yield
     except (NotFoundError, FileNotFoundError) as error:
-        if any(code in str(error) for code in _NO_BUCKET):
+        if lacks_bucket(error):
             raise no_bucket(address) from None
         raise
     except (AlreadyExistsError, PreconditionError):
@@ -71,7 +71,7 @@ def told_by_others(address: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        if any(code in str(error) for code in _NO_BUCKET):
+        if lacks_bucket(error):
             raise no_bucket(address) from None
         raise
     except OSError as error:
@@ -84,7 +84,7 @@ def failure(error: Exception, address: str) -> LakeError:
     """What a person is told of a request that a store refused or did not answer; not chained, it may quote anything."""
     credentials, place = _VARIABLES[address.partition(":")[0]]
     text = _plain(error)
-    if any(code in text for code in _NO_BUCKET):
+    if lacks_bucket(error):
         return no_bucket(address)
     if _OTHER_TIME.search(text):
         return LakeError(
@@ -101,6 +101,12 @@ def failure(error: Exception, address: str) -> LakeError:
         f"The object store does not answer for {address}: {_said(error)}.",
         f"Check that the bucket exists and that the store can be reached ({place}); then run the same again.",
     )
+
+
+def lacks_bucket(error: Exception) -> bool:
+    """Whether a store that has no such object has not even the bucket; of what is asked without an answer's text, no.
+    """
+    return any(code in str(error) for code in _NO_BUCKET)
 
 
 def no_bucket(address: str) -> LakeError:

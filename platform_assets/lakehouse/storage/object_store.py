@@ -24,9 +24,9 @@ from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionEr
 from obstore.store import from_url
 
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.storage.answers import no_bucket, told
+from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, told
 from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
-from platform_assets.places import FORMS, names_bucket
+from platform_assets.places import FORMS, names_bucket, without_secrets
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
@@ -73,7 +73,7 @@ class Stored(Location):
         if not names_bucket(url):
             known = " or ".join(FORMS.values())
             raise LakeError(
-                f"A lake cannot lie in {url}.", f"Name a folder of this machine or {known} in PLATFORM_LAKE."
+                f"A lake cannot lie in {without_secrets(url)}.", f"Name a folder of this machine or {known} in PLATFORM_LAKE."
             )
         return cls(url.rstrip("/"))
 
@@ -105,7 +105,9 @@ class Stored(Location):
                 if not size or not last:
                     return None if size is None else b""
                 return bytes(obstore.get_range(self._client, self._path, start=max(size - last, 0), end=size))
-            except (NotFoundError, FileNotFoundError):
+            except (NotFoundError, FileNotFoundError) as error:
+                if lacks_bucket(error):
+                    raise  # which is no lake where nothing was published yet
                 return None
 
     def names(self) -> list[str]:
