@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from platform_assets.contracts.landing import COMPRESSED
@@ -12,7 +12,9 @@ from platform_assets.visible import for_shell
 from platform_assets.words import counted
 
 
-def repaired_by(refused: ArrivalRecord, delivered: Collection[ArrivalRecord]) -> tuple[ArrivalRecord, ...]:
+def repaired_by(
+    refused: ArrivalRecord, delivered: Collection[ArrivalRecord], released: Mapping[str, int]
+) -> tuple[ArrivalRecord, ...]:
     """What took the place of a file, as far as names and counts can tell; nothing if that is not enough.
 
     Those are later files of the same arrival date whose names go on like its own (`till-3.csv`, `till-3-again.csv` or
@@ -22,11 +24,12 @@ def repaired_by(refused: ArrivalRecord, delivered: Collection[ArrivalRecord]) ->
     Args:
         refused: of which some rows, or all, are in no table.
         delivered: files of its table that count.
+        released: the release of every publication, by which one is later; their names go by the clocks of machines.
     """
     later = tuple(
         other
         for other in delivered
-        if other.publication > refused.publication
+        if released[other.publication] > released[refused.publication]
         and PurePosixPath(other.path).parent == PurePosixPath(refused.path).parent
         and _goes_on(other.path, refused.path)
     )

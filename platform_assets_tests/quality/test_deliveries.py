@@ -68,4 +68,12 @@ def test_rows_delivered_again_as_it_is_advised_repair_the_file(name: str, again:
     )
     assert "reload" not in remedy([refused], 700)
     later = ArrivalRecord(**vars(arrival(again, taken=2)), publication="2")
-    assert repaired_by(refused, [later]) == (later,)
+    assert repaired_by(refused, [later], {"1": 4, "2": 5}) == (later,)
+
+
+def test_which_of_two_deliveries_came_later_the_releases_say_and_no_clock() -> None:
+    """Two machines take files, and the clock of one is behind."""
+    refused = ArrivalRecord(**vars(arrival("a.csv", taken=1, refused=2)), publication="20170502T1220-of-one")
+    again = ArrivalRecord(**vars(arrival("a-again.csv", taken=2)), publication="20170502T1205-of-the-other")
+    assert repaired_by(refused, [again], {refused.publication: 7, again.publication: 8}) == (again,)
+    assert repaired_by(refused, [again], {refused.publication: 8, again.publication: 7}) == ()

@@ -47,7 +47,8 @@ def refused_files(platform: Platform) -> RefusedFiles:
         ]
         for table in tables
     }
-    repairs = {file: repaired_by(file, good[file.table]) for file in standing}
+    released = ledger.indexed() if standing else {}
+    repairs = {file: repaired_by(file, good[file.table], released) for file in standing}
     area = landing_area(platform.settings)
     # Of a root that is not there, as one that is not mounted, nothing says that somebody took a file away.
     is_mounted = bool(standing) and area.is_there()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -127,9 +127,20 @@ def _before(platform: Platform, record: BackfillRecord, days: Iterable[_After]) 
     found = {}
     for table, of_table in among.items():
         for its_day, records in platform.ledger.histories(table, of_table).items():
-            earlier = [one for one in records if not record.publication or one.publication < record.publication]
-            if earlier:
-                newest = max(earlier, key=lambda one: one.publication)
-                if newest.digest:
-                    found[table, its_day] = newest
+            was = before_publication(records, record.publication)
+            if was and was.digest:
+                found[table, its_day] = was
     return found
+
+
+def before_publication(records: Sequence[DayRecord], publication: str | None) -> DayRecord | None:
+    """What a day was before a publication made something of it; what it is, where there is none yet.
+
+    Args:
+        records: all that it has ever been, newest first: by releases, since names go by the clocks of machines, and by
+            when work was begun.
+        publication: its name.
+    """
+    names = [one.publication for one in records]
+    older = records[names.index(publication) + 1 :] if publication in names else records
+    return older[0] if older else None
