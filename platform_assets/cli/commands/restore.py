@@ -129,7 +129,7 @@ def _restore(context: typer.Context, backup: BackupFolder, generation: Generatio
 
 
 def _print_restored(
-    generation: Generation, lake: Path, ledger: Path | None, since: Sequence[Manifest], seconds: float
+    generation: Generation, lake: str, ledger: Path | None, since: Sequence[Manifest], seconds: float
 ) -> None:
     say("[green]Restored[/]", f"{generation.name} to {lake}{f' and {ledger}' if ledger else ''} in {seconds} s.")
     if ledger is None:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from pydantic import SecretStr
 
+from platform_assets.engine.platform import lake_to_write
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.releases import newest_release, publication_of
 from platform_assets.lakehouse.storage.location import sync
@@ -20,7 +21,9 @@ from platform_assets.ledger.connection import parse_url, sqlite_file
 from platform_assets.operations.audit.faults import Check, Fault, Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.backup.generations import NOBODYS, BackupError, BackupFolder, Generation, linked
+from platform_assets.operations.backup.restore_store import is_there, restore_to_store
 from platform_assets.operations.opening import open_platform
+from platform_assets.places import folder_of
 from platform_assets.progress import OnProgress, Progress, meanwhile
 from platform_assets.secret import secret_file
 from platform_assets.settings import Settings
@@ -51,7 +54,7 @@ class Rehearsed:
 
 def restore(
     backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress
-) -> tuple[Path, Path | None]:
+) -> tuple[str, Path | None]:
     """Put lake and ledger of a generation where the settings look for them.
 
     Ledger and secret first, and of the lake what makes it one last: whoever looks meanwhile finds nothing or is
@@ -66,13 +69,17 @@ def restore(
     ledger = sqlite_file(parse_url(settings.ledger_url.get_secret_value())) if generation.ledger.exists() else None
     is_writable = os.access(backup.folder, os.W_OK)
     with backup.alone() if is_writable else nullcontext():  # a backup on a disk that nobody can write is left alone
-        lake = _place_of(settings.lake_folder, generation)
+        folder = folder_of(settings.lake)
+        lake = _place_of(folder, generation) if folder else None
         if ledger is not None:
             _restore_file(generation.ledger, ledger)
         if settings.secret is None and generation.secret.exists():
             _restore_file(generation.secret, secret_file(settings))
-        _restore_lake(generation.lake, lake, progress)
-    return settings.lake_folder, ledger
+        if lake:
+            _restore_lake(generation.lake, lake, progress)
+        else:
+            restore_to_store(Lake.at(generation.lake), lake_to_write(settings), generation.name, progress)
+    return settings.lake, ledger
 
 
 def _place_of(lake: Path, generation: Generation) -> Path:
@@ -85,10 +92,10 @@ def _place_of(lake: Path, generation: Generation) -> Path:
     if lake.is_symlink() and not place.exists():
         raise BackupError(f"{lake} leads to {place}, which is not there.", "Mount the disk, or make the folder.")
     if place.exists() and not place.is_dir():
-        raise _is_there(lake)
+        raise is_there(lake)
     is_left = (place / _DRAFT).exists() and (not (place / _LAST).exists() or _shown(place) == _shown(generation.lake))
     if place.exists() and _in(place) and not is_left:
-        raise _is_there(lake)
+        raise is_there(lake)
     return place
 
 
@@ -101,19 +108,12 @@ def _in(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.name not in NOBODYS]
 
 
-def _is_there(place: Path) -> BackupError:
-    return BackupError(
-        f"{place} is there already, and a restore replaces nothing.",
-        "Stop the platform and move it aside, or restore elsewhere: set PLATFORM_STATE to an empty folder.",
-    )
-
-
 def _restore_file(source: Path, target: Path) -> None:
     if target.exists() and cmp(source, target, shallow=False):
         return
     for ending in ("", "-wal", "-shm"):
         if (beside := target.with_name(f"{target.name}{ending}")).exists():
-            raise _is_there(beside)
+            raise is_there(beside)
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}{_DRAFT}")
     try:
