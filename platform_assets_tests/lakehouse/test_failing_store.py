@@ -18,7 +18,7 @@ from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.lakehouse.storage.answers import failure
-from platform_assets.lakehouse.storage.parquet import damage, row_batches
+from platform_assets.lakehouse.storage.parquet import damage, opened, row_batches
 from platform_assets.lakehouse.store_trial import tried
 from platform_assets_tests.support.faulty_store import Fault, Faults, faults
 from platform_assets_tests.support.shelf import SALES, STORES, day, everything, staged_manifest
@@ -94,6 +94,21 @@ def test_a_release_that_the_store_refuses_is_finished_by_the_next(lake: Lake, fa
     faults.rule = lambda method, path: None
     assert recover(lake) == [f"Finished publication {what.publication} as release 1."]
     assert everything(lake) == NEW
+
+
+@pytest.mark.parametrize("fault", ["denied", "error"])
+def test_a_file_of_which_the_store_does_not_say_whether_it_is_there_is_not_called_missing(
+    lake: Lake, faults: Faults, fault: Fault
+) -> None:
+    """Or a search for a person's rows would pass over it."""
+    (file,) = (path for path in lake.root.files() if "/stores/" in path and path.endswith(".parquet"))
+    faults.rule = lambda method, path: fault if method == "HEAD" and "/part-" in path else None
+    with pytest.raises(LakeError, match=r"may not be read or written|does not answer"):
+        opened(lake.root / file)
+    faults.rule = lambda method, path: None
+    opened(lake.root / file).close()
+    with pytest.raises(FileNotFoundError):
+        opened(lake.root / f"{file}-other")
 
 
 @pytest.mark.parametrize("fault", ["denied", "error"])
