@@ -22,7 +22,7 @@ def tried(lake: Lake) -> str:
     probe = lake.root / f"_trial/{token_hex(8)}"
     later = lake.root / f"_trial/{probe.name}-later"
     try:
-        # What the first says, nobody asks: a store that wrote it and did not get to say so is asked again, and denies it
+        # What the first says is not asked for: a store that wrote it and could not say so is asked again, and denies it
         probe.write_new(b"1")
         if probe.write_new(b"2") or probe.read() != b"1":
             raise LakeError(

@@ -39,7 +39,9 @@ def lake(faults: Faults, tmp_path: Path) -> Lake:
 
 
 @pytest.mark.parametrize("fault", ["error after", "cut after", "cut", "error"])
-@pytest.mark.parametrize("at", ["/manifest.json", "/sales/_delta_log/", "/stores/_delta_log/", "/_releases/_delta_log/"])
+@pytest.mark.parametrize(
+    "at", ["/manifest.json", "/sales/_delta_log/", "/stores/_delta_log/", "/_releases/_delta_log/"]
+)
 def test_a_write_of_which_the_store_did_not_get_to_say_that_it_was_done_was_done(
     lake: Lake, faults: Faults, at: str, fault: Fault
 ) -> None:

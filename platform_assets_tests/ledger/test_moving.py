@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from contextlib import closing
@@ -151,7 +152,7 @@ def test_where_a_file_has_no_second_name_it_is_renamed(
     def refused(*_: object) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(moving.os, "link", refused)
+    monkeypatch.setattr(os, "link", refused)
     moved = move_ledger(file, server)
     with closing(sqlite3.connect(moved.aside)) as kept:
         assert kept.execute("SELECT count(*) FROM ledger_decisions").fetchone() == (moved.rows["ledger_decisions"],)

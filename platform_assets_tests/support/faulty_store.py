@@ -73,8 +73,8 @@ def running_proxy(store_url: str) -> Iterator[Faults]:
         def _go(self) -> None:
             content = self._content()
             path = unquote(self.path)
-            faults.asked.append((self.command, path))
-            fault = faults.rule(self.command, path)
+            here.asked.append((self.command, path))
+            fault = here.rule(self.command, path)
             answer = None if fault not in (None, "error after", "cut after") else self._ask(content)
             if fault in ("cut", "cut after"):
                 self.close_connection = True
@@ -85,8 +85,6 @@ def running_proxy(store_url: str) -> Iterator[Faults]:
                 answer = status, [("Content-Type", "application/xml")], said
             assert answer is not None
             self._answer(*answer)
-
-        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _go
 
         def _content(self) -> bytes:
             if self.headers.get("Transfer-Encoding") == "chunked":
@@ -124,11 +122,13 @@ def running_proxy(store_url: str) -> Iterator[Faults]:
         def log_message(self, format: str, *args: object) -> None:
             """Nothing: `asked` has it."""
 
+    for method in ("GET", "HEAD", "PUT", "POST", "DELETE"):
+        setattr(Between, f"do_{method}", Between._go)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Between)
-    faults = Faults(f"http://127.0.0.1:{server.server_port}")
+    here = Faults(f"http://127.0.0.1:{server.server_port}")
     Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield faults
+        yield here
     finally:
         server.shutdown()
         server.server_close()

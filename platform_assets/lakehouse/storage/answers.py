@@ -23,7 +23,9 @@ from platform_assets.lakehouse.errors import LakeError
 
 _CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]+)</Message>")
 _NOT_ALLOWED = (PermissionDeniedError, UnauthenticatedError)
-_REFUSED = re.compile(r"status code[\s:]+40[13] |\(code: 40[13]\)|Invalid Access Key|<Code>(Expired|Invalid)Token</Code>")
+_REFUSED = re.compile(
+    r"status code[\s:]+40[13] |\(code: 40[13]\)|Invalid Access Key|<Code>(Expired|Invalid)Token</Code>"
+)
 _OTHER_TIME = re.compile(r"<Code>RequestTimeTooSkewed</Code>")
 _DRAWN = re.compile(r"\x1b\[\d+m|↳")
 """How deltalake draws what led to what."""
@@ -104,8 +106,7 @@ def failure(error: Exception, address: str) -> LakeError:
 
 
 def lacks_bucket(error: Exception) -> bool:
-    """Whether a store that has no such object has not even the bucket; of what is asked without an answer's text, no.
-    """
+    """Whether a store that has no such object has not even the bucket; not told of a mere look."""
     return any(code in str(error) for code in _NO_BUCKET)
 
 

@@ -26,7 +26,7 @@ def told_files(protocol: Any) -> PyFileSystem:
     return PyFileSystem(_Files(FsspecStore(protocol)))
 
 
-class _Files(FSSpecHandler):
+class _Files(FSSpecHandler):  # type: ignore[misc]
     def get_file_info(self, paths: list[str]) -> list[FileInfo]:
         """As Arrow's own."""
         with _told(self._address(paths[0] if paths else "")):

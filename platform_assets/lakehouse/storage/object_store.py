@@ -9,14 +9,13 @@ and endpoints come from the environment, by the names that the store's own tools
 from __future__ import annotations
 
 import errno
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import PurePosixPath
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 import obstore
@@ -26,6 +25,7 @@ from obstore.store import from_url
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, told
 from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
+from platform_assets.lakehouse.storage.removing import remove_objects
 from platform_assets.places import FORMS, names_bucket, without_secrets
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 _PART_BYTES = 8 * 1024 * 1024
-_TRIES = 5
-"""How often it is tried to remove what a store lists, and says is not there."""
 
 
 class OtherObjectError(Exception):
@@ -73,7 +71,8 @@ class Stored(Location):
         if not names_bucket(url):
             known = " or ".join(FORMS.values())
             raise LakeError(
-                f"A lake cannot lie in {without_secrets(url)}.", f"Name a folder of this machine or {known} in PLATFORM_LAKE."
+                f"A lake cannot lie in {without_secrets(url)}.",
+                f"Name a folder of this machine or {known} in PLATFORM_LAKE.",
             )
         return cls(url.rstrip("/"))
 
@@ -229,25 +228,7 @@ class Stored(Location):
             target.receive(bytes(piece) for piece in content.stream(min_chunk_size=_PART_BYTES))
 
     def remove(self, *, durable: bool = True) -> None:
-        left = {each["path"] for each in self._listed()}
-        paths, in_vain = {self._path, *left}, 0
-        while paths:
-            with told(self.address):
-                try:
-                    obstore.delete(self._client, sorted(paths))
-                    return
-                except (NotFoundError, FileNotFoundError):
-                    # Not every store forgives that there was nothing, or nothing any more; what it was asked besides
-                    # may be undone
-                    before, left = left, {each["path"] for each in self._listed()}
-            paths, in_vain = left, in_vain + 1 if left >= before else 0
-            if left and in_vain > _TRIES:
-                raise LakeError(
-                    f"The object store lists {min(left)} below {self.address} and says that it is not there.",
-                    "Look for what stands between here and the store, or for what is wrong with it, and run the same "
-                    "again; nothing that is needed was removed.",
-                )
-            time.sleep(0.1 * in_vain)
+        remove_objects(self._client, self.address, self._path, lambda: {each["path"] for each in self._listed()})
 
     def make(self) -> None:
         """Nothing: a folder is there as soon as something lies in it."""
