@@ -1,4 +1,4 @@
-"""Addresses of the web: what others cannot read on its way, and how a browser says where a page comes from."""
+"""Addresses of the web: what others cannot read on its way, where a page comes from, and what nobody is shown."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _ORIGIN = re.compile(r"(https?)://((?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)")
 _PORTS = {"http": ":80", "https": ":443"}
 """Which browsers leave out."""
+_WITH_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
+"""Schemes of places in Azure, `abfss://container@account…`."""
 
 
 def nobody_can_listen(url: str) -> bool:
@@ -47,3 +49,16 @@ def hosts_of(origin: str) -> frozenset[str]:
     scheme, _, place = origin.partition("://")
     has_port = ":" in place.rpartition("]")[2]
     return frozenset({place} if has_port else {place, place + _PORTS[scheme]})
+
+
+def without_secrets(place: str) -> str:
+    """A URL without what is before its host and after its path, where people put keys and signatures."""
+    if "://" not in place:
+        return place
+    scheme, _, rest = place.partition("://")
+    named = re.split(r"[?#;]", rest, maxsplit=1)[0]
+    user, at, server = named.rpartition("@")
+    # In Azure's, the name of a container stands there
+    if at and not (scheme in _WITH_CONTAINERS and re.fullmatch(r"[a-z0-9-]+", user)):
+        user = "***"
+    return f"{scheme}://{user}{at}{server}{'' if named == rest else '***'}"

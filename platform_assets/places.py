@@ -17,14 +17,14 @@ _BUCKETS = {
     "abfss": re.compile(r"[a-z0-9][a-z0-9-]*@[a-z0-9]+\.dfs\.core\.windows\.net"),
 }
 _BELOW = re.compile(r"([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*")
-_OF_AZURE = ("abfs", "abfss", "adl", "az", "azure", "wasb", "wasbs")
+_OF_AZURE = ("abfs", "adl", "az", "azure", "wasb", "wasbs")
 
 
 def _as_place(value: object) -> object:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, str) and (url := _URL.fullmatch(value)):
-        if url[1] in _OF_AZURE and url[1] not in FORMS:
+        if url[1] in _OF_AZURE:
             raise ValueError(f"must be written like {FORMS['abfss']}")
         if url[1] not in FORMS:
             known = ", ".join(f"{scheme}://" for scheme in FORMS)
@@ -60,16 +60,3 @@ def store_of(place: str) -> str | None:
     """The kind of object store it lies in, as the scheme of its URL; None for a folder of this machine."""
     url = _URL.fullmatch(place)
     return url[1] if url else None
-
-
-def without_secrets(place: str) -> str:
-    """A URL without what is before its host and after its path, where people put keys and signatures."""
-    if "://" not in place:
-        return place
-    scheme, _, rest = place.partition("://")
-    named = re.split(r"[?#;]", rest, maxsplit=1)[0]
-    user, at, server = named.rpartition("@")
-    # In Azure's, the name of a container stands there
-    if at and not (scheme in _OF_AZURE and re.fullmatch(r"[a-z0-9-]+", user)):
-        user = "***"
-    return f"{scheme}://{user}{at}{server}{'' if named == rest else '***'}"

@@ -22,11 +22,12 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
 from obstore.store import from_url
 
+from platform_assets.addresses import without_secrets
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, told
 from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
 from platform_assets.lakehouse.storage.removing import remove_objects
-from platform_assets.places import FORMS, names_bucket, without_secrets
+from platform_assets.places import FORMS, names_bucket
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
