@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
@@ -91,7 +92,7 @@ def open_engine(url: URL, *, writable: bool) -> Engine:
         _behave(engine, writable=writable)
         return engine
     try:
-        return create_engine(
+        engine = create_engine(
             url,
             connect_args={} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_TIMEOUT_S},
             # Whoever waited for the other writer has to see what that one wrote, whatever the server's default is.
@@ -104,6 +105,19 @@ def open_engine(url: URL, *, writable: bool) -> Engine:
             f"The ledger {masked(url)} needs the PostgreSQL driver, which is not installed.",
             "Install it with `pip install 'platform-assets[postgres]'`.",
         ) from error
+    # Before SQLAlchemy's own first questions, of which one fails there.
+    event.listen(engine, "connect", partial(_require_any_text, url), insert=True)
+    return engine
+
+
+def _require_any_text(url: URL, connection: Any, _: object) -> None:
+    """Refuse a server's database that cannot keep every name and reason; the first one would fail a publication."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise LedgerError(
+            f"The ledger {masked(url)} is in a database whose encoding is {encoding}, which has not every sign.",
+            "Make the database with the encoding UTF8 (createdb --encoding=UTF8 --template=template0).",
+        )
 
 
 def prepare_folder(url: URL) -> None:

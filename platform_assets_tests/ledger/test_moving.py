@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -158,6 +159,25 @@ def test_where_a_file_has_no_second_name_it_is_renamed(
         assert kept.execute("SELECT count(*) FROM ledger_decisions").fetchone() == (moved.rows["ledger_decisions"],)
     with pytest.raises(LedgerMovedError):
         Ledger.open(f"sqlite:///{file}")
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_keep_every_name_is_refused_before_anything_is_written(
+    file: Path, postgres_server: PostgresServer, encoding: str
+) -> None:
+    import psycopg
+
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(postgres_server.url, autocommit=True) as server:
+        made = f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        server.execute(made.encode())
+    url = postgres_server.url.replace("/postgres?", f"/{name}?")
+    for refused in (lambda: move_ledger(file, url), lambda: Ledger.open(url), lambda: Ledger.open(url, read_only=True)):
+        with pytest.raises(LedgerError, match=f"whose encoding is {encoding}") as caught:
+            refused()
+        assert "UTF8" in caught.value.todo
+    with Ledger.open(f"sqlite:///{file}") as ledger:
+        assert ledger.indexed()
 
 
 def decide_meanwhile(file: Path, said: Path) -> None:
