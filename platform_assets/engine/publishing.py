@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.locks import stage_lock
 from platform_assets.lakehouse.publish import Conflict, OvertakenError, publish
 from platform_assets.lakehouse.staging_folders import discard
@@ -193,8 +194,9 @@ def discarded_on_error(what: str, discard: Callable[[], None]) -> Iterator[None]
     except BaseException as error:
         try:
             discard()
-        except OSError as left:
-            error.add_note(f"{what} could not be removed: {left}.")
+        except (OSError, LakeError) as left:
+            why = left.what.rstrip(".") if isinstance(left, LakeError) else left
+            error.add_note(f"{what} could not be removed: {why}.")
         raise
 
 
