@@ -43,6 +43,11 @@ def test_a_file_is_to_blame_whatever_it_is_called(name: str) -> None:
         raise error
 
 
+def test_a_file_is_to_blame_for_a_name_that_is_no_address() -> None:
+    said = TASK.format("java.net.URISyntaxException: Relative path in absolute URI")
+    assert complaint(PySparkException(said))
+
+
 def test_what_is_said_is_the_cause_without_the_place() -> None:
     class Caused(PySparkException):
         _origin = Java("org.apache.spark.SparkException: " + READING.format("file:///landing/a.parquet"))
@@ -65,6 +70,9 @@ def test_what_is_said_is_the_cause_without_the_place() -> None:
         "java.lang.IllegalStateException: SparkContext has been shutdown",
         "java.lang.InterruptedException",
         "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
+        TASK.format("org.apache.hadoop.fs.s3a.AWSServiceThrottledException: getFileStatus on s3://lake/a: SlowDown"),
+        TASK.format("software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Status Code: 403)"),
+        TASK.format("java.net.SocketTimeoutException: Read timed out"),
     ],
 )
 def test_the_machine_is_to_blame(said: str) -> None:

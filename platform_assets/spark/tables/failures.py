@@ -20,6 +20,9 @@ _OF_THE_MACHINE = re.compile(
     f"{_SAYS}(?:{_NO_ROOM}|Too many open files|Cannot allocate memory|Input/output error|Stale file handle"
     "|Connection refused|ExecutorLostFailure|FetchFailed"
     r"|[\w.]*(?:OutOfMemoryError|InterruptedException|ClosedByInterruptException)\b"
+    # What an object store does not give, or not just now
+    r"|software\.amazon\.awssdk\.[\w.$]*Exception\b|org\.apache\.hadoop\.fs\.(?:s3a|azurebfs)\.[\w.$]*Exception\b"
+    r"|java\.net\.(?:Socket|Connect|UnknownHost|NoRouteToHost)\w*Exception\b"
     r"|(?:Job|Stage|Task) \d+(?:\.\d+)? (?:was )?cancell?ed\b|Job group \S+ (?:was )?cancell?ed\b"
     r"|Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) shut ?down\b"
     ")"
