@@ -29,6 +29,7 @@ from platform_assets.ledger.errors import (
     is_full,
     read_only_error,
 )
+from platform_assets.ledger.moved import moved_error, moved_to
 
 _BUSY_TIMEOUT_S = 30
 _CONNECT_TIMEOUT_S = 5
@@ -230,6 +231,9 @@ def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Conne
 
 def _translated(error: DBAPIError, url: URL) -> Exception:
     """An error for a person, unless it can only be a mistake of ours: a broken constraint, a wrong statement."""
+    file = sqlite_file(url)
+    if file is not None and (where := moved_to(file)):  # while it was open here
+        return moved_error(file, where)
     ours = isinstance(error, IntegrityError | DataError | ProgrammingError)
     forbidden = getattr(error.orig, "sqlstate", None) == _INSUFFICIENT_PRIVILEGE
     return error if ours and not forbidden else explained(error.orig or error, url)

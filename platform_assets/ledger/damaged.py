@@ -20,10 +20,8 @@ from platform_assets.ledger.connection import (
     texts_of_any_bytes,
     writing,
 )
-from platform_assets.ledger.errors import LedgerMovedError, corrupt, explained
-
-MOVED = b"ledger of platform-assets, moved"
-"""How a note begins that stands in the place of a ledger that was moved elsewhere."""
+from platform_assets.ledger.errors import corrupt, explained
+from platform_assets.ledger.moved import moved_error, moved_to
 
 _HEADER = b"SQLite format 3\0"
 _OF_PEOPLE = (
@@ -54,9 +52,7 @@ def require_intact(url: str) -> None:
     if file is None or not file.exists() or file.stat().st_size == 0:
         return
     if where := moved_to(file):
-        raise LedgerMovedError(
-            f"The ledger {file} was moved {where}.", "Set PLATFORM_LEDGER_URL to that database, here as well."
-        )
+        raise moved_error(file, where)
     try:
         with closing(connect_reader(file)) as connection:
             [(said,)] = connection.execute("PRAGMA integrity_check(1)").fetchall()
@@ -66,16 +62,6 @@ def require_intact(url: str) -> None:
         raise explained(error, parsed) from error
     if said != "ok":
         raise corrupt(parsed, str(said).strip().splitlines()[-1])
-
-
-def moved_to(file: Path) -> str:
-    """Where and when a ledger was moved, as the note in its place has it; empty where there is none."""
-    try:
-        with file.open("rb") as content:
-            begins = content.read(1024)
-    except OSError:  # which SQLite will meet, too, and tell
-        return ""
-    return begins.removeprefix(MOVED).decode("utf-8", "backslashreplace").strip() if begins.startswith(MOVED) else ""
 
 
 def set_aside(url: str) -> Path:

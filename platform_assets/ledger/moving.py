@@ -19,9 +19,9 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.lakehouse.layout import located
 from platform_assets.ledger.connection import parse_url, switch_to_wal
-from platform_assets.ledger.damaged import MOVED, moved_to
 from platform_assets.ledger.database import open_database
 from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError
+from platform_assets.ledger.moved import MOVED, moved_to
 from platform_assets.ledger.schema import looks, metadata
 
 _TABLES = tuple(table for table in metadata.sorted_tables if table is not looks)

@@ -210,4 +210,4 @@ def test_who_waits_to_decide_while_it_is_moved_is_refused(
     monkeypatch.setattr(moving, "_require_same", slowly)
     move_ledger(file, server)
     waiting[0].join(60)
-    assert said.read_text() == "LedgerReadOnlyError"
+    assert said.read_text() == "LedgerMovedError"
