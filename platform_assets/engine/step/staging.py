@@ -19,6 +19,7 @@ from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_
 from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.unique_keys import days_of_unique_keys
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.reads import FilesRead
@@ -165,7 +166,10 @@ def stage_days(
         stage(carried_rows(session, contract, scope, days, snapshot), folder)
         rows = read_staged(session, folder)
         moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
-    profiles = profile(rows, [column.name for column in contract.columns if not column.nullable], contract.key)
+    # On a cluster the driver would fetch what its executors have at hand.
+    unique = days_of_unique_keys(folder, contract.key) if is_one_process(session) else ()
+    required = [column.name for column in contract.columns if not column.nullable]
+    profiles = profile(rows, required, contract.key, unique)
     failpoint("stage.profiled")
     if strays := set(profiles) - set(days):
         raise TransformError(

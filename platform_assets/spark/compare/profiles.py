@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -52,12 +52,15 @@ class RawProfile:
     software: dict[str, str] = field(default_factory=dict)
 
 
-def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> dict[date, Profile]:
+def profile(
+    staged: DataFrame, required: Sequence[str], key: Sequence[str], unique: Collection[date] = ()
+) -> dict[date, Profile]:
     """Profile every staged day in one pass over all columns and one over the key.
 
     Args:
         required: columns that should have no nulls.
         key: columns that should identify a row within its day; none skips the second pass.
+        unique: days on which they are known to, which the second pass leaves out.
 
     Returns:
         One profile per day that has rows.
@@ -72,7 +75,9 @@ def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> d
         )
         .collect()
     )
-    repeated = _repeated_keys(staged, key) if key else {}
+    left = {row[DAY] for row in figures}.difference(unique) if key else set()
+    some = staged.where(F.col(DAY).isin(left)) if unique and None not in left else staged
+    repeated = _repeated_keys(some, key) if left else {}
     return {
         row[DAY]: Profile(
             digest=digest_of(row, row["_rows"]),

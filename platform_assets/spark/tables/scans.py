@@ -85,12 +85,34 @@ def as_planned(frame: DataFrame) -> DataFrame:
     """The same rows, computed by the very plan that `scans_of` the frame has looked at.
 
     A frame that is written is planned anew, and Delta would look up the files to read once more: that plan nobody
-    gets to see, and it costs a job per table.
+    gets to see, and it costs a job per table. Rows that come in order are known to: else they are sorted once more.
     """
     jvm, jdf, session = cast("Any", SparkContext._jvm), cast("Any", frame)._jdf, cast("Any", frame.sparkSession)
     logical_rdd = getattr(getattr(jvm.org.apache.spark.sql.execution, "LogicalRDD$"), "MODULE$")
-    rows = logical_rdd.fromDataset(jdf.queryExecution().toRdd(), jdf, False)
+    planned = jdf.queryExecution()
+    rows = logical_rdd.fromDataset(planned.toRdd(), jdf, False)
+    if (first := _first_order(planned.executedPlan(), rows)) is not None:
+        known, none = jvm.org.apache.spark.api.python.PythonUtils.toSeq([first]), jvm.scala.Option.empty()
+        given = (rows.output(), rows.rdd(), rows.outputPartitioning(), known, rows.isStreaming(), rows.stream())
+        rows = rows.copy(*given, session._jsparkSession, none, none)
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, rows), session)
+
+
+def _first_order(plan: Any, rows: Any) -> Any | None:
+    """By what the rows of a plan are ordered first, in the names that they have as rows; None if by nothing of these.
+
+    Spark says it in names of the optimised plan, which are others where the optimiser took a renaming out.
+    """
+    orders, made = plan.outputOrdering(), plan.output()
+    if orders.isEmpty():
+        return None
+    first = orders.head()
+    places = (at for at in range(made.size()) if made.apply(at).semanticEquals(first.child()))
+    if (place := next(places, None)) is None:
+        return None
+    order = cast("Any", SparkContext._jvm).org.apache.spark.sql.catalyst.expressions.SortOrder
+    column = rows.output().apply(place)
+    return order(column, first.direction(), first.nullOrdering(), first.children().take(0))
 
 
 def _leaves(plan: Any) -> Iterator[Any]:
