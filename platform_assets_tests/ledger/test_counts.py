@@ -10,7 +10,12 @@ from platform_assets.records.history import DayTotals
 from platform_assets_tests.support.ledger_records import TABLE, day_record, name_of, nth, publication_record
 
 OTHER, NEVER = "raw.transactions", "gold.never"
-FIGURES: tuple[dict[str, int], ...] = ({}, {"quarantined": 2}, {"tombstones": 1, "withdrawals": 2}, {"quarantined": 1, "tombstones": 1})
+FIGURES: tuple[dict[str, int], ...] = (
+    {},
+    {"quarantined": 2},
+    {"tombstones": 1, "withdrawals": 2},
+    {"quarantined": 1, "tombstones": 1},
+)
 
 
 def test_totals_are_those_of_all_days_as_each_release_shows_them(ledger: Ledger) -> None:
