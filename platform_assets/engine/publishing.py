@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.failpoints import failpoint
+from platform_assets.garbage import unsearched
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.locks import stage_lock
 from platform_assets.lakehouse.publish import Conflict, OvertakenError, publish
@@ -116,8 +117,9 @@ def publish_changes(
         decides=author.decides,
         exposures=_to_be_told(platform, tables),
     )
-    release = publish(platform.lake, manifest)
-    record(platform.lake, platform.ledger, manifest, release)
+    with unsearched():
+        release = publish(platform.lake, manifest)
+        record(platform.lake, platform.ledger, manifest, release)
     return release
 
 

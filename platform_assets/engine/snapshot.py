@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from hashlib import sha256
 from typing import TypeVar
 
@@ -176,8 +177,12 @@ class LakeSnapshot:
             return days
         return loaded_days(contract, days, self.delivered(table))
 
-    def _over(self, table: str) -> dict[date, DayRecord]:
-        return _records(self.staged.tables[table]) if table in self.staged.tables else {}
+    def _over(self, table: str) -> Mapping[date, DayRecord]:
+        return self._staged.get(table, {})
+
+    @cached_property
+    def _staged(self) -> Mapping[str, Mapping[date, DayRecord]]:
+        return {table: _records(change) for table, change in self.staged.tables.items()}
 
 
 def _records(change: TableChange) -> dict[date, DayRecord]:

@@ -161,7 +161,7 @@ def erasures_by(lake: Lake, publication: str) -> tuple[Erasure, ...]:
     return _parsed(lake, publication, manifest_bytes(lake, publication), ErasedBy).erasures
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
     """The manifest of a publication from what is stored; the last few are kept, since one work asks several times.
 
@@ -272,11 +272,12 @@ def _vector(versions: dict[str, int]) -> bytes:
     import pyarrow.parquet as pq
 
     schema = pa.schema([("table", pa.string()), ("version", pa.int64())])
-    rows = schema.empty_table()
     if versions:
         lines = "\n".join(json.dumps({"table": table, "version": version}) for table, version in versions.items())
         options = pa_json.ParseOptions(explicit_schema=schema)
         rows = pa_json.read_json(io.BytesIO(lines.encode()), parse_options=options)
+    else:
+        rows = schema.empty_table()  # which imports pandas, too
     sink = io.BytesIO()
     pq.write_table(rows, sink)
     return sink.getvalue()

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, insert, literal, select
 
 from platform_assets.failpoints import failpoint
-from platform_assets.ledger.queries import Row, delete_each, insert_all, made_last_by
+from platform_assets.ledger.queries import Row, delete_each, insert_all, is_among, made_last_by
 from platform_assets.ledger.refused import with_columns, without_columns
 from platform_assets.ledger.schema import days, ended_holds, holds
 from platform_assets.planning.rollback import TableDay, back_again
@@ -77,10 +77,10 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
     """
     last = {(row.table, row.day) for row in connection.execute(made_last_by(rollback.publication)).all()}
     kept = {key: refused for key, refused in rollback.refuses.items() if key in among and key in last}
-    by_people = [{"table": table, "day": day, "gate": ROLL_BACK} for table, day in kept]
-    by_anybody = [{"table": table, "day": day} for (table, day), refused in kept.items() if not refused]
-    end(connection, by_people)
-    end(connection, by_anybody)
+    asked_for = select(holds).where(holds.c.table.in_({table for table, _ in kept})).order_by(holds.c.created_at)
+    there = [row for row in connection.execute(asked_for).mappings() if (row["table"], row["day"]) in kept]
+    # A day that nothing has to keep is held by nobody any more.
+    end(connection, [_key(row) for row in there if row["gate"] == ROLL_BACK or not kept[row["table"], row["day"]]])
     reason = f"rolled back by {rollback.who}: {rollback.why}"
     renew(
         connection,
@@ -107,20 +107,33 @@ def drop_contradicted(connection: Connection, touched: Set[TableDay], published:
     asked_for = select(holds).where(holds.c.table.in_({table for table, _ in touched}))
     refused: dict[tuple[TableDay, bool], list[Hold]] = {}
     for row in connection.execute(asked_for).mappings():
-        hold = Hold(**without_columns(row))
-        by_person = hold.is_of_good_content
-        if (hold.table, hold.day) in (touched if by_person else published):
-            refused.setdefault(((hold.table, hold.day), by_person), []).append(hold)
-    of_day = select(days.c.fingerprint, days.c.code_version, days.c.configuration).where(days.c.replaced_at.is_(None))
+        if (row["table"], row["day"]) in touched:
+            hold = Hold(**without_columns(row))
+            by_person = hold.is_of_good_content
+            if by_person or (hold.table, hold.day) in published:
+                refused.setdefault(((hold.table, hold.day), by_person), []).append(hold)
+    now = _made_from(connection, {day for day, _ in refused})
     gone: list[Hold] = []
-    for ((table, day), _), of_it in refused.items():
-        for fingerprint, *made_by in connection.execute(of_day.where(days.c.table == table, days.c.day == day)).all():
-            tried = [hold.refused for hold in of_it if isinstance(hold.refused, Attempt)]
-            again = back_again(tried, fingerprint, Version(*made_by)) if fingerprint else ()
-            gone += [hold for hold in of_it if hold.refused in again]
+    for (day, _), of_it in refused.items():
+        fingerprint, made_by = now.get(day, ("", Version()))
+        tried = [hold.refused for hold in of_it if isinstance(hold.refused, Attempt)]
+        again = back_again(tried, fingerprint, made_by) if fingerprint else ()
+        gone += [hold for hold in of_it if hold.refused in again]
     end(connection, [_key(with_columns(hold)) for hold in gone])
     return tuple(hold for hold in gone if hold.is_of_good_content)
 
 
-def _key(row: Row) -> Row:
+def _made_from(connection: Connection, held: Set[TableDay]) -> dict[TableDay, tuple[str, Version]]:
+    """What some days are made from now, and by what."""
+    made: dict[TableDay, tuple[str, Version]] = {}
+    for table in {table for table, _ in held}:
+        asked_for = select(days.c.day, days.c.fingerprint, days.c.code_version, days.c.configuration)
+        among = {day for of_table, day in held if of_table == table}
+        of_table = asked_for.where(days.c.table == table, days.c.replaced_at.is_(None), *is_among(among))
+        for day, fingerprint, *made_by in connection.execute(of_table).all():
+            made[table, day] = (fingerprint, Version(*made_by))
+    return made
+
+
+def _key(row: Mapping[Any, Any]) -> Row:
     return {name: row[name] for name in _KEY}

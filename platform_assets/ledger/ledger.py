@@ -12,6 +12,7 @@ from sqlalchemy import Row, delete, select
 
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
+from platform_assets.ledger.counts import Counts
 from platform_assets.ledger.database import Database, copied_database, open_database
 from platform_assets.ledger.decisions import D, append, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
@@ -40,7 +41,7 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.notes, self.outbox, self.timings = Notes(database), Outbox(database), Timings(database)
-        self.looks = Looks(database)
+        self.looks, self.counts = Looks(database), Counts(database)
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False) -> Ledger:

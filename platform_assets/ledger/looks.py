@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
 from sqlalchemy import Connection, Select, delete, func, insert, select, text, update
 
+from platform_assets.ledger.counts import Counts
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.queries import insert_new, is_current
 from platform_assets.ledger.schema import arrivals, days, looks, publications, views
@@ -56,9 +56,7 @@ class Looks:
             return None
         if self._database.rows(_reloads_between(release, at)):
             return None  # what was loaded may be so no more
-        published: defaultdict[str, set[date]] = defaultdict(set)
-        for row in self._database.rows(_published_between(release, at)):
-            published[row["table"]].add(row["day"])
+        published = Counts(self._database).published_between(release, at)
         return Since(look, published, calendar, rows[0]["checksum"])
 
     def begin(self, look_for: str, at: int) -> str:
@@ -163,12 +161,6 @@ def _marks_between(table: str, first: date, last: date, at: int) -> Select[Any]:
         days.c.table == table, days.c.day.between(first, last), is_current(at), publications.c.release <= at
     )
     return query.order_by(days.c.day)
-
-
-def _published_between(since: int, at: int) -> Select[Any]:
-    """Tables and days that releases after one made, up to another."""
-    new = publications.c.release.between(since + 1, at)
-    return select(days.c.table, days.c.day).distinct().join_from(publications, days).where(new)
 
 
 def _reloads_between(since: int, at: int) -> Select[Any]:

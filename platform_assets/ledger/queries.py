@@ -42,13 +42,13 @@ def current_days(table: str, at: int | None, among: Collection[date] | None = No
     """Each day of a table as the highest release up to `at` made it, oldest first."""
     up_to = [] if at is None else [_release <= at]
     query = select(*_DAY).join_from(days, publications).where(days.c.table == table, is_current(at), *up_to)
-    return query.where(*_among(among)).order_by(days.c.day)
+    return query.where(*is_among(among)).order_by(days.c.day)
 
 
 def digests(table: str, at: int, among: Collection[date]) -> Select[Any]:
     """As `current_days`, of some days only their digests."""
     query = select(days.c.day, days.c.digest).join_from(days, publications)
-    return query.where(days.c.table == table, is_current(at), _release <= at, *_among(among))
+    return query.where(days.c.table == table, is_current(at), _release <= at, *is_among(among))
 
 
 def warned(tables: Collection[str], at: int) -> Select[Any]:
@@ -99,7 +99,7 @@ def marks(tables: Collection[str], at: int) -> Select[Any]:
 def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
     """All that some days of a table have been up to a release, oldest first."""
     query = select(days.c.day, _release, days.c.digest, days.c.rows, days.c.figures)
-    query = query.join(publications).where(days.c.table == table, _release <= at, *_among(among))
+    query = query.join(publications).where(days.c.table == table, _release <= at, *is_among(among))
     return query.order_by(days.c.day, _release)
 
 
@@ -112,7 +112,7 @@ def is_current(at: int | None) -> ColumnElement[bool]:
     return and_(days.c.digest != "", now if at is None else or_(now, days.c.replaced_at > at))
 
 
-def _among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
+def is_among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
     """The days themselves, or where a database would refuse so many parameters, the range they lie in."""
     if some is None:
         return []
@@ -129,7 +129,7 @@ def days_since(publication: str, tables: Sequence[str]) -> Select[Any]:
 
 def histories(table: str, among: Collection[date]) -> Select[Any]:
     """All that some days of a table have ever been, newest first."""
-    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, *_among(among))
+    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, *is_among(among))
     return query.order_by(_release.desc())
 
 

@@ -212,8 +212,12 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
 def day_records(change: TableChange, publication: str, find: Find | None = None) -> list[DayRecord]:
     """What is kept of the days of one table; of a stage, where nothing is put back, no other manifest is needed."""
     records: list[DayRecord] = []
+    configurations: dict[str, str] = {}  # worked out once for all days that came of the same publication
     for day, content in sorted(change.days.items()):
         made = change_of(find(content.restores), change.table) if find and content.restores else change
+        if content.restores not in configurations:
+            of_it = Configuration(made.configuration).hash if made.configuration else ""
+            configurations[content.restores] = of_it
         scope = made.days[day].scope
         records.append(
             DayRecord(
@@ -230,7 +234,7 @@ def day_records(change: TableChange, publication: str, find: Find | None = None)
                 reads=scope.reads if scope else made.reads,
                 code_version=scope.code_version if scope else made.code_version,
                 seconds=change.seconds / len(change.days),
-                configuration=Configuration(made.configuration).hash if made.configuration else "",
+                configuration=configurations[content.restores],
                 git_commit=made.git_commit,
             )
         )

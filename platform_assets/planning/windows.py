@@ -135,10 +135,11 @@ def days_later(day: date, days: int) -> date:
 def within_reach(days: Collection[date], within_days: int) -> set[date]:
     """The days at most `within_days` away from one of some days, those included, as far as there are any."""
     reached: set[date] = set()
-    for day in days:
-        first = max(day.toordinal() - within_days, date.min.toordinal())
-        last = min(day.toordinal() + within_days, date.max.toordinal())
-        reached.update(date.fromordinal(n) for n in range(first, last + 1))
+    beyond = date.min.toordinal()
+    for day in sorted(days):  # so that days near each other reach no day twice
+        first = max(day.toordinal() - within_days, beyond)
+        beyond = max(min(day.toordinal() + within_days, date.max.toordinal()) + 1, beyond)
+        reached.update(map(date.fromordinal, range(first, beyond)))
     return reached
 
 

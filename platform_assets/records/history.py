@@ -83,6 +83,22 @@ class DayFigures(NamedTuple):
         return self.rows - self.figures.get("tombstones", 0) - self.figures.get("withdrawals", 0)
 
 
+class DayTotals(NamedTuple):
+    """What was counted of all days of one table.
+
+    Args:
+        days: how many there are.
+        newest: of them; None where there are none.
+        delivered: rows, as `DayFigures` has it.
+        quarantined: rows that broke a rule.
+    """
+
+    days: int = 0
+    newest: date | None = None
+    delivered: int = 0
+    quarantined: int = 0
+
+
 class DayMark(NamedTuple):
     """What is asked about every day of every table.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -44,3 +46,22 @@ def test_a_withdrawal_sends_home_what_its_arrival_had_taken_away(tmp_path: Path)
     assert sent_home(located(tmp_path), [], [known, back]) == {NEAR}, "whenever its tombstone came"
     assert sent_home(located(tmp_path), [known, back], [known, back]) == set()
     assert sent_home(located(tmp_path), [], [known]) == set()
+
+
+def test_what_moved_is_read_without_pandas(tmp_path: Path) -> None:
+    """To import it takes longer than a rollback of a year; Arrow does where a value of Python's is asked for."""
+    raw_file(tmp_path, "new", ("record", "a", NEAR), ("tombstone", "b", FAR))
+    said = """
+import sys
+from pathlib import Path
+from platform_assets.engine.moves.told_moves import moved
+from platform_assets.lakehouse.layout import located
+from platform_assets.lakehouse.releases import _vector
+from platform_assets.records.manifest import DataFile
+print(moved(located(sys.argv[1]), [], [DataFile(path="new", size=1, modified_ms=0, stats="{}")]))
+print(len(_vector({"gold.sales": 3})) > 0, sorted({"pandas"} & sys.modules.keys()))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", said, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert ended.stdout.splitlines() == ["{datetime.date(2017, 1, 9)}", "True []"]

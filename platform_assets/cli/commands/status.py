@@ -27,10 +27,10 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
-from platform_assets.planning.loaded import delays
+from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
-from platform_assets.records.history import DayFigures
+from platform_assets.records.history import DayFigures, DayTotals
 
 
 def status(
@@ -71,12 +71,15 @@ def _status(platform: Platform) -> Status:
     snapshot = LakeSnapshot.now(platform)
     known, states = look_at_all(snapshot)
     refused_rows = platform.ledger.refused_rows()
-    figures = platform.ledger.figures(platform.catalogue.names, at=snapshot.number)
+    raw = [contract.name for contract in platform.catalogue if contract.source]
+    totals = platform.ledger.counts.totals(platform.catalogue.names, at=snapshot.number)
+    figures = platform.ledger.figures(raw, at=snapshot.number)
     tables = [
         _table_status(
-            platform,
+            snapshot,
             contract,
-            figures[contract.name],
+            totals[contract.name],
+            figures.get(contract.name, {}),
             known,
             states.get(contract.name, {}),
             refused_rows.get(contract.name, 0),
@@ -103,9 +106,10 @@ def _status(platform: Platform) -> Status:
 
 
 def _table_status(
-    platform: Platform,
+    snapshot: LakeSnapshot,
     contract: Contract,
-    days: Mapping[date, DayFigures],
+    totals: DayTotals,
+    delivered: Mapping[date, DayFigures],
     tables: TableStates,
     states: Mapping[date, DayState],
     refused: int = 0,
@@ -113,27 +117,32 @@ def _table_status(
     """Where one table stands.
 
     Args:
-        platform: with its contracts and calendar.
-        days: what was counted of its days, also of those that nobody computes from yet.
+        snapshot: that is looked at.
+        totals: what was counted of its days together, also of those that nobody computes from yet.
+        delivered: of a raw table the same of each day.
         tables: what is known of all of them.
         states: of its days; none of a raw table, whose days are there or are not.
         refused: rows of it that were refused at parsing.
     """
-    loaded = tables.marks.get(contract.name, {})
+    platform, loaded = snapshot.platform, tables.marks.get(contract.name, {})
+    newest, days = totals.newest, totals.days
+    if contract.source:  # of which not all count, or not yet
+        counting = loaded_days(contract, delivered, snapshot.delivered(contract.name))
+        newest, days = max(counting, default=None), len(counting)
     delay = delays(platform.catalogue)[contract.name]
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
-    outside = [day for day in days if days[day].delivered and day not in platform.calendar] if contract.source else []
+    outside = [day for day, of_day in delivered.items() if of_day.delivered and day not in platform.calendar]
     return TableStatus(
         table=contract.name,
-        newest=max(loaded, default=None),
-        days=len(loaded),
+        newest=newest,
+        days=days,
         missing=len(due.intersection(missing_days(contract.name, tables))),
         stale=sum(isinstance(state, Stale) for state in states.values()),
         held=sum(isinstance(state, Held) for state in states.values()),
         blocked=sum(day in due for day, state in blocked.items() if state.otherwise or day not in loaded),
-        rows=sum(day.delivered for day in days.values()),
-        quarantined=sum(day.figures.get("quarantined", 0) for day in days.values()),
+        rows=totals.delivered,
+        quarantined=totals.quarantined,
         refused=refused,
         outside=len(outside),
         days_outside=(min(outside), max(outside)) if outside else None,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
+
+from pydantic_core import from_json
 
 from platform_assets.records.manifest import DataFile
 
@@ -52,7 +53,7 @@ def may_hold(file: DataFile, column: str, value: str) -> bool:
 
 def _bounds(file: DataFile, column: str) -> _Bounds | None:
     """None also where what the log says may have lost digits, or is not in the order of the values."""
-    stats = json.loads(file.stats)
+    stats = from_json(file.stats)
     both = (stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column))
     return both if {type(bound) for bound in both} in ({int}, {str}) and not any(map(_is_odd, both)) else None
 

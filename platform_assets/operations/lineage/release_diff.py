@@ -66,11 +66,19 @@ def changed_days(
     newer = max(before, after, key=lambda release: release.number)
     for table in sorted(only.tables - both.keys()):
         version_in(platform.lake, table, newer, platform.catalogue.names)
+    # Whatever was not published between the two is what it was.
+    published = platform.ledger.counts.published_between(*sorted((before.number, after.number)))
     return tuple(
         change
-        for name in sorted(both)
+        for name in sorted(both.keys() & published.keys())
         if only.has_table(name)
-        for change in _of_table(platform, name, before.number, after.number, only.days)
+        for change in _of_table(
+            platform,
+            name,
+            before.number,
+            after.number,
+            published[name] if only.days is None else published[name].intersection(only.days),
+        )
     )
 
 
@@ -88,9 +96,7 @@ def changed_amounts(
     )
 
 
-def _of_table(
-    platform: Platform, table: str, before: int, after: int, days: Collection[date] | None
-) -> list[DayDifference]:
+def _of_table(platform: Platform, table: str, before: int, after: int, days: Collection[date]) -> list[DayDifference]:
     then = platform.ledger.current_days(table, at=before, among=days)
     now = platform.ledger.current_days(table, at=after, among=days)
     differing = [day for day in sorted({*then, *now}) if _digest(then.get(day)) != _digest(now.get(day))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.operations.rollback.rollback import Rollback
-from platform_assets.records.history import DayRecord
 
 
 def rolled_back_amounts(platform: Platform, done: Rollback) -> AmountChanges:
@@ -14,16 +13,11 @@ def rolled_back_amounts(platform: Platform, done: Rollback) -> AmountChanges:
     Each day is put back as the release showed it that its publication of before had made.
     """
     undone = platform.current_release().number if done.release is None else done.release - 1
-
-    def back_at(record: DayRecord) -> int:
-        made = platform.ledger.head(record.publication)
-        assert made is not None
-        return made.release
-
+    release_of = platform.ledger.indexed()
     return amount_changes(
         platform,
         {
-            day: (Shown(undone, record.bytes), Shown(back_at(back), back.bytes) if back else None)
+            day: (Shown(undone, record.bytes), Shown(release_of[back.publication], back.bytes) if back else None)
             for day, (record, back) in done.records.items()
         },
     )

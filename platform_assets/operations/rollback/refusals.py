@@ -16,6 +16,7 @@ from platform_assets.lakehouse.releases import Release, made_by
 from platform_assets.planning.day_states import same_input
 from platform_assets.planning.key_scope import is_mixed
 from platform_assets.planning.rollback import TableDay, refusals
+from platform_assets.planning.table_states import TableStates
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import TableChange
@@ -39,13 +40,15 @@ def with_refusals(
         becomes: what every day is then, None if as if never computed.
     """
     then = LakeSnapshot(platform, now, StagedDays(tables={change.table: change for change in changes}))
+    computed = [platform.catalogue[change.table] for change in changes if change.table in platform.catalogue.names]
+    tables = table_states(then, {c.name for c in computed} | {read.table for c in computed for read in c.inputs})
 
     def refused(change: TableChange) -> dict[date, tuple[Attempt, ...]]:
         gone = {day: list(_made_from(platform, undone[change.table, day])) for day in change.days}
         if change.table not in platform.catalogue.names:  # what would be made of its days, its own domain knows
             return {day: tuple(sorted(refusals(gone[day], Version()))) for day in change.days}
         made = {day: record.made_by if (record := becomes[change.table, day]) else Version() for day in change.days}
-        free = _as_they_would_be(then, platform.catalogue[change.table], made)
+        free = _as_they_would_be(tables, platform.catalogue[change.table], made, platform.version(change.table))
         today = platform.version(change.table)
         return {day: () if day in free else tuple(sorted(refusals(gone[day], today))) for day in change.days}
 
@@ -68,18 +71,19 @@ def _made_from(platform: Platform, undone: Iterable[DayRecord]) -> Iterator[tupl
                 yield scope.made_from, Version(change.code_version, record.configuration)
 
 
-def _as_they_would_be(snapshot: LakeSnapshot, contract: Contract, made_by: Mapping[date, Version]) -> tuple[date, ...]:
+def _as_they_would_be(
+    tables: TableStates, contract: Contract, made_by: Mapping[date, Version], now: Version
+) -> tuple[date, ...]:
     """Days whose inputs went back with them, so that nothing has to keep them as they are.
 
     Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
     back; but where the table has to follow its contract, only all of its days together can be kept from it.
 
     Args:
-        snapshot: with the days as they were before.
+        tables: with the days as they were before.
         made_by: by what each of the days was computed, as far as that is known.
+        now: by what they would be computed today.
     """
-    tables = table_states(snapshot, {contract.name, *(read.table for read in contract.inputs)})
-    now = snapshot.platform.version(contract.name)
     other = {day for day, version in made_by.items() if any(version.differs(now))}
     return tuple(
         day for day in same_input(contract, made_by, tables) if day not in other or contract.name in tables.changing

@@ -16,6 +16,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.failpoints import failpoint
+from platform_assets.garbage import unsearched
 from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
 from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.lakehouse.errors import StagedFileError
@@ -97,10 +98,11 @@ def rollback(
         BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
         StagedFileError: a file of before is gone.
     """
-    # In each turn decided anew: what others published may be half of a move, or build on it.
-    return in_turns(
-        lambda: _roll_back(platform, publications, author, days, progress, cascade=cascade, dry_run=dry_run)
-    )
+    with unsearched():
+        # In each turn decided anew: what others published may be half of a move, or build on it.
+        return in_turns(
+            lambda: _roll_back(platform, publications, author, days, progress, cascade=cascade, dry_run=dry_run)
+        )
 
 
 def _roll_back(

@@ -112,11 +112,10 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
     """
     for contract in snapshot.platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
-        published = snapshot.days(contract.name) if days else {}
         for day, other in sorted(moves_undone(snapshot.platform, contract, days, snapshot)) if days else ():
             if (day in days) != (other in days):
                 alone, left = (day, other) if day in days else (other, day)
-                if left not in published:
+                if not snapshot.days(contract.name, [left]):
                     continue  # its day has yet to come, and is tied to the held one then
                 raise RollbackError(
                     f"Records of {contract.name} moved between {alone} and {left}; with {alone} alone rolled back they "

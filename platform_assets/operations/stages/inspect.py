@@ -14,10 +14,10 @@ from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.releases import publication_of, release
 from platform_assets.operations.plan_stages import dropped_by, filled_by, made_anew_by
 from platform_assets.operations.stages.store import read_stage
+from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.protected_days import ProtectedDaysError, protected_without_data
 from platform_assets.planning.windows import which
 from platform_assets.records.code_version import Version
-from platform_assets.records.history import DayRecord
 from platform_assets.words import counted
 
 
@@ -171,13 +171,7 @@ def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
 def _differs(platform: Platform, stage: OpenStage, table: str) -> bool:
     if table not in platform.code_versions:
         return False
-    marks = stage_basis(platform, stage).days(table, stage.staged.of(table))
-    now = platform.version(table)
-    change = stage.staged.tables.get(table)
-
-    def made_by(mark: DayRecord) -> Version:
-        """Of a day whose rest was carried over, by what the others were computed."""
-        is_mixed = change is not None and mark.day in change.days and change.days[mark.day].scope is not None
-        return Version(change.code_version, mark.configuration) if change and is_mixed else mark.made_by
-
-    return any(made_by(mark).differs(now) != (False, False) for mark in marks.values())
+    change = stage.staged.tables[table]
+    # Also of days whose rest was carried over: what of them was computed here, is by this.
+    made_by = Version(change.code_version, Configuration(change.configuration).hash if change.configuration else "")
+    return bool(change.days) and made_by.differs(platform.version(table)) != (False, False)

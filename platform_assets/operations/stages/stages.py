@@ -10,7 +10,7 @@ from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned
-from platform_assets.engine.state.planner import states_around
+from platform_assets.engine.state.planner import table_states
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.open_stage import OpenStage
@@ -28,7 +28,14 @@ from platform_assets.operations.stages.inspect import (
     without_other_code,
 )
 from platform_assets.operations.stages.store import checked_stage, forget_stage, read_stage, stage_names, write_stage
-from platform_assets.planning.day_states import DayState, UpToDate, fingerprint_of, stale_through_data, unblocked
+from platform_assets.planning.day_states import (
+    DayState,
+    UpToDate,
+    day_states,
+    fingerprint_of,
+    stale_through_data,
+    unblocked,
+)
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
@@ -277,15 +284,21 @@ def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
 
 def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> None:
     """Compute staged days again that read other staged days as they were before these were computed once more."""
-    for contract in stage.platform.catalogue:
-        if contract.inputs and contract.name in stage.staged.tables:
-            _, states = states_around(stage.snapshot, contract, stage.staged.of(contract.name))
+    catalogue, names = stage.platform.catalogue, stage.platform.catalogue.names
+    asked = {name for name in names if catalogue[name].inputs and name in stage.staged.tables}
+    known = {*asked, *(read.table for name in asked for read in catalogue[name].inputs)}
+    tables = None  # known of all of them at once, until something is computed
+    for contract in catalogue:
+        if contract.name in asked:
+            tables = tables or table_states(stage.snapshot, known)
+            states = day_states(contract, stage.staged.of(contract.name), tables)
             now = {day: unblocked(state) for day, state in states.items()}
             scoped = {day: found.scope for day, found in stage.staged.of(contract.name).items() if found.scope}
             other = [day for day, of in scoped.items() if not _would_be(now[day], of.made_from)]
             refuse_scoped(stage.staged, {contract.name: other})
             if days := stale_through_data(now).keys() - scoped.keys():
                 stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)
+                tables = None
 
 
 def _would_be(state: DayState, made_from: str) -> bool:

@@ -1,0 +1,50 @@
+"""What days come to, asked for no more than that: totals of tables, and which days other releases made."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import date
+
+from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select
+
+from platform_assets.ledger.database import Database
+from platform_assets.ledger.queries import is_current
+from platform_assets.ledger.schema import days, publications
+from platform_assets.records.history import DayTotals
+
+
+class Counts:
+    """Answers that take a row for each table, or for each day that changed.
+
+    Args:
+        database: with the ledger's tables.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def totals(self, tables: Collection[str], *, at: int) -> dict[str, DayTotals]:
+        """As `Ledger.figures`, added up over all days of each table."""
+        rows = cast(func.sum(days.c.rows), BigInteger)  # PostgreSQL's sum of such is a decimal
+        delivered = rows - _total("tombstones", "withdrawals")
+        query = select(days.c.table, func.count(), func.max(days.c.day), delivered, _total("quarantined"))
+        query = query.join_from(days, publications).where(days.c.table.in_(sorted(tables)))
+        query = query.where(is_current(at), publications.c.release <= at).group_by(days.c.table)
+        with self._database.reading() as connection:
+            counted = {row[0]: DayTotals(*row[1:]) for row in connection.execute(query).all()}
+        return {table: counted.get(table, DayTotals()) for table in tables}
+
+    def published_between(self, first: int, last: int) -> dict[str, set[date]]:
+        """The days that releases after one made, up to another, by table."""
+        query = select(days.c.table, days.c.day).distinct().join_from(publications, days)
+        by_table: defaultdict[str, set[date]] = defaultdict(set)
+        for row in self._database.rows(query.where(publications.c.release.between(first + 1, last))):
+            by_table[row["table"]].add(row["day"])
+        return dict(by_table)
+
+
+def _total(*names: str) -> ColumnElement[int]:
+    """The sum of figures of days."""
+    counted = (func.coalesce(days.c.figures[name].as_integer(), 0) for name in names)
+    return cast(func.sum(sum(counted, literal(0))), BigInteger)
