@@ -51,16 +51,20 @@ def days_of_unique_keys(folder: Location, key: Sequence[str], most_bytes: int = 
 def _are_unique(files: Iterable[Location], names: Sequence[str], most_bytes: int) -> bool:
     import pyarrow as pa
 
-    batches: list[pa.RecordBatch] = []
+    # Files of two writes may differ in whether a column can be null, which Arrow takes for another schema
+    columns: dict[str, list[pa.Array]] = {name: [] for name in names}
     for file in files:
         for batch in row_batches(file, _BATCH_ROWS, names):
             most_bytes -= batch.nbytes
             if most_bytes < 0 or not _can_be_told(batch.schema, names):
                 return False
-            batches.append(batch.select(names))
-    if not batches:
+            for name, parts in columns.items():
+                parts.append(batch.column(name))
+                if parts[-1].type != parts[0].type:
+                    return False
+    if not all(columns.values()):
         return True
-    keys = pa.Table.from_batches(batches)
+    keys = pa.table({name: pa.chunked_array(parts) for name, parts in columns.items()})
     return bool(keys.group_by(names, use_threads=False).aggregate([]).num_rows == keys.num_rows)
 
 

@@ -70,6 +70,21 @@ def test_a_key_in_two_files_of_a_day_is_there_twice(tmp_path: Path) -> None:
     assert days_of_unique_keys(folder, ["k"]) == {SECOND}
 
 
+def test_files_that_differ_in_whether_a_column_can_be_null_are_one_day(tmp_path: Path) -> None:
+    """As those of rows that were computed, and of rows that were carried over."""
+    strict = pa.schema(
+        [pa.field("a", pa.int64(), nullable=False), pa.field("k", pa.int64()), pa.field("x", pa.int64())]
+    )
+    folder = staged(
+        tmp_path / "p",
+        (FIRST, keys(1, 2)),
+        (FIRST, keys(3).cast(strict)),
+        (SECOND, keys(1).cast(strict)),
+        (SECOND, keys(1)),
+    )
+    assert days_of_unique_keys(folder, ["a", "k"]) == {FIRST}
+
+
 def test_of_numbers_that_are_equal_in_several_forms_nothing_is_said(tmp_path: Path) -> None:
     """To Spark a minus zero is a zero, and one thing that is no number is the other."""
     folder = staged(tmp_path / "p", (FIRST, keys(0.0, 1.0)))
