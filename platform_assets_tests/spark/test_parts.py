@@ -20,6 +20,7 @@ SETTINGS = (
     "spark.sql.shuffle.partitions",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes",
     "spark.sql.adaptive.coalescePartitions.minPartitionSize",
+    "spark.sql.files.maxPartitionBytes",
 )
 
 
@@ -74,8 +75,8 @@ def test_spark_is_as_it_was_after_work_on_a_large_day(spark: SparkSession) -> No
     before = settings_of(spark)
     with tasks_for(lambda: spark, {LARGE: 7}, 1000) as given:
         assert settings_of(spark) == before, "nothing was asked for yet"
-        assert settings_of(given()) == ["true", "7", "4000b", "1000b"]
-        assert settings_of(given()) == ["true", "7", "4000b", "1000b"]
+        assert settings_of(given()) == ["true", "7", "4000b", "1000b", "1048576b"]
+        assert settings_of(given()) == ["true", "7", "4000b", "1000b", "1048576b"]
     assert settings_of(spark) == before
     with pytest.raises(AnalysisException), tasks_for(lambda: spark, {LARGE: 7}, 1000) as given:
         given().sql("SELECT nothing")

@@ -25,6 +25,7 @@ from platform_assets.spark.session.on_demand import SparkOnDemand
 _ADAPTIVE, _TASKS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"
 _PART = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _LEAST = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
+_READ = "spark.sql.files.maxPartitionBytes"
 _SPARKS_LEAST = 1024 * 1024
 
 SHARE = "_share"
@@ -52,11 +53,13 @@ def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) 
     def given() -> SparkSession:
         session = spark()
         if parts and session not in before and not is_sail(session):
-            before[session] = {name: session.conf.get(name) for name in (_ADAPTIVE, _TASKS, _PART, _LEAST)}
+            before[session] = {name: session.conf.get(name) for name in (_ADAPTIVE, _TASKS, _PART, _LEAST, _READ)}
             apart = 1 if is_one_process(session) else SPARSE
             tasks = max(sum(parts.values()) * apart, int(before[session][_TASKS] or 0))
             part, least = f"{part_bytes * AS_ROWS}b", f"{min(part_bytes, _SPARKS_LEAST)}b"
-            _set(session, {_ADAPTIVE: "true", _TASKS: str(tasks), _PART: part, _LEAST: least})
+            # Spark cuts what it writes only between what several tasks have sent, and so none may read too much
+            read = f"{max(part_bytes, _SPARKS_LEAST)}b"
+            _set(session, {_ADAPTIVE: "true", _TASKS: str(tasks), _PART: part, _LEAST: least, _READ: read})
         return session
 
     try:
