@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import Catalogue, Contract
-from platform_assets.engine.commits import commit_of
+from platform_assets.engine.commits import Commits
 from platform_assets.engine.user_code import (
     UserCode,
     missing_function,
@@ -118,8 +118,9 @@ class Platform:
     @cached_property
     def git_commits(self) -> dict[str, str]:
         """The commit that the code of every table with a transform is at, over the files that it can reach."""
+        commits = Commits()
         return {
-            contract.name: commit_of(reached_files(code, domain, contract))
+            contract.name: commits.of(reached_files(code, domain, contract))
             for domain in self.catalogue.domains
             for code in [UserCode(domain)]
             for contract in domain.tables
