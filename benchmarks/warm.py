@@ -167,8 +167,13 @@ def up(state: Path, *, warm: bool, log: Path) -> Iterator[Server]:
 
 
 def env_of(state: Path) -> dict[str, str]:
-    """What a process for a state folder is started with."""
-    return os.environ | {"PLATFORM_STATE": str(state)}
+    """What a process for a state folder is started with.
+
+    Copies have their jars beside them all: an archive of Java's classes belongs to the folder in which it was recorded,
+    and an installation that has loaded a year has one.
+    """
+    jars = state.parent / "jars"
+    return os.environ | {"PLATFORM_STATE": str(state)} | ({"PLATFORM_JARS": str(jars)} if jars.is_dir() else {})
 
 
 def digests(state: Path) -> Mapping[str, Mapping[date, str]]:
@@ -232,6 +237,7 @@ def main(
                 command = (sys.executable, "-c", _MAIN, "demo", "--days", days)
                 run_command(command, env=env_of(state), log=folder / "demo.log")
             cases = late_files(state.absolute(), rounds)
+            replace_by_copy(folder / "jars", load_settings(state=state.absolute()).jars)
             found: dict[str, list[Taken]] = {}
             for side, warm in (("started for each run", False), ("kept ready", True)):
                 replace_by_copy(folder / side, state)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import cached_property
+from datetime import date, datetime
+from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import Parameter, signature
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import Catalogue, Contract
-from platform_assets.engine.commits import commit_of
+from platform_assets.engine.commits import Commits
 from platform_assets.engine.user_code import (
     UserCode,
     missing_function,
@@ -24,6 +24,7 @@ from platform_assets.engine.user_code import (
     table_version,
     transform_module,
 )
+from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
@@ -33,7 +34,7 @@ from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.quality.masking import Masking
 from platform_assets.records.code_version import Version, hand_set
-from platform_assets.records.manifest import Decides
+from platform_assets.records.manifest import DataFile, Decides
 from platform_assets.secret import installation_secret
 
 _log = getLogger(__name__)
@@ -118,8 +119,9 @@ class Platform:
     @cached_property
     def git_commits(self) -> dict[str, str]:
         """The commit that the code of every table with a transform is at, over the files that it can reach."""
+        commits = Commits()
         return {
-            contract.name: commit_of(reached_files(code, domain, contract))
+            contract.name: commits.of(reached_files(code, domain, contract))
             for domain in self.catalogue.domains
             for code in [UserCode(domain)]
             for contract in domain.tables
@@ -130,6 +132,11 @@ class Platform:
     def configurations(self) -> dict[str, Configuration]:
         """What each table's contract says about its content."""
         return {contract.name: configuration(self.catalogue, contract) for contract in self.catalogue}
+
+    @cached_property
+    def files_at(self) -> Callable[[str, int], Mapping[date, tuple[DataFile, ...]]]:
+        """The live files of each day of a table at a version, of which a step asks many times; few are remembered."""
+        return lru_cache(maxsize=16)(lambda table, version: live_files(self.lake.table_path(table), version))
 
     def version(self, table: str) -> Version:
         """By what a table with a transform is computed today."""

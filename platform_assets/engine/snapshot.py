@@ -13,7 +13,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TypeVar
 
-from platform_assets.engine.day_contents import Files, files_at
+from platform_assets.engine.day_contents import Files
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta.schema import schema_at
 from platform_assets.lakehouse.releases import Release
@@ -79,7 +79,8 @@ class LakeSnapshot:
 
     def files(self, table: str) -> Files:
         """The files of every day of a table that has rows, oldest first."""
-        live = files_at(self.platform.lake, table, self.version(table))
+        version = self.version(table)
+        live: Files = {} if version is None else self.platform.files_at(table, version)
         over = {day: content.files for day, content in self.staged.of(table).items()}
         if not over:
             return live

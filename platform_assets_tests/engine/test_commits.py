@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.engine.commits import commit_of
+from platform_assets.engine.commits import Commits
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.code_version import shown_commits
 from platform_assets.settings import load_settings
@@ -72,8 +72,8 @@ def test_what_lies_in_no_repository_or_is_ignored_by_one_has_no_commit(git: Git,
     installed.parent.mkdir(parents=True)
     installed.write_text("")
     (tmp_path / "theirs" / ".gitignore").write_text("env/\n")
-    assert commit_of([outside, installed]) == ""
-    assert commit_of([outside, tmp_path / "theirs" / PACKAGE / "contracts.py"]) == git("rev-parse", "HEAD")
+    assert Commits().of([outside, installed]) == ""
+    assert Commits().of([outside, tmp_path / "theirs" / PACKAGE / "contracts.py"]) == git("rev-parse", "HEAD")
 
 
 def test_a_module_that_is_a_link_has_the_commit_of_what_it_leads_to(git: Git, tmp_path: Path) -> None:
@@ -85,15 +85,15 @@ def test_a_module_that_is_a_link_has_the_commit_of_what_it_leads_to(git: Git, tm
     link.symlink_to(shared / "rates.py")
     git("add", ".")
     git("commit", "--quiet", "--message", "a link")
-    assert commit_of([link]) == ""
+    assert Commits().of([link]) == ""
     git("-C", str(shared), "init", "--quiet")
     git("-C", str(shared), "add", ".")
     git("-C", str(shared), "commit", "--quiet", "--message", "rates")
     of_shared = git("-C", str(shared), "rev-parse", "HEAD")
-    assert commit_of([link]) == of_shared
+    assert Commits().of([link]) == of_shared
     (shared / "rates.py").write_text("RATE = 2\n")
-    assert commit_of([link]) == f"{of_shared}+dirty"
-    both = commit_of([link, tmp_path / "theirs" / PACKAGE / "contracts.py"])
+    assert Commits().of([link]) == f"{of_shared}+dirty"
+    both = Commits().of([link, tmp_path / "theirs" / PACKAGE / "contracts.py"])
     assert set(both.split(", ")) == {f"{of_shared}+dirty", git("rev-parse", "HEAD")}
 
 

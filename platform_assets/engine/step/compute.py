@@ -13,7 +13,6 @@ from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.day_contents import (
     Files,
     computed_with,
-    files_at,
     most_together,
     replaced,
     staged_at,
@@ -215,8 +214,9 @@ def _changes(
 
 def _files(snapshot: LakeSnapshot, table: str, publication: str) -> tuple[Files, Files]:
     """What the release has of a table, whatever is staged of it, and what was staged now."""
-    lake = snapshot.platform.lake
-    return files_at(lake, table, snapshot.version(table)), staged_at(lake, table, publication)
+    platform, version = snapshot.platform, snapshot.version(table)
+    live: Files = {} if version is None else platform.files_at(table, version)
+    return live, staged_at(platform.lake, table, publication)
 
 
 def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:

@@ -27,6 +27,8 @@ from platform_assets.spark.session.on_demand import SparkOnDemand
 _FIRST = date(2017, 3, 20)
 _DAYS = 31
 """So many that windows of days at both ends have a gap between them: what reads several ranges is compiled, too."""
+_SALES = 4
+"""A day, of which the last breaks a rule, as some of nearly every day do."""
 _TURNS = (("csv", "jsonl", "parquet"), ("csv", "jsonl"), ("parquet",), ("parquet",))
 """Formats of what is delivered: first everything, then corrections. After some of these Java has compiled most of what
 it is going to compile; what reads one format is compiled for it alone."""
@@ -62,7 +64,7 @@ def rehearse(folder: Path, spark: SparkOnDemand) -> None:
         _land(settings, "products", _FIRST, "products", [_product(number) for number in range(3)], ("jsonl",))
         for turn, formats in enumerate(_TURNS):
             days = [_FIRST + timedelta(number) for number in range(0, _DAYS, _DAYS - 1 if turn else 1)]
-            rows = [_sale(number, day, turn) for day in days for number in range(3)]
+            rows = [_sale(number, day, turn) for day in days for number in range(_SALES)]
             _land(settings, "transactions", days[-1] + timedelta(turn), f"turn-{turn}", rows, formats)
             with open_platform(settings) as platform:
                 refresh(platform, spark, Author("rehearsal", "a rehearsal"))
@@ -130,7 +132,7 @@ def _sale(number: int, day: date, turn: int) -> dict[str, Any]:
         "store_id": 7,
         "basket_id": day.day * 100 + number,
         "product_id": number % 3,
-        "quantity": 1 + turn,
+        "quantity": 1 + turn if number < _SALES - 1 else -1,
         "sales_value": Decimal("2.50"),
         "retail_disc": Decimal("0.50"),
         "coupon_disc": Decimal("0.00"),

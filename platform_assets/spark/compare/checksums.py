@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import accumulate
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, IntegralType
 
 from platform_assets.contracts import DAY, Reconciliation
 from platform_assets.planning.windows import Calendar, days_read
-from platform_assets.spark.tables.row_hash import row_hash
+from platform_assets.spark.tables.row_hash import row_hash_sql
 from platform_assets.spark.windows import Windowed
 
 _PRIME = 2**31 - 1
@@ -37,9 +37,9 @@ _ALWAYS = Calendar(date.min, date.max)
 
 @dataclass(frozen=True)
 class _Term:
-    """What every row adds to a figure: a value, and its digits before and after the point; a long has none after."""
+    """What every row adds to a figure: SQL, and its digits before and after the point; a long has none after."""
 
-    value: Column
+    value: str
     digits: int
     scale: int
 
@@ -87,15 +87,16 @@ def differing_days(
 
 def _terms(frame: DataFrame, declared: Reconciliation, side: int) -> list[_Term] | None:
     """One per amount; None if any is no sum or count, or of numbers that do not fit."""
-    values: list[Column] = []
+    values: list[str] = []
     for amount in declared.amounts:
         aggregate = amount.sides[side]
         if aggregate is None or aggregate.function not in ("sum", "count"):
             return None
-        is_there = F.lit(True) if aggregate.argument == "*" else F.expr(aggregate.argument).isNotNull()
-        values.append(F.expr(aggregate.argument) if aggregate.function == "sum" else is_there.cast("int"))
+        argument = f"({aggregate.argument}\n)"  # it may end in a comment
+        is_there = "true" if aggregate.argument == "*" else f"{argument} IS NOT NULL"
+        values.append(argument if aggregate.function == "sum" else f"CAST({is_there} AS int)")
     terms: list[_Term] = []
-    types = frame.select(*values).schema.fields
+    types = frame.selectExpr(*values).schema.fields
     for value, type_ in zip(values, (field.dataType for field in types), strict=True):
         if isinstance(type_, DecimalType) and type_.precision <= _DIGITS:
             terms.append(_Term(value, type_.precision - type_.scale, type_.scale))
@@ -109,22 +110,20 @@ def _terms(frame: DataFrame, declared: Reconciliation, side: int) -> list[_Term]
 def _summands(
     frame: DataFrame, declared: Reconciliation, terms: Sequence[_Term], scales: Sequence[int], *, is_ours: bool
 ) -> DataFrame:
-    """What every row adds to the checksums of its day."""
-    prime, zero = F.lit(_PRIME).cast("long"), F.lit(0).cast("long")
+    """What every row adds to the checksums of its day; SQL, since each part of a column is a call into the JVM."""
+    prime = f"{_PRIME}L"
     wholes = [
-        F.coalesce(F.pmod((term.value * F.lit(10**scale) if scale else term.value).cast("long"), prime), zero)
+        f"coalesce(pmod(CAST({term.value}{f' * {10**scale}' if scale else ''} AS bigint), {prime}), 0L)"
         for term, scale in zip(terms, scales, strict=True)
     ]
-    hashed = row_hash(declared.by)
-    halves = (hashed.bitwiseAND(F.lit(_PRIME)), F.shiftrightunsigned(hashed, 33))
-    columns: list[Column] = []
+    hashed = row_hash_sql(declared.by)
+    halves = (f"({hashed} & {_PRIME})", f"shiftrightunsigned({hashed}, 33)")
+    columns: list[str] = []
     for n, (half, base) in enumerate(zip(halves, _BASES, strict=True)):
         # All figures of a row as one number, in which none can make up for another: each has a factor of its own.
-        row = zero
-        for number, whole in enumerate(wholes, 1):
-            row = row + whole * F.lit(pow(base, number, _PRIME)) % prime
-        columns.append((row % prime * half % prime).alias(f"_sum_{n}"))
-    return frame.select(DAY, F.lit(is_ours).alias("_ours"), *columns)
+        parts = (f"{whole} * {pow(base, number, _PRIME)} % {prime}" for number, whole in enumerate(wholes, 1))
+        columns.append(f"({' + '.join(('0L', *parts))}) % {prime} * {half} % {prime} AS _sum_{n}")
+    return frame.selectExpr(DAY, f"{str(is_ours).lower()} AS _ours", *columns)
 
 
 def _windowed(by_day: Mapping[date, list[int]], theirs: Windowed, days: Collection[date]) -> dict[date, list[int]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import date
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.amounts import amounts
 from platform_assets.records.differences import DayChange
-from platform_assets.spark.tables.row_hash import row_hash
+from platform_assets.spark.tables.row_hash import row_hash_sql
 
 _WHOLE = "decimal(38,0)"
 """What whole numbers are summed as: the sum of a day's longs need not be a long."""
@@ -29,35 +29,34 @@ def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict
     whole = {name for name in names if not contract.column(name).type.startswith("decimal")}
     others = [name for name in contract.column_names if name not in contract.key]
     sides = [
-        frame.select(
+        frame.selectExpr(
             DAY,
-            *contract.key,
-            row_hash(others).alias(side),
-            *(F.col(n).alias(f"{side}_{at}") for at, n in enumerate(names)),
+            *(f"`{name}`" for name in contract.key),
+            f"{row_hash_sql(others)} AS {side}",
+            *(f"`{name}` AS {side}_{at}" for at, name in enumerate(names)),
         )
         for frame, side in ((before, "_before"), (after, "_after"))
     ]
-    values = [name for side in sides for name in side.columns if name not in (DAY, *contract.key)]
+    values = [name for side in ("_before", "_after") for name in (side, *(f"{side}_{at}" for at in range(len(names))))]
     # Each side has one row per key, so the greatest value is the only one.
     per_key = (
         sides[0]
         .unionByName(sides[1], allowMissingColumns=True)
         .groupBy(DAY, *contract.key)
-        .agg(*(F.max(name).alias(name) for name in values))
+        .agg(*(F.expr(f"max({name}) AS {name}") for name in values))
     )
 
-    def total(side: str, at: int, name: str) -> Column:
-        value = F.col(f"{side}_{at}").cast(_WHOLE) if name in whole else F.col(f"{side}_{at}")
-        there = F.count(value) > 0
-        return F.when(there, F.try_sum(value)).otherwise(F.lit(0)).alias(f"{side}_{at}")
+    def total(side: str, at: int, name: str) -> str:
+        value = f"CAST({side}_{at} AS {_WHOLE})" if name in whole else f"{side}_{at}"
+        return f"CASE WHEN count({value}) > 0 THEN try_sum({value}) ELSE 0 END AS {side}_{at}"
 
     rows = (
         per_key.groupBy(DAY)
         .agg(
-            F.count_if(F.isnull("_before")).alias("added"),
-            F.count_if(F.isnull("_after")).alias("removed"),
-            F.count_if(F.col("_before") != F.col("_after")).alias("changed"),
-            *(total(side, at, name) for side in ("_before", "_after") for at, name in enumerate(names)),
+            F.expr("count_if(isnull(_before)) AS added"),
+            F.expr("count_if(isnull(_after)) AS removed"),
+            F.expr("count_if(_before != _after) AS changed"),
+            *(F.expr(total(side, at, name)) for side in ("_before", "_after") for at, name in enumerate(names)),
         )
         .collect()
     )

@@ -69,9 +69,9 @@ def profile(
     figures = (
         staged.groupBy(DAY)
         .agg(
-            F.count(F.lit(1)).alias("_rows"),
+            F.expr("count(1) AS _rows"),
             *digest_sums(columns),
-            *(F.count_if(F.isnull(name)).alias(f"_nulls_{n}") for n, name in enumerate(required)),
+            *(F.expr(f"count_if(isnull(`{name}`)) AS _nulls_{n}") for n, name in enumerate(required)),
         )
         .collect()
     )

@@ -24,7 +24,7 @@ _NONNEGATIVE = 2**63 - 1
 
 def row_hash(columns: Sequence[str], salt: int = _SALTS[0]) -> Column:
     """A 64-bit hash of a row's columns that tells nulls and neighbouring columns apart."""
-    return F.expr(_hash(columns, salt))
+    return F.expr(row_hash_sql(columns, salt))
 
 
 def order_hash(columns: Sequence[str]) -> Column:
@@ -41,12 +41,12 @@ def digest_sums(columns: Sequence[str]) -> list[Column]:
     """The aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own."""
     sums: list[str] = []
     for salt in _SALTS:
-        hashed = _hash(columns, salt)
+        hashed = row_hash_sql(columns, salt)
         sums += [f"sum({hashed} & {_LOW_HALF}L)", f"sum(shiftrightunsigned({hashed}, 32))"]
-    return [F.expr(total).alias(f"_digest_{n}") for n, total in enumerate(sums)]
+    return [F.expr(f"{total} AS _digest_{n}") for n, total in enumerate(sums)]
 
 
-def _hash(columns: Sequence[str], salt: int) -> str:
+def row_hash_sql(columns: Sequence[str], salt: int = _SALTS[0]) -> str:
     """In SQL: put together from columns, every part of it would be a call into the JVM, hundreds for a table."""
     names = sorted(columns)
     quoted = ["`" + name.replace("`", "``") + "`" for name in names]
