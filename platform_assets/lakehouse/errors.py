@@ -12,6 +12,10 @@ class LakeError(PlatformError):
     """The lake cannot be used as it was asked to be, or as it is."""
 
 
+class UnusableNameError(LakeError):
+    """An object of a store has a name by which it cannot be listed, nor whatever is listed with it."""
+
+
 class NeverPublishedError(LakeError):
     """A table has no content at the release that was asked for."""
 

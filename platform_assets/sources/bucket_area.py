@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.errors import LakeError, UnusableNameError
 from platform_assets.lakehouse.storage.object_store import Stored, StoredObject
 from platform_assets.sources.area import Area, DateFolder, Seen, is_left_to_its_writer
 from platform_assets.sources.landing import Problem, StoredVersion
@@ -51,6 +51,11 @@ class BucketArea(Area):
             return sorted(only)
         try:
             found = (self._root / folder).objects()
+        except UnusableNameError as error:
+            # Each date is listed by itself then, and only that in which such a name lies cannot be
+            if not (dates := self.folders(folder)):
+                problems.append(_not_listed(folder, error))
+            return dates
         except LakeError as error:
             # Where nothing at all can be listed, that is told once, and not of every folder.
             problems += [_not_listed(folder, error)] if self.is_there() else []

@@ -87,7 +87,7 @@ def _write(table_path: Location, head: int, content: bytes, publication: str) ->
     try:
         if commits.commit_file(table_path, head + 1).write_new(content):
             return
-    except (OSError, LakeError):  # the latter of a store
+    except (OSError, LakeError):  # as a disk says it, and a store
         if not commits.has_commit(table_path, head + 1) or _made(table_path, head).publication != publication:
             raise
     # One that seemed to fail may be there: a store can write a commit and not get to say so.

@@ -19,7 +19,7 @@ from obstore.exceptions import (
     UnauthenticatedError,
 )
 
-from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.errors import LakeError, UnusableNameError
 
 _CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]+)</Message>")
 _NOT_ALLOWED = (PermissionDeniedError, UnauthenticatedError)
@@ -29,6 +29,8 @@ _REFUSED = re.compile(
 _OTHER_TIME = re.compile(r"<Code>RequestTimeTooSkewed</Code>")
 _DRAWN = re.compile(r"\x1b\[\d+m|↳")
 """How deltalake draws what led to what."""
+_UNUSABLE = re.compile(r'invalid path: (?:Error parsing )?Path "([^"]*)"')
+"""How the library passes on a name between whose slashes is nothing, or a dot or two."""
 _OF_A_STORE = "Error performing "
 """How the library begins to tell of a request that failed, whoever passes it on."""
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
@@ -88,6 +90,11 @@ def failure(error: Exception, address: str) -> LakeError:
     text = _plain(error)
     if lacks_bucket(error):
         return no_bucket(address)
+    if unusable := _UNUSABLE.search(text):
+        return UnusableNameError(
+            f"What is below {address} cannot be listed: an object is called {unusable[1]}.",
+            "Rename it, or remove it: between two slashes of a name there has to be something, and not . or .. alone.",
+        )
     if _OTHER_TIME.search(text):
         return LakeError(
             f"{address} may not be read or written: {_said(error)}.",

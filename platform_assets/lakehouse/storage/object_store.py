@@ -229,7 +229,9 @@ class Stored(Location):
             target.receive(bytes(piece) for piece in content.stream(min_chunk_size=_PART_BYTES))
 
     def remove(self, *, durable: bool = True) -> None:
-        remove_objects(self._client, self.address, self._path, lambda: {each["path"] for each in self._listed()})
+        with told(self.address):
+            client = self._client  # which is made with the credentials, whatever is wrong with these
+        remove_objects(client, self.address, self._path, lambda: {each["path"] for each in self._listed()})
 
     def make(self) -> None:
         """Nothing: a folder is there as soon as something lies in it."""

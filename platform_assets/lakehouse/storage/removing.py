@@ -42,8 +42,8 @@ def remove_objects(client: Client, address: str, itself: str, listed: Callable[[
                 # Not every store forgives that there was nothing, or nothing any more; what it was asked besides may be
                 # undone
                 before, left = left, listed()
-        paths, in_vain = left, in_vain + 1 if left >= before else 0
-        if left and in_vain > _TRIES:
+        paths, in_vain = left, in_vain + 1 if left and left >= before else 0
+        if in_vain > _TRIES:
             raise LakeError(
                 f"The object store lists {min(left)} below {address} and says that it is not there.",
                 "Look for what stands between here and the store, or is wrong with it, and run the same again; nothing "
