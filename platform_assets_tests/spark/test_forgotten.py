@@ -15,6 +15,8 @@ from platform_assets.spark.session.forgotten import keep_forgotten
 @pytest.fixture
 def gateway(spark: SparkSession) -> Iterator[Any]:
     found = cast("Any", spark.sparkContext)._gateway
+    while found._gateway_client.finalizer_deque:  # what others before have forgotten
+        time.sleep(0.1)
     keep_forgotten(found)
     yield found
     del found._gateway_client.garbage_collect_object
