@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse.delta.commit_text import Entry
 from platform_assets.lakehouse.delta.log import TableSnapshot
-from platform_assets.lakehouse.delta.new_commit import commit_difference
+from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference
 from platform_assets.lakehouse.delta.schema import check_columns, types_in
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import Lake

@@ -15,9 +15,8 @@ from os import getpid
 from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.commit_text import Entry
 from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
-from platform_assets.lakehouse.delta.new_commit import commit_difference, restore_whole
+from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference, restore_whole
 from platform_assets.lakehouse.errors import NeverPublishedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.new_commit import write_checkpoint
@@ -56,25 +55,6 @@ def test_readers_see_all_or_nothing_of_a_killed_publication_and_the_next_finishe
     assert again == (1 if begun else 2)
     assert everything(lake) == AFTER | {"gold.other": {day(3): [("o", 1)]}}
     assert sorted(name for _, name in published(lake)).count(dying.publication) == 1
-    assert recover(lake) == []
-
-
-@pytest.mark.parametrize(("time", "table"), [(2, SALES), (3, STORES), (5, "_releases")])
-def test_a_commit_that_dies_before_it_has_its_name_is_none_to_anybody(
-    lake: Lake, tmp_path: Path, time: int, table: str
-) -> None:
-    """After the manifest and before the file of the release; a draft of it stays, under a name that nobody reads."""
-    publish(lake, staged_manifest(lake, BEFORE))
-    dying = staged_manifest(lake, AFTER, REPLACES)
-    assert killed(publish_elsewhere(lake, dying, tmp_path, f"write.before_rename:{time}"))
-    path = lake.releases_path if table == "_releases" else lake.table_path(table)
-    assert commits.head_version(path) == 0
-    assert DeltaTable(str(path)).version() == 0
-    assert everything(lake) == BEFORE
-    publish(lake, staged_manifest(lake, {"gold.other": {day(3): [("o", 1)]}}))
-    publish(lake, dying)
-    assert everything(lake) == AFTER | {"gold.other": {day(3): [("o", 1)]}}
-    assert DeltaTable(str(path)).version() == commits.head_version(path) > 0
     assert recover(lake) == []
 
 

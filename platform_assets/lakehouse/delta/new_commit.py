@@ -4,9 +4,7 @@ deltalake works such a difference out by itself in `overwrite` mode, and then em
 contents, depending on the filter. So the mode is `append`, without filters and retries, and whoever calls compares with
 the live files first. Only a commit that brings other columns has to overwrite, and names the days that leave whole.
 
-So a commit that brings no columns is written here, under a name that nobody has taken; deltalake makes tables, brings
-columns and writes checkpoints. It is imported by who does: commands that only read import this module, and answer
-sooner without.
+It is imported by who commits: commands that only read import this module, and answer sooner without.
 """
 
 from __future__ import annotations
@@ -19,10 +17,9 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.commit_text import Entry, commit_text, is_plain
 from platform_assets.lakehouse.delta.failures import errors_numbered
 from platform_assets.lakehouse.delta.log_state import drop_marks
-from platform_assets.lakehouse.errors import ForeignCommitError, LakeError, lock_lost_to
+from platform_assets.lakehouse.errors import ForeignCommitError, lock_lost_to
 from platform_assets.lakehouse.layout import table_name
 from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.records.manifest import DataFile
@@ -41,6 +38,9 @@ CONFIGURATION = {
     "delta.enableExpiredLogCleanup": "false",
     "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
 }
+
+Entry = tuple[DataFile, Mapping[str, str | None]]
+"""A file and its partition values."""
 
 
 def commit_difference(
@@ -72,47 +72,13 @@ def commit_difference(
         ForeignCommitError: somebody who does not heed the publish lock has committed since.
         LockLostError: another publisher has.
     """
-    failpoint("replace.before_commit")
-    if head >= 0 and not new_columns and is_plain([*removes, *adds]):
-        _write(table_path, head, commit_text(removes, adds, said, partition_by), said[commits.PUBLICATION])
-    else:
-        _have_written(table_path, head, removes, adds, schema_string, said, partition_by, new_columns=new_columns)
-    failpoint("replace.after_commit")
-    _make_durable(table_path, head + 1)
-    return head + 1
-
-
-def _write(table_path: Location, head: int, content: bytes, publication: str) -> None:
-    """Write the commit after a version, if there is none: of several who do, one does."""
-    try:
-        if commits.commit_file(table_path, head + 1).write_new(content):
-            return
-    except (OSError, LakeError):  # as a disk says it, and a store
-        if not commits.has_commit(table_path, head + 1) or _made(table_path, head).publication != publication:
-            raise
-    # One that seemed to fail may be there: a store can write a commit and not get to say so.
-    if (other := _made(table_path, head)).publication != publication:
-        raise _taken_by(table_path, other)
-
-
-def _have_written(
-    table_path: Location,
-    head: int,
-    removes: Sequence[Entry],
-    adds: Sequence[Entry],
-    schema_string: str,
-    said: Mapping[str, str],
-    partition_by: Sequence[str],
-    *,
-    new_columns: bool,
-) -> None:
-    """Have deltalake commit, as `commit_difference`."""
     from deltalake import DeltaTable, Schema
     from deltalake.transaction import AddAction, create_table_with_add_actions
 
     schema = Schema.from_json(schema_string)
     properties, hooks = _properties(said)
     entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
+    failpoint("replace.before_commit")
     with errors_numbered(table_path), _only_on(table_path, head, said[commits.PUBLICATION]):
         if head < 0:
             table_path.make()
@@ -141,6 +107,9 @@ def _have_written(
                 commit_properties=properties,
                 post_commithook_properties=hooks,
             )
+    failpoint("replace.after_commit")
+    _make_durable(table_path, head + 1)
+    return head + 1
 
 
 @contextmanager
@@ -157,24 +126,14 @@ def _only_on(table_path: Location, head: int, publication: str) -> Iterator[None
     except (DeltaError, OSError) as error:
         if not commits.has_commit(table_path, head + 1):
             raise
-        other = _made(table_path, head)
+        other = commits.commit(table_path, head + 1)
         if other.publication == publication:
             return
         if isinstance(error, OSError):
             raise
-        raise _taken_by(table_path, other) from error
-
-
-def _made(table_path: Location, head: int) -> commits.Commit:
-    """Who made the version after one."""
-    return commits.commit(table_path, head + 1)
-
-
-def _taken_by(table_path: Location, other: commits.Commit) -> LakeError:
-    """Who has made the version that was to be made."""
-    if other.publication is None:
-        return ForeignCommitError(table_name(table_path), other.version, other.made_by)
-    return lock_lost_to(table_name(table_path), other.version, other.publication)
+        if other.publication is None:
+            raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
+        raise lock_lost_to(table_name(table_path), other.version, other.publication) from error
 
 
 def _properties(said: Mapping[str, str]) -> tuple[CommitProperties, PostCommitHookProperties]:

@@ -13,7 +13,6 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from platform_assets.spark.session.forgotten import keep_forgotten
 from platform_assets.spark.session.jvm import end_jvm, remember_classes
 from platform_assets.spark.session.lease import Lease
 from platform_assets.spark.session.lists import hand_lists_over
@@ -36,7 +35,6 @@ def attached(port: int, secret: str) -> SparkSession:
         gateway = launch_gateway()
     remember_classes(gateway)
     hand_lists_over(gateway)
-    keep_forgotten(gateway)
     first = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
     java = gateway.jvm.JavaSparkContext(first.sparkContext())
     conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
