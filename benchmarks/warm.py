@@ -231,6 +231,7 @@ def main(
     """Measure both sides; exit code 1 if the goal is missed, 3 if nothing could be measured."""
     with tempfile.TemporaryDirectory(prefix="warm-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
+        cold, ready = folder / "cold", folder / "ready"
         try:
             if state is None:
                 state = folder / "loaded"
@@ -239,15 +240,15 @@ def main(
             cases = late_files(state.absolute(), rounds)
             replace_by_copy(folder / "jars", load_settings(state=state.absolute()).jars)
             found: dict[str, list[Taken]] = {}
-            for side, warm in (("started for each run", False), ("kept ready", True)):
-                replace_by_copy(folder / side, state)
-                found[side] = measure(folder / side, cases, warm=warm, log=folder / "up.log")
-            if digests(folder / "started for each run") != digests(folder / "kept ready"):
+            for side, warm, place in (("started for each run", False, cold), ("kept ready", True, ready)):
+                replace_by_copy(place, state)
+                found[side] = measure(place, cases, warm=warm, log=folder / "up.log")
+            if digests(cold) != digests(ready):
                 raise BenchmarkError("The two lakes hold something else.")
             runs: list[Run] = []
             if sqlmesh:
                 runs, content = restated(state.absolute(), cases, folder / "sqlmesh")
-                ours = table_content(table_folder(folder / "kept ready", SILVER_TRANSACTIONS), SILVER_TRANSACTIONS)
+                ours = table_content(table_folder(ready, SILVER_TRANSACTIONS), SILVER_TRANSACTIONS)
                 check_equal({SILVER: ours}, {SILVER: content}, "the platform and SQLMesh")
         except (BenchmarkError, UnequalError) as error:
             console.print(str(error), markup=False, highlight=False, style="red")
