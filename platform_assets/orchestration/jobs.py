@@ -61,7 +61,6 @@ def refresh_tables(
     """Refresh all tables and report every published day to Dagster."""
     until = date.fromisoformat(config.until) if config.until else None
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
-    spark.soon()
     with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
         for selection in deep_restatements(opened, late_queue(opened)) if config.deep_restatement else ():
             deep = replace(author, who=_DEEP)

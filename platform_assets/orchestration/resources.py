@@ -1,7 +1,6 @@
 """What a Dagster run works with: a Spark session that lives as long as the run, and the opened platform."""
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,12 +15,11 @@ from platform_assets.engine.platform import Platform
 from platform_assets.operations.opening import open_platform
 from platform_assets.orchestration.instance.run_locks import give_back, lock_folder, take
 from platform_assets.orchestration.told_errors import expected_errors_told
-from platform_assets.progress import OnProgress, meanwhile, no_progress
+from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.session import stop_sail
-from platform_assets.spark.session.origins import note_no_origins
 from platform_assets.spark.session.running import running_jobs
-from platform_assets.spark.session.session import create_session, in_this_thread, lent_session, stop_session
+from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets.spark.tables.lost import lost_spark_explained
 
 
@@ -35,7 +33,6 @@ class SparkResource(PySparkResource):
     settings: dg.ResourceDependency[Settings]
     spark_config: dict[str, Any] = {}
     _started: bool = PrivateAttr(default=False)
-    _coming: Future[SparkSession | None] | None = PrivateAttr(default=None)
 
     @classmethod
     def _is_dagster_maintained(cls) -> bool:
@@ -52,26 +49,10 @@ class SparkResource(PySparkResource):
     def session(self, progress: OnProgress = no_progress) -> SparkSession:
         """The session, started on first use; who waits for it is told so."""
         if self._spark_session is None:
-            self._started = self._coming is not None or SparkContext._active_spark_context is None
-            self._spark_session = self._came(progress) or create_session(self.settings, progress=progress)
-            note_no_origins()
+            self._started = SparkContext._active_spark_context is None
+            self._spark_session = create_session(self.settings, progress=progress)
         session: SparkSession = self._spark_session
         return session
-
-    def soon(self) -> None:
-        """Connect to the Spark that is kept ready, if there is one, while the run does other things."""
-        if self._spark_session is None and self._coming is None and SparkContext._active_spark_context is None:
-            apart = ThreadPoolExecutor(1)
-            self._coming = apart.submit(lent_session, self.settings)
-            apart.shutdown(wait=False)
-
-    def _came(self, progress: OnProgress) -> SparkSession | None:
-        if self._coming is None:
-            return None
-        with meanwhile(progress, "connecting to Spark"):
-            came = self._coming.result()
-        self._coming = None
-        return came and in_this_thread(came)
 
     def tasks(self) -> str:
         """How far Spark is with what it is at, in words; empty where it is idle, remote or not started."""
@@ -82,8 +63,6 @@ class SparkResource(PySparkResource):
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         """Stop the session if this run started it, and the run's Sail."""
         stop_sail()
-        if self._coming is not None:
-            self._spark_session, self._started, self._coming = self._coming.result(), True, None
         if self._started and self._spark_session is not None:
             stop_session(self._spark_session)
         self._spark_session, self._started = None, False

@@ -11,7 +11,8 @@ from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, MonthToDate, Span, Window
-from platform_assets.spark.tables.on_days import on_days
+from platform_assets.planning.windows import ranges
+from platform_assets.spark.tables.reading import in_ranges
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Windowed:
         frame = self.frame if frame is None else frame
         reached = F.explode(F.sequence(*self._reach()))
         spread = frame.withColumnRenamed(DAY, "source_date").withColumn(DAY, reached)
-        return spread.where(on_days(spread, self.days))
+        return spread.where(in_ranges(ranges(self.days)))
 
     def _reach(self) -> tuple[Column, Column]:
         """First and last day that a row of `source_date` may count for, in the calendar or not."""

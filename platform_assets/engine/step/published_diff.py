@@ -20,8 +20,7 @@ from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.day_diff import day_changes
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.tables.on_days import on_days
-from platform_assets.spark.tables.reading import no_rows, read_days
+from platform_assets.spark.tables.reading import in_ranges, no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 
 
@@ -53,7 +52,7 @@ def effects(
     session, schema = spark(), spark_schema(contract)
     spans = ranges(differing)
     until_now = _until_now(session, contract, snapshot, schema, spans)
-    rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(on_days(staged.rows, differing))
+    rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
     return day_changes(until_now, rows, contract) if until_now else {}
 
 

@@ -160,7 +160,7 @@ def stage_days(
         refuse_jobs_of_its_own(contract, prepared.own_jobs)
         frame = as_planned(frame)
     stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
-    rows = made = read_staged(session, folder, often=scope is None)
+    rows = made = read_staged(session, folder)
     moved: Mapping[date, MovedKeys] = {}
     if scope is not None:
         refuse_strangers(contract, scope, made)

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from platform_assets.spark.session.jvm import end_jvm, remember_classes
 from platform_assets.spark.session.lease import Lease
-from platform_assets.spark.session.lists import hand_lists_over
 
 _LEASES: WeakKeyDictionary[JavaGateway, Lease] = WeakKeyDictionary()
 
@@ -34,7 +33,6 @@ def attached(port: int, secret: str) -> SparkSession:
     with _told_of(port, secret):
         gateway = launch_gateway()
     remember_classes(gateway)
-    hand_lists_over(gateway)
     first = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
     java = gateway.jvm.JavaSparkContext(first.sparkContext())
     conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())

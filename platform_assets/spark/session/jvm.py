@@ -22,7 +22,6 @@ from pyspark.java_gateway import launch_gateway
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import ClassArchive
-from platform_assets.spark.session.lists import hand_lists_over
 from platform_assets.spark.session.logs import last_words, log_file
 from platform_assets.spark.session.scratch import Scratch, new_scratch
 
@@ -116,7 +115,6 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
             "Check PLATFORM_SPARK_DRIVER_MEMORY against the free memory, and PLATFORM_SPARK_CONF.",
         ) from error
     remember_classes(gateway)
-    hand_lists_over(gateway)
     archive.handed_over()
     _SCRATCHES[gateway] = scratch
     SparkContext._gateway = gateway

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from platform_assets.settings import Settings
 from platform_assets.spark.session.jvm import end_jvm, kill_jvm
-from platform_assets.spark.session.origins import note_no_origins
 from platform_assets.spark.session.session import create_session
 from platform_assets.words import counted
 
@@ -48,7 +47,6 @@ class LentJvm:
         except BaseException:  # also where the keeper is to end meanwhile: its folder would be left
             self.end()
             raise
-        note_no_origins()
         self._most_mib = settings.warm_mib
         self._java = cast("Any", SparkContext._jvm)
         gateway = cast("Any", SparkContext._gateway)

@@ -82,29 +82,10 @@ def create_session(
         return SparkSession.builder.getOrCreate()
     if settings.warm and not own and computes_here(settings):
         with meanwhile(progress, "connecting to Spark"):
-            if warm := lent_session(settings):
+            if warm := _lent(settings):
                 return warm
     with meanwhile(progress, "starting Spark"):
         return _start(settings, app_name, progress, record_classes=record_classes, brief=brief)
-
-
-def lent_session(settings: Settings) -> SparkSession | None:
-    """A session in the JVM that is kept ready, where it can be had; nothing is started for it.
-
-    Args:
-        settings: of the installation.
-    """
-    if SparkContext._active_spark_context is not None or not settings.warm or not computes_here(settings):
-        return None
-    _keep_exceptions_quiet()
-    return _lent(settings)
-
-
-def in_this_thread(spark: SparkSession) -> SparkSession:
-    """A session that another thread of this process connected, as the one with which this thread works."""
-    java = cast("Any", spark)
-    java._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java._jsparkSession)
-    return spark
 
 
 def _lent(settings: Settings) -> SparkSession | None:

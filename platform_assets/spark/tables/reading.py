@@ -23,10 +23,6 @@ from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import DataFile
 from platform_assets.spark.sail.session import is_sail
-from platform_assets.spark.session.cluster import is_one_process
-
-_KEPT_BYTES = 4 << 20
-"""Of files; as rows in memory they take some ten times as much."""
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
@@ -67,22 +63,15 @@ def read_days(
     return read_files(spark, path, wanted, schema)
 
 
-def read_staged(spark: SparkSession, folder: Location, *, often: bool = False) -> DataFrame:
+def read_staged(spark: SparkSession, folder: Location) -> DataFrame:
     """The rows of a stage's folder, from the files that its log names.
-
-    Args:
-        folder: of the stage.
-        often: whether several jobs look at them. Few rows are then kept in memory as they were read first: opening the
-            files of many days costs more than what is in them.
 
     Raises:
         DamagedTableError: nothing was staged there.
     """
     staged = table_snapshot(folder)
     schema = StructType.fromJson(json.loads(staged.schema_string))
-    rows = read_files(spark, folder, staged.files, schema)
-    is_little = sum(file.size for file in staged.files.values()) <= _KEPT_BYTES
-    return rows.localCheckpoint(eager=False) if often and is_little and is_one_process(spark) else rows
+    return read_files(spark, folder, staged.files, schema)
 
 
 def read_files(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.spark.session.origins import origins_noted
 
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _DELTA = "org.apache.spark.sql.delta."
@@ -48,15 +47,13 @@ def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tup
     Jobs that other threads start in the same session meanwhile are not counted.
     """
     if not shows_plans(spark):
-        with origins_noted():
-            return describe(), 0
+        return describe(), 0
     context = spark.sparkContext
     scala = cast("Any", context)._jsc.sc()
     before, others, group = scala.dagScheduler().numTotalJobs(), context.getLocalProperty(_GROUP), f"own-{uuid4()}"
     context.setLocalProperty(_GROUP, group)
     try:
-        with origins_noted():
-            frame = describe()
+        frame = describe()
     except Exception:  # after an interruption Java is asked for nothing more
         context.setLocalProperty(_GROUP, cast("str", others))
         raise
