@@ -21,6 +21,9 @@ _ENDS_WITHIN_S = 5.0
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _POOL_SHARE = 0.6
 """Of the limit, for what queries put aside; the rest is for what nobody counts, as buffers of files and of answers."""
+_GIVES_BACK = {"MIMALLOC_PURGE_DELAY": "0", "MIMALLOC_ARENA_EAGER_COMMIT": "0"}
+"""Its allocator takes from the machine what is used, and gives back at once what is not: the limit counts both, and a
+server at its eighth batch had twice what it used. Costs a third of the time of silver."""
 _READ_SHARE = 1 / 128
 """Of the limit, what files have that are read for a batch at most: packed, where memory holds rows."""
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
@@ -102,6 +105,7 @@ def start_server(settings: Settings) -> SailServer:
                 **own,
                 "TZ": "UTC",
                 "RUST_LOG": "warn",
+                **_GIVES_BACK,
                 "SAIL_MODE": "local",
                 "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
                 "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(limit * _POOL_SHARE)),
