@@ -107,11 +107,12 @@ def test_one_that_goes_on_between_two_jobs_is_not_lent_again(warm: Warm) -> None
 def test_one_that_does_not_answer_is_waited_for_once_and_replaced(warm: Warm) -> None:
     """Stopped by a signal while nobody has it, then while somebody has."""
     warm.keep(UNREHEARSED)
-    first = warm.worked()
+    first, way = warm.worked(), warm.way()
     os.kill(first["jvm"], signal.SIGSTOP)
     assert warm.worked(OWN)["own"]
     wait_for(lambda: not is_there(first["jvm"]))
-    wait_for(warm.is_ready)
+    wait_for(lambda: warm.way() not in (None, way))  # one that does not answer is killed before the way is closed
+    way = warm.way()
     working, second = warm.client(OWN)
     assert not second["own"]
     os.kill(second["jvm"], signal.SIGSTOP)
@@ -119,7 +120,7 @@ def test_one_that_does_not_answer_is_waited_for_once_and_replaced(warm: Warm) ->
     working.communicate("stop\n", timeout=60)
     assert time.monotonic() - began < 10
     wait_for(lambda: not is_there(second["jvm"]))
-    wait_for(warm.is_ready)
+    wait_for(lambda: warm.way() not in (None, way))
     assert not warm.worked(OWN)["own"]
 
 

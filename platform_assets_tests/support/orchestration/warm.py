@@ -95,6 +95,13 @@ class Warm:
         """Whether somebody who asks now finds it."""
         return (self.state / "warm.sock").is_socket()
 
+    def way(self) -> int | None:
+        """Tells the way to a keeper's JVM from that to another one; None while there is none."""
+        try:
+            return (self.state / "warm.sock").lstat().st_ctime_ns
+        except FileNotFoundError:
+            return None
+
     def client(self, code: str = "", **settings: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
         """A process with a session, which it stops once it is told to, and what it found."""
         process = subprocess.Popen(
