@@ -32,7 +32,10 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
     session = sail_session(settings)
     try:
         with columns_for("sail"), ended_at_standstill(server_of(session)):
-            return work(lambda: session)
+            done = work(lambda: session)
+        if server_of(session).is_worn():
+            stop_sail()
+        return done
     except (PySparkException, TransformError, NotRepeatableError) as error:
         if is_lost(error):
             raise

@@ -24,6 +24,8 @@ _POOL_SHARE = 0.6
 _GIVES_BACK = {"MIMALLOC_PURGE_DELAY": "0", "MIMALLOC_ARENA_EAGER_COMMIT": "0"}
 """Its allocator takes from the machine what is used, and gives back at once what is not: the limit counts both, and a
 server at its eighth batch had twice what it used. Costs a third of the time of silver."""
+_WORN_SHARE = 0.55
+"""Of the limit, with which a server is not given another batch, but started anew."""
 _READ_SHARE = 1 / 128
 """Of the limit, what files have that are read for a batch at most: packed, where memory holds rows."""
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
@@ -41,10 +43,12 @@ class SailServer:
     Args:
         process: that serves.
         socket: by which a client of Spark Connect reaches it, in a folder that only its owner may enter.
+        limit_bytes: of its memory.
     """
 
     process: subprocess.Popen[bytes]
     socket: Path
+    limit_bytes: int
 
     def ended_within(self, seconds: float = 0.0) -> str | None:
         """How it ended, as the end of a sentence; None if it still runs after so long."""
@@ -55,6 +59,14 @@ class SailServer:
         with suppress(ValueError):
             return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return f"was ended by signal {-code}"
+
+    def is_worn(self) -> bool:
+        """Whether its limit counts so much for it that a further batch may end it: memory comes into pieces by use."""
+        with suppress(OSError):
+            for line in Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8").splitlines():
+                if line.startswith("VmData:"):
+                    return int(line.split()[1]) * 1024 > self.limit_bytes * _WORN_SHARE
+        return False
 
     def stop(self) -> None:
         """End it; one that does not hear is killed."""
@@ -122,7 +134,7 @@ def start_server(settings: Settings) -> SailServer:
             "Check that PLATFORM_SAIL_MEMORY is enough and that this machine lets a process have a network of its own "
             "(unshare --user --net true), or compute with PLATFORM_ENGINE=spark.",
         )
-    return SailServer(process, Path(os.fsdecode(said_socket)))
+    return SailServer(process, Path(os.fsdecode(said_socket)), limit)
 
 
 def most_bytes_at_once(settings: Settings) -> int:
