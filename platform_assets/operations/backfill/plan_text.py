@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from warnings import catch_warnings
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.constructor import RoundTripConstructor
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -82,7 +83,8 @@ def said_in(text: str, name: str) -> CommentedMap:
         _refuse_what_grows(text, name)
         yaml = YAML(typ="rt")
         yaml.Constructor = _KeysAsWritten
-        said = yaml.load(text)
+        with catch_warnings(category=ReusedAnchorWarning, action="ignore"):  # nothing refers to them
+            said = yaml.load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{name}, line {mark.line + 1}" if mark else name
