@@ -77,10 +77,14 @@ class LakeSnapshot:
             table: STAGED if table in self.staged.tables else self.release.versions.get(table, -1) for table in tables
         }
 
+    def released_files(self, table: str) -> Files:
+        """As `files`, of what the release has, whatever is staged over it."""
+        version = self.version(table)
+        return {} if version is None else self.platform.files_at(table, version)
+
     def files(self, table: str) -> Files:
         """The files of every day of a table that has rows, oldest first."""
-        version = self.version(table)
-        live: Files = {} if version is None else self.platform.files_at(table, version)
+        live = self.released_files(table)
         over = {day: content.files for day, content in self.staged.of(table).items()}
         if not over:
             return live

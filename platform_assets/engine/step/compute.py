@@ -214,9 +214,7 @@ def _changes(
 
 def _files(snapshot: LakeSnapshot, table: str, publication: str) -> tuple[Files, Files]:
     """What the release has of a table, whatever is staged of it, and what was staged now."""
-    platform, version = snapshot.platform, snapshot.version(table)
-    live: Files = {} if version is None else platform.files_at(table, version)
-    return live, staged_at(platform.lake, table, publication)
+    return snapshot.released_files(table), staged_at(snapshot.platform.lake, table, publication)
 
 
 def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:
