@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from datetime import date
 
 import dagster as dg
+from dagster._core.errors import DagsterExecutionStepExecutionError
 from dagster._core.execution.plan.objects import ErrorSource
+from dagster._utils.error import SerializableErrorInfo
 
 _NO_RETRY = {"dagster/max_retries": "0"}
 """The daemon can start no run anew that a command executed: were it announced, somebody would wait for it."""
+
+_AROUND = DagsterExecutionStepExecutionError.__name__
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -66,7 +70,12 @@ def _outcome(result: dg.ExecuteInProcessResult) -> RunOutcome:
                 # Dagster records it as a failure like any other, and goes on.
                 raise KeyboardInterrupt
             told = data.user_failure_data.description if data.user_failure_data else None
-            failures.append(told or (data.error.message if data.error else "failed").strip())
+            failures.append(told or (_of_step(data.error).message.strip() if data.error else "failed"))
     if not result.success and not failures:
         failures.append("The run failed before its first step.")
     return RunOutcome(result.run_id, tuple(failures))
+
+
+def _of_step(error: SerializableErrorInfo) -> SerializableErrorInfo:
+    """What a step met: Dagster's error around it only says in which step."""
+    return error.cause if error.cause and error.cls_name == _AROUND else error

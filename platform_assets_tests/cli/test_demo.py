@@ -37,8 +37,10 @@ OWN = "batch_days = 30\ncalendar_last = 2017-01-31\n"
 
 
 @pytest.fixture(autouse=True)
-def _no_computing(monkeypatch):
+def _no_computing(state, monkeypatch):
     """What is asked here is decided before anything is landed or computed."""
+    for name in ("CALENDAR_LAST", "TODAY"):
+        monkeypatch.delenv(f"PLATFORM_{name}")
 
     def computed(*args):
         raise AssertionError("the demo went on")
@@ -89,6 +91,12 @@ def refused(run, folder: Path, *command: str, code: int = FAILED) -> str:
     assert "What to do:" in said.err
     assert files(folder) == before
     return " ".join(said.err.split())
+
+
+@pytest.mark.parametrize("name", ["PLATFORM_CALENDAR_LAST", "PLATFORM_TODAY"])
+def test_a_clock_that_is_set_from_outside_is_refused_before_any_work(run, state, monkeypatch, name):
+    monkeypatch.setenv(name, "2017-01-03")
+    assert f"{name} is set, and the demo keeps a calendar of its own" in refused(run, state, code=USAGE)
 
 
 @pytest.mark.parametrize("command", [["--fresh"], [], ["--days", "3"], ["--days", "31"], ["--days", "31", "--fresh"]])

@@ -91,12 +91,20 @@ def test_a_driver_that_is_killed_loses_nothing(
 
 
 def test_the_demo_is_what_it_is_on_one_machine_though_executors_end(
-    cluster: Cluster, elsewhere: Mapping[str, str], state: Path, tmp_path: Path, object_store: ObjectStore
+    cluster: Cluster,
+    elsewhere: Mapping[str, str],
+    state: Path,
+    tmp_path: Path,
+    object_store: ObjectStore,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Through Dagster, with late corrections, and one more that is undone by the command that it says."""
+    for name in ("CALENDAR_LAST", "TODAY"):
+        monkeypatch.delenv(f"PLATFORM_{name}")
     place = str(tmp_path / "alone")
     days = ("demo", "--days", DEMO_DAYS, "--json")
-    assert run_apart(*days, PLATFORM_STATE=place, PLATFORM_LAKE=f"{place}/lake").code == 0
+    one = run_apart(*days, PLATFORM_STATE=place, PLATFORM_LAKE=f"{place}/lake")
+    assert one.code == 0, one.err
     process = start(*days, environment=elsewhere)
     lake = folder_of(object_store, elsewhere)
     for pattern in ("raw/transactions/**/*.parquet", "gold/**/*.parquet"):

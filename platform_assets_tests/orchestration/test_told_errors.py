@@ -14,6 +14,7 @@ from dagster._core.errors import DagsterCodeLocationLoadError
 from platform_assets.errors import PlatformError
 from platform_assets.orchestration.assets.outcomes import days_left, recorded_days_left
 from platform_assets.orchestration.daemon import processed
+from platform_assets.orchestration.in_process import run_job
 from platform_assets.orchestration.told_errors import ToldError, expected_errors_told, mistakes_told
 
 DAY = date(2017, 1, 5)
@@ -51,6 +52,21 @@ def calls_wrong_code() -> None:
             int("no number")
         except ValueError as error:
             raise PlatformError("The transform of sales failed.", "Look at its code.") from error
+
+
+@dg.op
+def meets_a_fault() -> None:
+    raise RuntimeError("no such range") from ValueError("the 31st of April")
+
+
+def test_a_run_in_this_process_says_what_went_wrong_and_not_only_in_which_step() -> None:
+    @dg.job(name="faulty")
+    def job() -> None:
+        meets_a_fault()
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        outcome = run_job(dg.Definitions(jobs=[job]), instance, "faulty", {})
+    assert outcome.failures == ("RuntimeError: no such range",)
 
 
 def test_a_refused_day_says_what_to_do_and_has_no_trace() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from glob import glob
 from pathlib import Path
 from uuid import uuid4
 
@@ -60,7 +61,8 @@ def start(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
 def wait_for(what: Path, pattern: str, process: subprocess.Popen[str]) -> None:
     """Until something lies in the bucket."""
     until = time.monotonic() + 240
-    while not any(what.rglob(pattern)):
+    # Unlike pathlib, it passes over a folder that is being removed.
+    while not glob(f"**/{pattern}", root_dir=what, recursive=True):
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < until, f"no {pattern} in {what}"
         time.sleep(0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import date
 from pathlib import Path
@@ -45,8 +46,11 @@ def demo_clock(settings: Settings, last: date) -> date | None:
 
     Raises:
         DemoError: the installation is somebody's own.
-        UsageError: the earlier demo has another number of days.
+        UsageError: the earlier demo has another number of days, or the clock is set from outside.
     """
+    for name in ("PLATFORM_CALENDAR_LAST", "PLATFORM_TODAY"):
+        if os.environ.get(name):
+            raise UsageError(f"{name} is set, and the demo keeps a calendar of its own.", f"Unset {name} for it.")
     if demo_here(settings) is None or not clock_file(settings).is_file():
         return None
     if settings.calendar_last != last:
