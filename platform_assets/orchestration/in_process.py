@@ -8,7 +8,7 @@ from datetime import date
 import dagster as dg
 from dagster._core.errors import DagsterExecutionStepExecutionError
 from dagster._core.execution.plan.objects import ErrorSource
-from dagster._utils.error import SerializableErrorInfo
+from dagster_shared.error import SerializableErrorInfo
 
 _NO_RETRY = {"dagster/max_retries": "0"}
 """The daemon can start no run anew that a command executed: were it announced, somebody would wait for it."""

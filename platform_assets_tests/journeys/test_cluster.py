@@ -16,16 +16,24 @@ from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import Cluster
 from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.object_store import ObjectStore
-from platform_assets_tests.support.on_cluster import behind_connect, cluster, elsewhere, folder_of, start, wait_for
+from platform_assets_tests.support.on_cluster import (
+    Start,
+    behind_connect,
+    cluster,
+    elsewhere,
+    folder_of,
+    start,
+    wait_for,
+)
 from platform_assets_tests.support.published import Digests, digests_of
 from platform_assets_tests.support.world import product, sale
 
-__all__ = ["behind_connect", "cluster", "elsewhere", "state"]
+__all__ = ["behind_connect", "cluster", "elsewhere", "start", "state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 FIRST_BASKET = 1100
-DEMO_DAYS = "10"
+DEMO_DAYS = "3"
 
 
 @pytest.fixture
@@ -59,10 +67,7 @@ def alone(tmp_path: Path, landing: Path, state: Path) -> Digests:
 
 
 def test_executors_that_end_and_a_worker_that_is_lost_change_nothing(
-    cluster: Cluster,
-    elsewhere: Mapping[str, str],
-    alone: Digests,
-    object_store: ObjectStore,
+    start: Start, cluster: Cluster, elsewhere: Mapping[str, str], alone: Digests, object_store: ObjectStore
 ) -> None:
     lake = folder_of(object_store, elsewhere)
     process = start("refresh", environment=elsewhere)
@@ -77,9 +82,7 @@ def test_executors_that_end_and_a_worker_that_is_lost_change_nothing(
 
 
 def test_a_driver_that_is_killed_loses_nothing(
-    elsewhere: Mapping[str, str],
-    alone: Digests,
-    object_store: ObjectStore,
+    start: Start, elsewhere: Mapping[str, str], alone: Digests, object_store: ObjectStore
 ) -> None:
     process = start("refresh", environment=elsewhere)
     wait_for(folder_of(object_store, elsewhere), "silver/**/*.parquet", process)
@@ -91,6 +94,7 @@ def test_a_driver_that_is_killed_loses_nothing(
 
 
 def test_the_demo_is_what_it_is_on_one_machine_though_executors_end(
+    start: Start,
     cluster: Cluster,
     elsewhere: Mapping[str, str],
     state: Path,
@@ -159,10 +163,7 @@ def test_a_spark_connect_server_computes_the_same(behind_connect: Mapping[str, s
 
 
 def test_a_spark_connect_server_that_is_killed_loses_nothing(
-    behind_connect: Mapping[str, str],
-    cluster: Cluster,
-    alone: Digests,
-    object_store: ObjectStore,
+    start: Start, behind_connect: Mapping[str, str], cluster: Cluster, alone: Digests, object_store: ObjectStore
 ) -> None:
     process = start("refresh", environment=behind_connect)
     wait_for(folder_of(object_store, behind_connect), "silver/**/*.parquet", process)

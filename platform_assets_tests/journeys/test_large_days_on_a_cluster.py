@@ -12,10 +12,18 @@ import pytest
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import Cluster
 from platform_assets_tests.support.object_store import ObjectStore
-from platform_assets_tests.support.on_cluster import behind_connect, cluster, elsewhere, folder_of, start, wait_for
+from platform_assets_tests.support.on_cluster import (
+    Start,
+    behind_connect,
+    cluster,
+    elsewhere,
+    folder_of,
+    start,
+    wait_for,
+)
 from platform_assets_tests.support.published import Digests, digests_of
 
-__all__ = ["behind_connect", "cluster", "elsewhere", "state"]
+__all__ = ["behind_connect", "cluster", "elsewhere", "start", "state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 LARGE, SMALL = "2017-01-01", "2017-01-02"
@@ -83,7 +91,7 @@ def test_a_large_day_has_several_tasks_and_files_and_the_content_that_it_has_in_
 
 @pytest.mark.parametrize("heavy", [True])
 def test_executors_killed_in_the_middle_of_a_large_day_change_nothing(
-    cluster: Cluster, elsewhere: Mapping[str, str], alone: Digests, object_store: ObjectStore
+    start: Start, cluster: Cluster, elsewhere: Mapping[str, str], alone: Digests, object_store: ObjectStore
 ) -> None:
     lake = folder_of(object_store, elsewhere)
     process = start("refresh", environment={**elsewhere, **PARTS})

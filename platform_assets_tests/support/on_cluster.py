@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from glob import glob
 from pathlib import Path
+from typing import Protocol
 from uuid import uuid4
 
 import pytest
@@ -20,6 +21,12 @@ from platform_assets.spark.session.java import find_java
 from platform_assets_tests.support.cluster import Cluster, running_cluster
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.object_store import ObjectStore
+
+
+class Start(Protocol):
+    """Starts a command with what it sees besides the variables of this process."""
+
+    def __call__(self, *args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]: ...
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +56,30 @@ def behind_connect(cluster: Cluster, object_store: ObjectStore) -> Iterator[Mapp
     cluster.kill("connect")
 
 
-def start(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
-    """A command as a process of its own, which is not waited for."""
-    own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "COLUMNS": "200", **environment}
-    return subprocess.Popen(
-        [sys.executable, "-c", "from platform_assets.cli import main; main()", *args],
-        env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a command as a process of its own, which is not waited for, and ends with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def command(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+        own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "COLUMNS": "200", **environment}
+        started.append(subprocess.Popen(
+            [sys.executable, "-c", "from platform_assets.cli import main; main()", *args],
+            env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ))  # fmt: skip
+        return started[-1]
+
+    yield command
+    for process in started:
+        with process:
+            process.kill()
 
 
 def wait_for(what: Path, pattern: str, process: subprocess.Popen[str]) -> None:
     """Until something lies in the bucket."""
     until = time.monotonic() + 240
-    # Unlike pathlib, it passes over a folder that is being removed.
-    while not glob(f"**/{pattern}", root_dir=what, recursive=True):
+    # Unlike pathlib's, it passes over a folder that is being removed.
+    while not glob(f"**/{pattern}", root_dir=what, recursive=True):  # noqa: PTH207
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < until, f"no {pattern} in {what}"
         time.sleep(0.05)

@@ -8,7 +8,9 @@ others meanwhile: what is read of a copy is what was looked into here, byte for 
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from platform_assets.lakehouse.storage.location import Location
@@ -20,6 +22,9 @@ from platform_assets.sources.limits import Limits
 from platform_assets.sources.lines import lines_of
 
 _CHUNK = 1 << 20
+
+_AT_ONCE = 8
+"""Copies written at a time: a store takes longer over each than a small file needs (90 of them: 6.9 s, so 1.4 s)."""
 
 
 @contextmanager
@@ -44,12 +49,18 @@ def copies_for_spark(
         CompressionError, LimitError, ChangedError, LinkError: a file is not what was looked into.
         OSError: it cannot be read, or there is no room for its copy.
     """
-    copies: dict[LandedFile, Location] = {}
+    copied = [file for file in seen if file not in refused and (of_all or seen[file].is_read_as_lines)]
+    copies = {
+        file: folder / f"{number}/{file.path}{ENDING if seen[file].is_read_as_lines else ''}"
+        for number, file in enumerate(copied)
+    }
+
+    def copy(file: LandedFile) -> None:
+        copies[file].write_pieces(lines_of(file, limits) if seen[file].is_read_as_lines else _content(file))
+
     try:
-        for file in (file for file in seen if file not in refused and (of_all or seen[file].is_read_as_lines)):
-            as_lines = seen[file].is_read_as_lines
-            copies[file] = folder / f"{len(copies)}/{file.path}{ENDING if as_lines else ''}"
-            copies[file].write_pieces(lines_of(file, limits) if as_lines else _content(file))
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            deque(threads.map(copy, copied), maxlen=0)
         yield copies
     finally:
         if copies:
