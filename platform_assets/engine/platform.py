@@ -134,7 +134,7 @@ class Platform:
         return {contract.name: configuration(self.catalogue, contract) for contract in self.catalogue}
 
     @cached_property
-    def files_at(self) -> Callable[[str, int], Mapping[date, tuple[DataFile, ...]]]:
+    def remembered_files(self) -> Callable[[str, int], Mapping[date, tuple[DataFile, ...]]]:
         """The live files of each day of a table at a version, of which a step asks many times; few are remembered."""
         return lru_cache(maxsize=16)(lambda table, version: live_files(self.lake.table_path(table), version))
 

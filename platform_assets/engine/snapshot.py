@@ -80,7 +80,7 @@ class LakeSnapshot:
     def released_files(self, table: str) -> Files:
         """As `files`, of what the release has, whatever is staged over it."""
         version = self.version(table)
-        return {} if version is None else self.platform.files_at(table, version)
+        return {} if version is None else self.platform.remembered_files(table, version)
 
     def files(self, table: str) -> Files:
         """The files of every day of a table that has rows, oldest first."""

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.inputs import InputRows, prepare
+from platform_assets.engine.step.inputs import InputRows, Prepared, prepare
 from platform_assets.engine.step.moved_keys import moved_keys
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
@@ -150,15 +150,7 @@ def stage_days(
     prepared = prepare(platform, session, contract, days, snapshot, scope, parts)
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
-    schema = spark_schema(contract)
-    made_rows = as_spark_counts(session, prepared.frame, schema)
-    check_columns(contract.name, made_rows, schema)
-    frame = made_rows.select(*schema.fieldNames())
-    read: FilesRead = {}
-    if shows_plans(session):
-        read = files_read(platform, contract, days, snapshot, frame)
-        refuse_jobs_of_its_own(contract, prepared.own_jobs)
-        frame = as_planned(frame)
+    frame, read = _planned(platform, session, contract, days, snapshot, prepared)
     stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
     rows = made = read_staged(session, folder)
     moved: Mapping[date, MovedKeys] = {}
@@ -167,16 +159,7 @@ def stage_days(
         stage(carried_rows(session, contract, scope, days, snapshot), folder)
         rows = read_staged(session, folder)
         moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
-    # On a cluster the driver would fetch what its executors have at hand.
-    unique = days_of_unique_keys(folder, contract.key) if is_one_process(session) else ()
-    required = [column.name for column in contract.columns if not column.nullable]
-    profiles = profile(rows, required, contract.key, unique)
-    failpoint("stage.profiled")
-    if strays := set(profiles) - set(days):
-        raise TransformError(
-            f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
-            "Return only rows of the days being computed.",
-        )
+    profiles = _profiles(session, contract, days, rows, folder)
     of_made = profiles if scope is None else profile(made, (), ())
     digests = {day: of_made.get(day, Profile()).digest for day in days}
     if together is not None:
@@ -199,3 +182,40 @@ def stage_days(
         software=software_of(session),
         moved=moved,
     )
+
+
+def _planned(
+    platform: Platform,
+    session: SparkSession,
+    contract: Contract,
+    days: Collection[date],
+    snapshot: LakeSnapshot,
+    prepared: Prepared,
+) -> tuple[DataFrame, FilesRead]:
+    """What is to be staged, as its contract has it, and what it reads, as far as the session tells."""
+    schema = spark_schema(contract)
+    made = as_spark_counts(session, prepared.frame, schema)
+    check_columns(contract.name, made, schema)
+    frame = made.select(*schema.fieldNames())
+    if not shows_plans(session):
+        return frame, {}
+    read = files_read(platform, contract, days, snapshot, frame)
+    refuse_jobs_of_its_own(contract, prepared.own_jobs)
+    return as_planned(frame), read
+
+
+def _profiles(
+    session: SparkSession, contract: Contract, days: Collection[date], rows: DataFrame, folder: Location
+) -> dict[date, Profile]:
+    """Profiles of the days that have rows in the stage, which are days that were asked for."""
+    # On a cluster the driver would fetch what its executors have at hand.
+    unique = days_of_unique_keys(folder, contract.key) if is_one_process(session) else ()
+    required = [column.name for column in contract.columns if not column.nullable]
+    profiles = profile(rows, required, contract.key, unique)
+    failpoint("stage.profiled")
+    if strays := set(profiles) - set(days):
+        raise TransformError(
+            f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
+            "Return only rows of the days being computed.",
+        )
+    return profiles
