@@ -104,7 +104,7 @@ def _ahead(lake: Lake, now: Release, pending: Collection[str]) -> DamagedTableEr
     return DamagedTableError(
         f"Tables of {lake.root} are ahead of release {now.number}, by publications {', '.join(sorted(pending)[:3])}"
         f"{' and more' if len(pending) > 3 else ''}: its newest releases are gone, it was copied while others "
-        "published, or publishers lost their lock and died.",
+        "published, publishers lost their lock and died, or a store did what it had said that it failed to do.",
         "Restore the newest releases if they are lost. If not, `platform-assets recover --undo` puts the tables back "
         f"to what release {now.number} shows; `platform-assets backup FOLDER` makes a lake of that elsewhere.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
-from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.lakehouse.releases import current_release, manifest_file, published
+from platform_assets.lakehouse.revert import undo_unreleased
+from platform_assets.lakehouse.staging_folders import discard
 from platform_assets_tests.support.empty_lake import where_folders_are
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
@@ -148,3 +151,25 @@ def test_a_failure_half_way_says_so_and_is_finished_later(lake: Lake) -> None:
     publish(lake, staged_manifest(lake, {SALES: {day(7): [("z", 1)]}}))
     assert everything(lake) == {SALES: AFTER[SALES] | {day(7): [("z", 1)]}, STORES: AFTER[STORES]}
     assert contents(lake, SALES, current_release(lake).number - 1) == AFTER[SALES]
+
+
+@where_folders_are
+def test_a_commit_that_a_store_makes_after_its_publisher_gave_up_is_told_and_can_be_undone(
+    lake: Lake, tmp_path: Path
+) -> None:
+    """Its files are gone by then, so that it can be finished by nobody."""
+    publish(lake, staged_manifest(lake, BEFORE))
+    late = staged_manifest(lake, AFTER)
+    elsewhere = shutil.copytree(on_disk(lake.root), tmp_path / "elsewhere")
+    publish(Lake.at(elsewhere), late)
+    for table in (SALES, STORES):
+        assert discard(lake, table, late.publication)
+    for path in (manifest_file(lake, late.publication), commits.commit_file(lake.table_path(SALES), 1)):
+        on_disk(path.parent).mkdir(exist_ok=True)
+        shutil.copy(elsewhere / (path.below(lake.root) or ""), on_disk(path))
+    assert everything(lake) == BEFORE
+    with pytest.raises(DamagedTableError, match="a store did what it had said that it failed to do"):
+        publish(lake, staged_manifest(lake, AFTER))
+    assert undo_unreleased(lake) == [f"Undid {late.publication} in {SALES}, which no release shows."]
+    publish(lake, staged_manifest(lake, AFTER))
+    assert everything(lake)[STORES] == AFTER[STORES]
