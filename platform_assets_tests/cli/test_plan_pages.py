@@ -147,6 +147,18 @@ def test_explain_ends_with_the_command_that_comes_next(products: Settings, run: 
     assert "next nobody has to approve it: `platform-assets plan apply" in run("plan", "explain", str(file)).out
 
 
+def test_who_approves_twice_is_told_that_another_has_to(products: Settings, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(written(plan(approvals={"above_days": 0, "people": 2})), encoding="utf-8")
+    of = run("plan", "explain", str(file), "--json").json["hash"]
+    approve = ("plan", "approve", str(file), "--hash", of, "--reason", "looked at", "--by")
+    for _ in range(2):
+        assert (
+            run(*approve, "bob").out.split() == f"Approved {of} by bob; 2 needed, so 1 more by somebody else.".split()
+        )
+    assert run(*approve, "ann").out.split() == f"Approved {of} by ann, bob; 2 needed.".split()
+
+
 def test_plans_of_other_tables_price_a_plan_as_well(
     products: Settings, corrected: str, run: Run, tmp_path: Path
 ) -> None:

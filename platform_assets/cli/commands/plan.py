@@ -125,7 +125,9 @@ def approve(
     if as_json:
         print_json({"hash": hash, "needed": consent.needed, "given": list(consent.given)})
     else:
-        say("Approved", f"{hash} by {', '.join(consent.given)}; {consent.needed} needed.")
+        missing = consent.needed - len(consent.given)
+        more = f", so {missing} more by somebody else" if missing > 0 else ""
+        say("Approved", f"{hash} by {', '.join(consent.given)}; {consent.needed} needed{more}.")
 
 
 def _days(text: str, settings: Settings) -> dict[str, object]:
