@@ -19,6 +19,7 @@ from threading import Thread
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.domains.retail.sample import Simulation
@@ -28,6 +29,7 @@ from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
 from platform_assets.engine.step.sail import by_sail
+from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.engines.admitting import EngineError, EngineVerified, verify_engine
@@ -41,6 +43,7 @@ from platform_assets.spark.sail.session import columns_for, running_server, sail
 from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
+from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.row_hash import row_hash
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes, Prepared
@@ -303,7 +306,9 @@ def test_a_raw_table_is_always_read_by_spark(demo: World) -> None:
         verified(demo, "raw.transactions")
 
 
-def test_sail_that_is_killed_in_the_middle_loses_nothing(make_world: MakeWorld, tmp_path: Path) -> None:
+def test_of_one_that_is_killed_in_the_middle_spark_does_the_rest_of_the_table(
+    make_world: MakeWorld, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with importable(tmp_path):
         world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path)
         tables = ["silver.sales", "gold.tills", "gold.week"]
@@ -314,10 +319,11 @@ def test_sail_that_is_killed_in_the_middle_loses_nothing(make_world: MakeWorld, 
         days = [date(2017, 1, number) for number in range(1, OWN_DAYS + 1)]
         killer = Thread(target=kill_when_it_runs)
         killer.start()
-        told = pytest.raises(SparkLostError, match="Sail was ended by SIGKILL in the middle")
-        with told, lost_spark_explained(world.settings):
-            world.recompute(tables, days)
+        with_sail(world, batch_days=2, batch_mib=0).recompute(["silver.sales"], days)
         killer.join()
+        assert "Sail was ended by SIGKILL, so Spark computes these days and the rest of the table" in caplog.text
+        assert running_server() is None, "a table of which it was lost is not given to it once more"
+        assert not any(computed_by(world, "silver.sales").values())
         assert world.digests() == before
         world.recompute(tables, days)
         assert world.digests() == before
@@ -355,6 +361,20 @@ def test_what_it_has_no_memory_for_is_left_to_spark(settings: Settings, caplog: 
     assert "PLATFORM_SAIL_MEMORY (1g now) gives more" in caplog.text
     assert running_server() is None
     assert by_sail(settings, lambda spark: spark().range(3).count()) == 3
+
+
+def test_days_follow_each_other_on_as_many_threads_as_there_are_processors(settings: Settings, tmp_path: Path) -> None:
+    """With all days of a year at once, each with memory of its own, a table stood still for ever."""
+    folder, days = located(tmp_path), [date(2017, 1, 1) + timedelta(days=n) for n in range(4 * (os.cpu_count() or 1))]
+    with columns_for("sail"):
+        session = sail_session(settings)
+        for day in days:
+            session.range(3).write.parquet(str(folder / f"event_date={day}"))
+        files = [f"{file.parent.name}/{file.name}" for file in tmp_path.rglob("*.parquet")]
+        rows = read_files(session, folder, files, StructType().add("id", "long").add("event_date", "date"))
+        at_once = {row[0] for row in rows.select(F.spark_partition_id()).distinct().collect()}
+        assert sorted(row[0] for row in rows.select("event_date").distinct().collect()) == days
+        assert len(at_once) <= (os.cpu_count() or 1)
 
 
 def test_a_server_that_stands_still_is_ended_and_told(settings: Settings) -> None:

@@ -36,6 +36,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.planning.reads import read_for_day, read_in_all
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.quality.gates import tie_finding
+from platform_assets.records.admission import EngineName
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
@@ -60,6 +61,7 @@ class Computed:
             it was computed over, or not at all.
         put_off: days that have to be computed with one of a later batch, each with that one; left out of everything
             else.
+        engine: that is to compute the batches to come.
     """
 
     publication: str
@@ -69,6 +71,7 @@ class Computed:
     over: tuple[Hold, ...] = ()
     moves: bool = False
     put_off: Mapping[date, date] = field(default_factory=dict)
+    engine: EngineName = "spark"
 
 
 def compute(
@@ -96,11 +99,13 @@ def compute(
             work.platform.settings,
             lambda spark: _computed(replace(work, spark=spark), snapshot, days, to_come, so_far),
         )
-        if made and not any(checks.blocking for checks in made.result.checks.values()):
-            return made
-        if made and made.publication:  # no day is held for what only Sail cannot do
+        if made is None:  # nor will it do others: it is not waited for once more
+            return _computed(work, snapshot, days, to_come, so_far)
+        if not any(checks.blocking for checks in made.result.checks.values()):
+            return replace(made, engine="sail")
+        if made.publication:  # no day is held for what only Sail cannot do
             discard_stage(work.platform, made.publication, tuple(change.table for change in made.changes))
-    return _computed(work, snapshot, days, to_come, so_far)
+    return replace(_computed(work, snapshot, days, to_come, so_far), engine=work.engine)
 
 
 def _computed(

@@ -23,6 +23,7 @@ from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.findings import Check
+from platform_assets.records.admission import EngineName
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -96,6 +97,7 @@ def recompute_step(
                     raise
                 continue
             result, days, left = result + done.result, done.again, put_off(left, done.put_off)
+            work = replace(work, engine=done.engine)
             if not days:
                 break
         result += StepResult(step.table, seconds=time.monotonic() - started)
@@ -106,11 +108,12 @@ def recompute_step(
 
 
 class _Done(NamedTuple):
-    """What became of a batch: the days to compute again because of a conflict, and those to compute later."""
+    """What became of a batch: the days to compute again because of a conflict, those to compute later, and by what."""
 
     result: StepResult
     again: tuple[date, ...]
     put_off: Mapping[date, date]
+    engine: EngineName
 
 
 def _publish_batch(
@@ -126,7 +129,7 @@ def _publish_batch(
     again = met.again | (set() if last else {hold.day for hold in overtaken})
     put_back = StepResult(table, held={day: (refused_before(hold),) for day, hold in met.put_back.items()})
     result = computed.result.without(again | put_back.held.keys()) + put_back
-    return _Done(result, tuple(sorted(again)), computed.put_off)
+    return _Done(result, tuple(sorted(again)), computed.put_off, computed.engine)
 
 
 class _Met(NamedTuple):

@@ -17,31 +17,32 @@ from platform_assets.spark.tables.staging import TransformError
 
 _log = getLogger(__name__)
 _T = TypeVar("_T")
+_ENDS_WITHIN_S = 2.0
+"""Between the moment in which it does not answer any more and the one in which the process is gone."""
 
 
 def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | None:
-    """What comes of work; None where Sail cannot do it, or not with its memory: no transform is refused for that.
+    """What comes of work; None where Sail cannot do it, or not with its memory, or is gone, or stood still.
+
+    No transform is refused for that, and no command ends: Spark does the work.
 
     Args:
         settings: to start it with.
         work: to be done with the session that it is given.
-
-    Raises:
-        PySparkException: Sail is gone or stood still, which is told as such.
     """
     session = sail_session(settings)
+    server = server_of(session)
     try:
-        with columns_for("sail"), ended_at_standstill(server_of(session)):
-            done = work(lambda: session)
-        if server_of(session).is_worn():
-            stop_sail()
-        return done
+        with columns_for("sail"), ended_at_standstill(server):
+            return work(lambda: session)
     except (PySparkException, TransformError, NotRepeatableError) as error:
-        if is_lost(error):
-            raise
-        if MEMORY.search(str(error)):
+        lost = is_lost(error)
+        if lost or MEMORY.search(str(error)):
+            why = server.ended_within(_ENDS_WITHIN_S) or "does not answer any more" if lost else "had too little memory"
             _log.warning(
-                "Sail had too little memory, so Spark computes these days; PLATFORM_SAIL_MEMORY (%s now) gives more.",
+                "Sail %s, so Spark computes these days and the rest of the table; PLATFORM_SAIL_MEMORY (%s now) "
+                "gives more.",
+                why,
                 settings.sail_memory,
             )
             stop_sail()  # Spark needs what it holds

@@ -115,7 +115,7 @@ class Stage:
             progress(now)
             with full_disk_explained(step.table), deletion_explained(self.snapshot, step.table):
                 computed = compute(work, self.snapshot, batch, days_of(left), result)
-            left = put_off(left, computed.put_off)
+            left, work = put_off(left, computed.put_off), replace(work, engine=computed.engine)
             self._add(computed)
             result += computed.result + StepResult(step.table, seconds=time.monotonic() - started)
             why = {day: work.reasons[day] for day in result.published if day in work.reasons}

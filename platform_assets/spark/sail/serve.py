@@ -23,16 +23,18 @@ from pathlib import Path
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 _PIECE = 1 << 20
+_LOOKS_EVERY_S = 0.2
 
 
 def serve(limit_bytes: int) -> None:
     """Serve until standard input ends, which it does with whoever started this, however that ends.
 
     Args:
-        limit_bytes: of memory that the process can have; an allocation beyond it ends the process.
+        limit_bytes: of memory; with more the process ends. The system's own limit counts what was ever asked for, also
+            where nothing is any more, and comes to twice as much: it is for what goes too fast.
     """
     _into_own_network()
-    resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+    resource.setrlimit(resource.RLIMIT_DATA, (2 * limit_bytes, 2 * limit_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     from pysail.spark import SparkConnectServer
 
@@ -41,7 +43,7 @@ def serve(limit_bytes: int) -> None:
     assert server.listening_address is not None
     folder = tempfile.mkdtemp(prefix="sail-")
     try:
-        asyncio.run(_relay(Path(folder) / "socket", server.listening_address[1]))
+        asyncio.run(_relay(Path(folder) / "socket", server.listening_address[1], limit_bytes))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)  # whatever it is at: nobody waits for the answer
@@ -60,9 +62,9 @@ def _into_own_network() -> None:
         fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh22x", b"lo", _UP_AND_RUNNING))
 
 
-async def _relay(path: Path, port: int) -> None:
+async def _relay(path: Path, port: int, limit_bytes: int) -> None:
     """Pass on what comes through a socket of the file system, and the answers, until standard input ends."""
-    ended = asyncio.Event()
+    ended, watch = asyncio.Event(), asyncio.create_task(_end_beyond(limit_bytes))
     asyncio.get_running_loop().add_reader(0, lambda: ended.set() if not os.read(0, _PIECE) else None)
 
     async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -73,7 +75,20 @@ async def _relay(path: Path, port: int) -> None:
         sys.stdout.write(f"{path}\n")
         sys.stdout.flush()
         await ended.wait()
+        watch.cancel()
         os._exit(_cleaned(path.parent))
+
+
+async def _end_beyond(limit_bytes: int) -> None:
+    """End the process once it has more memory, as an allocation does that fails."""
+    page_bytes = os.sysconf("SC_PAGE_SIZE")
+    while True:
+        _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
+        if (resident - shared) * page_bytes > limit_bytes:
+            sys.stderr.write(f"It had more than {limit_bytes} bytes of memory.\n")
+            sys.stderr.flush()
+            os.abort()
+        await asyncio.sleep(_LOOKS_EVERY_S)
 
 
 def _cleaned(folder: Path) -> int:

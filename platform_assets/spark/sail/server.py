@@ -21,11 +21,14 @@ _ENDS_WITHIN_S = 5.0
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _POOL_SHARE = 0.6
 """Of the limit, for what queries put aside; the rest is for what nobody counts, as buffers of files and of answers."""
-_GIVES_BACK = {"MIMALLOC_PURGE_DELAY": "0", "MIMALLOC_ARENA_EAGER_COMMIT": "0"}
-"""Its allocator takes from the machine what is used, and gives back at once what is not: the limit counts both, and a
-server at its eighth batch had twice what it used. Costs a third of the time of silver."""
-_WORN_SHARE = 0.55
-"""Of the limit, with which a server is not given another batch, but started anew."""
+_MEMORY = {
+    # First come, first served, and nothing on disk: a shuffle that has to put rows aside there stands still for ever
+    # (apache/datafusion#24883), and of a share for each of its parts a year's days get too little
+    "SAIL_RUNTIME__MEMORY_POOL__TYPE": "greedy",
+    "SAIL_RUNTIME__TEMPORARY_FILES__MAX_SIZE": "0",
+    # Milliseconds after which its allocator gives back what is not used; at once costs a sixth of the time
+    "MIMALLOC_PURGE_DELAY": "100",
+}
 _READ_SHARE = 1 / 128
 """Of the limit, what files have that are read for a batch at most: packed, where memory holds rows."""
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
@@ -43,12 +46,10 @@ class SailServer:
     Args:
         process: that serves.
         socket: by which a client of Spark Connect reaches it, in a folder that only its owner may enter.
-        limit_bytes: of its memory.
     """
 
     process: subprocess.Popen[bytes]
     socket: Path
-    limit_bytes: int
 
     def ended_within(self, seconds: float = 0.0) -> str | None:
         """How it ended, as the end of a sentence; None if it still runs after so long."""
@@ -59,14 +60,6 @@ class SailServer:
         with suppress(ValueError):
             return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return f"was ended by signal {-code}"
-
-    def is_worn(self) -> bool:
-        """Whether its limit counts so much for it that a further batch may end it: memory comes into pieces by use."""
-        with suppress(OSError):
-            for line in Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8").splitlines():
-                if line.startswith("VmData:"):
-                    return int(line.split()[1]) * 1024 > self.limit_bytes * _WORN_SHARE
-        return False
 
     def stop(self) -> None:
         """End it; one that does not hear is killed."""
@@ -117,10 +110,9 @@ def start_server(settings: Settings) -> SailServer:
                 **own,
                 "TZ": "UTC",
                 "RUST_LOG": "warn",
-                **_GIVES_BACK,
                 "SAIL_MODE": "local",
-                "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
-                "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(limit * _POOL_SHARE)),
+                **_MEMORY,
+                "SAIL_RUNTIME__MEMORY_POOL__GREEDY__MAX_SIZE": str(int(limit * _POOL_SHARE)),
             },
         )
     assert process.stdout is not None
@@ -134,7 +126,7 @@ def start_server(settings: Settings) -> SailServer:
             "Check that PLATFORM_SAIL_MEMORY is enough and that this machine lets a process have a network of its own "
             "(unshare --user --net true), or compute with PLATFORM_ENGINE=spark.",
         )
-    return SailServer(process, Path(os.fsdecode(said_socket)), limit)
+    return SailServer(process, Path(os.fsdecode(said_socket)))
 
 
 def most_bytes_at_once(settings: Settings) -> int:

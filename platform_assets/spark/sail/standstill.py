@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from logging import getLogger
 from pathlib import Path
 from threading import Event, Thread
 
 from platform_assets.spark.sail.server import SailServer
 
-STANDSTILL_S = 300.0
+STANDSTILL_S = 120.0
 """In which a server that is at work takes some processor time, however busy the machine is: one was seen that gave none
 to anybody for a minute and more."""
-_LEAST_TICKS = 3
-"""Hundredths of a second; less is what it takes to do nothing."""
+_LEAST_SHARE = 0.01
+"""Of a processor. One that stands still takes less, to look how much memory it has."""
+
+_log = getLogger(__name__)
 
 
 @contextmanager
@@ -37,9 +40,10 @@ def _watch(server: SailServer, standstill_s: float, done: Event) -> None:
     ticks, since = _ticks(server), time.monotonic()
     while not done.wait(standstill_s / 20):
         now = _ticks(server)
-        if now - ticks >= _LEAST_TICKS:
+        if now - ticks >= 100 * standstill_s * _LEAST_SHARE:
             ticks, since = now, time.monotonic()
         elif time.monotonic() - since > standstill_s:
+            _log.warning("Sail took no processor time for %d s and was ended.", standstill_s)
             server.process.kill()
             return
 

@@ -7,6 +7,7 @@ table and look up its files takes two to four jobs a read, a third of the time t
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -93,7 +94,10 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
 
 
 def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
-    """The same for Sail, which takes no day from a folder's name where it is given files."""
+    """The same for Sail, which takes no day from a folder's name where it is given files.
+
+    It works on all days at once, each with memory of its own, unless they are told to follow each other.
+    """
     by_day: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         by_day[Path(path).parent.name.removeprefix(f"{DAY}=")].append(str(folder / path))
@@ -104,7 +108,7 @@ def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], 
     ]
     while len(days) > 1:  # in pairs: a year's days one into the other are deeper than a server unfolds
         days = [reduce(DataFrame.unionAll, days[at : at + 2]) for at in range(0, len(days), 2)]
-    return days[0].select(*schema.fieldNames())
+    return days[0].select(*schema.fieldNames()).coalesce(os.cpu_count() or 1)
 
 
 def _without_patterns(path: Location) -> str:
