@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from platform_assets.engine.step.repeatability import NotRepeatableError
 from platform_assets.settings import Settings
-from platform_assets.spark.sail.session import MEMORY, columns_for, is_lost, sail_session, server_of, stop_sail
+from platform_assets.spark.sail.session import GONE, MEMORY, columns_for, sail_session, server_of, stop_sail
 from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.staging import TransformError
@@ -36,13 +36,12 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
         with columns_for("sail"), ended_at_standstill(server):
             return work(lambda: session)
     except (PySparkException, TransformError, NotRepeatableError) as error:
-        lost = is_lost(error)
-        if lost or MEMORY.search(str(error)):
-            why = server.ended_within(_ENDS_WITHIN_S) or "does not answer any more" if lost else "had too little memory"
+        why = "had too little memory" if MEMORY.search(str(error)) else server.ended_within(_ENDS_WITHIN_S)
+        if why or GONE.search(str(error)):
             _log.warning(
                 "Sail %s, so Spark computes these days and the rest of the table; PLATFORM_SAIL_MEMORY (%s now) "
                 "gives more.",
-                why,
+                why or "does not answer any more",
                 settings.sail_memory,
             )
             stop_sail()  # Spark needs what it holds

@@ -77,12 +77,6 @@ def stop_sail() -> None:
         server.stop()
 
 
-def is_lost(error: Exception) -> bool:
-    """Whether an error is that of a server that is gone, and not of what it was asked."""
-    server = running_server()
-    return bool(GONE.search(str(error)) or (server and server.ended_within()))
-
-
 def running_server() -> SailServer | None:
     """This process's own, if it has one, be it alive or not."""
     return _running[0].server if _running else None
