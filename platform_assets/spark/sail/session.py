@@ -22,7 +22,9 @@ from platform_assets.spark.sail.server import SailError, SailServer, start_serve
 from platform_assets.sql_settings import REQUIRED
 
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
-MEMORY = re.compile(r"Failed to allocate additional|Resources exhausted|memory allocation of \d+ bytes failed")
+MEMORY = re.compile(
+    r"Failed to allocate additional|Resources exhausted|Memory Exhausted|memory allocation of \d+ bytes failed"
+)
 GONE = re.compile(r"StatusCode\.UNAVAILABLE|\[RETRIES_EXCEEDED\]")
 _RETRIES, _LONGEST_PAUSE_MS = 4, 500
 """Of a server on this machine: one that is gone is told after a second or two."""
