@@ -74,6 +74,18 @@ def test_a_damaged_jar_is_noticed_and_brought_again(damage: bytes, registry: str
     assert check_jars(settings).ok
 
 
+def test_jars_that_a_bucket_needs_as_well_are_counted(tmp_path: Path, brought: Path) -> None:
+    settings = load_settings(state=tmp_path, jars=tmp_path / "jars", lake="s3://bucket/lake")
+    settings.jars.mkdir()
+    for jar in ALWAYS:
+        shutil.copy(brought / jar.file, settings.jars)
+    found = check_jars(settings)
+    assert found.ok and found.message.startswith("36 of 39 files are not in"), found
+    (settings.jars / ALWAYS[0].file).write_bytes(b"damaged")
+    damaged = check_jars(settings)
+    assert not damaged.ok and "missing" not in damaged.message and ALWAYS[0].file in damaged.message, damaged
+
+
 def test_a_damaged_jar_without_a_network_is_an_error_that_says_what_to_put_where(tmp_path: Path, brought: Path) -> None:
     settings = settings_with("http://localhost:1/", tmp_path)
     settings.jars.mkdir(parents=True)

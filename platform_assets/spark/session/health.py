@@ -46,15 +46,22 @@ def _java() -> Java | Finding:
 
 
 def check_jars(settings: Settings) -> Finding:
-    """The jars: none yet is fine, a damaged one is replaced at the next start, which then needs the network."""
+    """The jars: some not yet is fine, a damaged one is replaced at the next start, which then needs the network.
+
+    A lake that moves into a bucket asks for dozens more than one in a folder, so those are counted.
+    """
     jars = needed(settings)
-    if not any((settings.jars / jar.file).exists() for jar in jars):
-        return Finding("Jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
-    problems = faults(settings.jars, jars)
+    there = tuple(jar for jar in jars if (settings.jars / jar.file).exists())
+    problems = faults(settings.jars, there)
     if problems:
         return Finding(
             "Jars", False, f"{'; '.join(problems)}.", "Start anything that uses Spark with the network at hand."
         )
+    if not there:
+        return Finding("Jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
+    if lacking := len(jars) - len(there):
+        what = f"{lacking} of {len(jars)} files are not in {settings.jars} yet"
+        return Finding("Jars", True, f"{what}; the next start of Spark brings them, for which it needs the network.")
     return Finding("Jars", True, f"{len(jars)} files in {settings.jars}, as released.")
 
 
