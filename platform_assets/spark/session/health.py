@@ -8,6 +8,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
+from platform_assets.spark.session.reach import places_of, why_nobody_listens
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,32 @@ class Finding:
 
 
 def check_spark(settings: Settings) -> tuple[Finding, ...]:
-    """Java, the jars and the class archive, in that order; with Spark Connect the server has all of them."""
+    """Java, the jars and the class archive, in that order; with Spark Connect the server has all of them.
+
+    Of a server or a cluster only that somebody listens there: whether it has room shows when it is asked for some.
+    """
     if settings.spark_remote:
-        return (Finding("Spark", True, "Spark Connect: Java and jars are the server's."),)
+        return (_reached(settings, "Spark Connect", "Java and jars are the server's", "PLATFORM_SPARK_REMOTE"),)
     java = _java()
     if isinstance(java, Finding):
-        return java, check_jars(settings)
+        return java, check_jars(settings), *_cluster(settings)
     finding = Finding("Java", True, f"Java {java.version} at {java.executable}.")
-    return finding, check_jars(settings), check_class_archive(settings, java)
+    return finding, check_jars(settings), check_class_archive(settings, java), *_cluster(settings)
+
+
+def _cluster(settings: Settings) -> tuple[Finding, ...]:
+    if not places_of(settings):
+        return ()
+    return (_reached(settings, "Spark's master", "executors come with the first work", "PLATFORM_SPARK_MASTER"),)
+
+
+def _reached(settings: Settings, what: str, more: str, setting: str) -> Finding:
+    if not (places := places_of(settings)):
+        return Finding("Spark", True, f"{what}: {more}.")
+    where = ", ".join(f"{host}:{port}" for host, port in places)
+    if why := why_nobody_listens(places):
+        return Finding("Spark", False, f"{what} does not answer at {why}.", f"Start it, or correct {setting}.")
+    return Finding("Spark", True, f"{what} answers at {where}: {more}.")
 
 
 def _java() -> Java | Finding:
