@@ -14,9 +14,7 @@ _MOST = 8
 """Reasons that are told with an example."""
 
 
-def print_left(
-    problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0
-) -> None:
+def print_left(problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0) -> None:
     """What lies in the landing area and is not in any table, because a person has to do something about it.
 
     Args:

@@ -159,8 +159,8 @@ def _require_same(old: Connection, new: Connection, url: str) -> None:
                 raise LedgerError(
                     f"The ledger {masked(parse_url(url))} is not empty, and not what is to be moved: row {number:,} of "
                     f"{table.name} differs.",
-                    "Move into a new database, or drop and make this one anew if nobody needs what is in it; nothing was "
-                    "changed.",
+                    "Move into a new database, or drop this one and make it anew if nobody needs what is in it; "
+                    "nothing was changed.",
                 )
 
 

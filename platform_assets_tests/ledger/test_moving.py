@@ -106,7 +106,7 @@ def test_a_ledger_that_is_another_is_not_written_over(file: Path, server: str) -
 
 
 def test_a_database_that_somebody_looked_at_first_is_as_good_as_empty(file: Path, server: str) -> None:
-    """Any command with the new setting finds in the lake what was published, and notes that decisions may be lacking."""
+    """Any command with the new setting finds in the lake what was published, and notes what may be lacking."""
     with Ledger.open(server) as looked:
         looked.record(simple(0, 0), simple(1, 1))
         looked.notes.catch_up(CatchUp(0, 1, "decisions may be lacking", NOON))

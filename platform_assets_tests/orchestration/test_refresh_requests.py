@@ -56,9 +56,10 @@ def test_what_a_run_publishes_is_not_on_record_with_files_that_it_did_not_take()
     waits = stale_on([date(2017, 1, 1)], Problem("sales/notes.txt", "has the unknown ending '.txt'"))
     assert "notes.txt" in describe(waits)
     why = request(waits, "work", ()).tags[WHY_TAG]
-    assert why.startswith("9 days stale (silver.table_0 2017-01-01") and "notes.txt" not in why
+    assert why.startswith("9 days stale (silver.table_0 2017-01-01")
+    assert "notes.txt" not in why
 
 
 def test_a_long_reason_says_that_it_goes_on() -> None:
     why = request(stale_on([date(2017, 1, 1) + timedelta(2 * day) for day in range(9)]), "work", ()).tags[WHY_TAG]
-    assert len(why) == 250 and why.endswith("…")
+    assert (len(why), why[-1]) == (250, "…")

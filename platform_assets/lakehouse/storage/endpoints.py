@@ -1,4 +1,4 @@
-"""Where an object store is that is not Amazon's, as variables name it: what its libraries cannot use is told here first.
+"""Where an object store is that is not Amazon's, as variables say: what its libraries cannot use is told here first.
 
 They end with a panic, or with no more than `builder error`, at an address that is written otherwise than they expect.
 """

@@ -136,7 +136,7 @@ def describe(pending: Waiting) -> str:
 
 
 def describe_work(pending: Waiting) -> str:
-    """What a run is for, empty if there is nothing: kept with all that it publishes, of which other files say nothing."""
+    """What a run is for, empty if there is nothing: it is kept with all that it publishes, so of no other files."""
     parts: list[str] = []
     if pending.files:
         count = sum(map(len, pending.files.values()))
