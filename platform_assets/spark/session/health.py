@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from platform_assets.settings import Settings
-from platform_assets.spark.session.class_archive import archive_path, is_as_recorded
+from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
@@ -87,6 +87,10 @@ def check_jars(settings: Settings) -> Finding:
 def check_class_archive(settings: Settings, java: Java) -> Finding:
     """The class archive, which only makes starts faster; whoever first reads of it is told so."""
     file, name = archive_path(settings, java), "Class archive"
+    if not file.is_file() and recording_of(file).exists():
+        return Finding(
+            name, True, "A cache of Spark's classes was recorded; the next command that uses Spark starts with it."
+        )
     if not file.is_file():
         made = "the first command that uses Spark makes it, and Spark then starts about a third faster"
         return Finding(name, True, f"No cache of Spark's classes yet: {made}.")
