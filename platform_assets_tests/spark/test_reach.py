@@ -10,6 +10,7 @@ import pytest
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.health import check_spark
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
+from platform_assets.spark.session.session import not_started
 from platform_assets_tests.support.cluster import free_port
 
 
@@ -46,3 +47,15 @@ def test_nobody_there_is_told_with_the_setting_and_without_the_token(tmp_path: P
     assert "t0ken" not in f"{said}"
     said = check_spark(load_settings(state=tmp_path, spark_master=f"spark://127.0.0.1:{port}"))[-1]
     assert (said.ok, "PLATFORM_SPARK_MASTER" in said.todo) == (False, True)
+
+
+def test_a_cluster_that_gives_no_session_is_told_by_what_is_wrong_there(tmp_path: Path) -> None:
+    """Spark says of any of it that it cannot call methods on a stopped SparkContext."""
+    said = "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext."
+    nowhere = load_settings(state=tmp_path, spark_master=f"spark://127.0.0.1:{free_port()}")
+    assert "does not answer at 127.0.0.1" in not_started(nowhere, said).what
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        there = load_settings(state=tmp_path, spark_master=f"spark://127.0.0.1:{server.getsockname()[1]}")
+        assert "answers, but does not take it" in not_started(there, said).what
+        assert "spark.authenticate.secret" in not_started(there, said).todo
+    assert said in not_started(load_settings(state=tmp_path), said).what

@@ -35,6 +35,7 @@ from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
 from platform_assets.spark.session.lease import borrow
 from platform_assets.spark.session.logs import log_file
+from platform_assets.spark.session.reach import places_of, why_nobody_listens
 from platform_assets.sql_settings import REQUIRED
 
 _RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
@@ -117,6 +118,25 @@ def _keep_exceptions_quiet() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
+def not_started(settings: Settings, reason: str) -> SessionError:
+    """What a person is told where no session began: of a master that nobody reaches, Spark says only what follows."""
+    if why := why_nobody_listens(places_of(settings)):
+        return SessionError(
+            f"Spark does not start: its master does not answer at {why} (log: {log_file(settings)}).",
+            "Start the master, or correct PLATFORM_SPARK_MASTER; `platform-assets doctor` tries it at once.",
+        )
+    if not computes_here(settings) and "stopped SparkContext" in reason:
+        return SessionError(
+            f"Spark does not start: {settings.spark_master} answers, but does not take it (log: {log_file(settings)}).",
+            "Look at the log here and at the master's: its version of Spark may be another, or its secret "
+            "(spark.authenticate.secret in PLATFORM_SPARK_CONF).",
+        )
+    return SessionError(
+        f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
+        "Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
+    )
+
+
 def _start(
     settings: Settings, app_name: str, progress: OnProgress, *, record_classes: bool, brief: bool
 ) -> SparkSession:
@@ -135,10 +155,7 @@ def _start(
         reason = without_secrets(_reason(error), settings)  # the JVM is asked for it, so before it ends
         cause = _cause(error, settings)
         end_jvm()
-        raise SessionError(
-            f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
-            "Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
-        ) from cause
+        raise not_started(settings, reason) from cause
     if not computes_here(settings):
         try:
             wait_for_executors(context, settings, progress)
