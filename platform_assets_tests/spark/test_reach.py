@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.health import check_spark
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
-from platform_assets.spark.session.session import not_started
+from platform_assets.spark.session.session import not_started, without_master
 from platform_assets_tests.support.cluster import free_port
 
 
@@ -59,3 +60,11 @@ def test_a_cluster_that_gives_no_session_is_told_by_what_is_wrong_there(tmp_path
         assert "answers, but does not take it" in not_started(there, said).what
         assert "spark.authenticate.secret" in not_started(there, said).todo
     assert said in not_started(load_settings(state=tmp_path), said).what
+
+
+def test_a_variable_of_pyspark_keeps_nobody_from_a_connect_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses to go to one where MASTER is set, whatever else is."""
+    monkeypatch.setenv("MASTER", "spark://elsewhere:7077")
+    with without_master():
+        assert "MASTER" not in os.environ
+    assert os.environ["MASTER"] == "spark://elsewhere:7077"

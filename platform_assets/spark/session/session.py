@@ -6,6 +6,7 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import warnings
@@ -110,6 +111,17 @@ def _fit_to_cores(spark: SparkSession, settings: Settings) -> None:
     """On one machine nothing is gained by more parts than there are cores."""
     if "spark.sql.shuffle.partitions" not in settings.spark_conf:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, spark.sparkContext.defaultParallelism)))
+
+
+@contextmanager
+def without_master() -> Iterator[None]:
+    """Without the variable MASTER, with which PySpark refuses to go to a Connect server; settings say where to go."""
+    master = os.environ.pop("MASTER", None)
+    try:
+        yield
+    finally:
+        if master is not None:
+            os.environ["MASTER"] = master
 
 
 def _keep_exceptions_quiet() -> None:
@@ -226,7 +238,8 @@ def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessi
     try:
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
-        session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
+        with without_master():
+            session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
     except ImportError as error:
         raise SessionError(
             f"Spark Connect needs packages that are not installed: {_reason(error)}.",
