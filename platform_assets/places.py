@@ -17,6 +17,8 @@ _BUCKETS = {
     "abfss": re.compile(r"[a-z0-9][a-z0-9-]*@[a-z0-9]+\.dfs\.core\.windows\.net"),
 }
 _BELOW = re.compile(r"([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*")
+_ALMOST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/*(?!/).*", re.DOTALL)
+"""A scheme without its two slashes, or with three; one letter would be a drive."""
 _OF_AZURE = ("abfs", "adl", "az", "azure", "wasb", "wasbs")
 
 
@@ -33,6 +35,8 @@ def _as_place(value: object) -> object:
         if not names_bucket(value) or not _BELOW.fullmatch(below) or ".." in below.split("/"):
             raise ValueError(f"must be written like {FORMS[url[1]]}: without user, password, port, query or spaces")
         return value.rstrip("/")
+    if isinstance(value, str) and (almost := _ALMOST.fullmatch(value)) and almost[1].lower() in FORMS:
+        raise ValueError(f"must be written like {FORMS[almost[1].lower()]}, with two slashes")
     return value
 
 

@@ -32,6 +32,7 @@ from platform_assets.settings_values import (
     Names,
     Origins,
     Password,
+    Remote,
     Secret,
     SparkConf,
     Webhook,
@@ -94,7 +95,7 @@ class Settings(BaseSettings):
     spark_master: str = Field(
         default="local[*]", pattern=r"^(local(-cluster)?(\[.+\])?|yarn|(spark|k8s)://.+)$", description="Spark master."
     )
-    spark_remote: Secret = Field(default=None, description="Spark Connect URL; wins over the master.")
+    spark_remote: Remote = Field(default=None, description="Spark Connect URL; wins over the master.")
     spark_driver_memory: str = Field(
         default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Heap of the driver's JVM."
     )
@@ -336,8 +337,9 @@ def load_settings(**overrides: Any) -> Settings:
         ) from error
     except UnreadableVariableError as error:
         raise SettingsError(
-            f"The settings are not usable: {error}.",
-            "Correct the PLATFORM_… variable of that field; several values are written as JSON.",
+            f"The settings are not usable: {error}{f': {error.__cause__}' if error.__cause__ else ''}.",
+            "Correct the PLATFORM_… variable of that field; several values are written as JSON, "
+            'as {"spark.executor.memory": "4g"}.',
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(

@@ -49,6 +49,12 @@ def _can_be_typed(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
+def _of_connect(value: SecretStr | None) -> SecretStr | None:
+    if value and not value.get_secret_value().startswith("sc://"):
+        raise ValueError("must begin with sc://, as sc://spark.example.com:15002")
+    return value
+
+
 def _none_if_empty(value: object) -> object:
     return None if value == "" else value
 
@@ -65,6 +71,8 @@ Origins = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterVal
 """Addresses of pages, without paths, separated by commas."""
 Secret = Annotated[SecretStr | None, EMPTY_IS_NONE]
 """Shown nowhere."""
+Remote = Annotated[SecretStr | None, EMPTY_IS_NONE, AfterValidator(_of_connect)]
+"""A Spark Connect server, whose address may hold a token."""
 Password = Annotated[SecretStr | None, EMPTY_IS_NONE, AfterValidator(_can_be_typed)]
 """Long enough, and typed by people."""
 Webhook = Annotated[SecretStr | None, EMPTY_IS_NONE, AfterValidator(_encrypted)]

@@ -48,6 +48,15 @@ def misspelt(variables: Iterable[str], fields: Mapping[str, object]) -> tuple[st
     return None
 
 
+_EXPECTED = {
+    "spark_master": "must be written like local[*], spark://host:7077, k8s://https://host:443 or yarn",
+    "spark_driver_memory": "must be written like 3g or 512m",
+    "sail_memory": "must be written like 3g or 512m",
+    "ui_url": "must be written like https://dagster.example.com",
+}
+"""Of fields that have to follow a pattern: what a person reads instead of it."""
+
+
 def describe(problem: ErrorDetails, fields: Mapping[str, object]) -> str:
     """One problem: the field, what is expected, and what came unless that may hold a secret."""
     field = str(problem["loc"][0]) if problem["loc"] else ""
@@ -55,4 +64,5 @@ def describe(problem: ErrorDetails, fields: Mapping[str, object]) -> str:
     # A name that is no setting's may have been meant for one that holds a secret.
     is_shown = field in fields and field not in _MAY_HOLD_SECRETS
     shown = f" (got {without_secrets(str(problem['input']))[:80]!r})" if is_shown else ""
-    return f"{name}: {problem['msg']}{shown}"
+    expected = _EXPECTED.get(field) if problem["type"] == "string_pattern_mismatch" else None
+    return f"{name}: {expected or problem['msg'].removeprefix('Value error, ')}{shown}"

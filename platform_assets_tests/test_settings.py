@@ -207,6 +207,38 @@ def test_a_setting_of_spark_that_changes_what_days_come_out_as_is_refused_by_nam
         load_settings(spark_conf={name: value})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("lake", "s3:/our-bucket/lake", "two slashes"),
+        ("lake", "s3:our-bucket/lake", "two slashes"),
+        ("lake", "S3:///our-bucket", "begins with|two slashes"),
+        ("landing", "abfss:/c@a.dfs.core.windows.net", "two slashes"),
+        ("spark_master", "spark.example.com:7077", r"like local\[\*\], spark://host:7077"),
+        ("spark_remote", "spark.example.com:15002", "must begin with sc://"),
+        ("spark_driver_memory", "3 GB", "like 3g or 512m"),
+        ("sail_memory", "3gb", "like 3g or 512m"),
+        ("ui_url", "dagster.example.com", "like https://dagster"),
+    ],
+)
+def test_how_a_setting_is_written_is_told_by_an_example(name: str, value: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told) as caught:
+        load_settings(**{name: value})
+    assert not {"pattern", "^", "Value error"} & {*str(caught.value).split(), *str(caught.value)}
+
+
+@pytest.mark.parametrize("folder", ["s3", "my:folder/lake", "C:/lake", "s3/our-bucket"])
+def test_a_folder_may_be_called_what_it_likes(folder: str) -> None:
+    assert load_settings(lake=folder).lake.endswith(folder)
+
+
+def test_json_that_cannot_be_read_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_SPARK_CONF", "{spark.executor.memory: 4g}")
+    with pytest.raises(SettingsError, match=r"spark_conf.*double quotes: line 1 column 2.*\n.*executor") as caught:
+        load_settings()
+    assert "4g}" not in caught.value.what
+
+
 def test_settings_of_spark_that_say_what_is_so_or_change_no_result_are_free() -> None:
     same = {"spark.sql.session.timeZone": "Etc/UTC", "spark.sql.ansi.enabled": True}
     free = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": 8, "spark.hadoop.fs.s3a.key": "k"}

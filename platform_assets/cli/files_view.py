@@ -14,13 +14,14 @@ _MOST = 8
 """Reasons that are told with an example."""
 
 
-def print_left(problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0) -> None:
+def print_left(problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0) -> None:
     """What lies in the landing area and is not in any table, because a person has to do something about it.
 
     Args:
         problems: of files that were not taken; what only has to be waited for is told elsewhere.
         refused: files of which not one row was taken.
         as_before: how many more there are of which a person was told before.
+        just_told: and how many of which the same command told further up.
     """
     for line in refused_lines({file.path: file.reason or "" for file in refused}):
         say("[red]refused[/]", line)
@@ -29,7 +30,7 @@ def print_left(problems: Sequence[Problem], refused: Sequence[Arrival], as_befor
     if as_before:
         lists = f"`platform-assets status --files` lists {'it' if as_before == 1 else 'each'} with its reason"
         say("[yellow]not taken[/]", f"{counted(as_before, 'file')} as an earlier refresh told: {lists}")
-    count = len(refused) + len(problems)
+    count = len(refused) + len(problems) + just_told
     if count > 1 and not as_before:
         console.print(
             f"In all {counted(count, 'file')} of the landing area in no table: `platform-assets status --files` lists "

@@ -40,6 +40,7 @@ def print_left_anew(
         [one for mark, one in left.items() if mark not in known],
         [one for mark, one in stay.items() if mark not in known],
         len(known.intersection([*left, *stay])),
+        len({*map(_of_refused, told)} - {*stay}),
     )
     now = {*left, *stay, *map(_of_refused, told)}
     kept = [*(mark for mark in before if mark not in now), *sorted(now)][-_MOST:]

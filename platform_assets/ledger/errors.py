@@ -78,10 +78,12 @@ def explained(error: BaseException, url: URL) -> LedgerError:
             f"{where} cannot be used: {text}.",
             "Check that the path is a file one can open.",
         )
+    is_moved = any("@" in (part or "") for part in (url.host, url.database))
+    hint = "Write @ in user and password as %40 (and / as %2F): where it stands as it is, the host begins. "
     return LedgerUnreachableError(
         f"{where} does not answer or refuses: {text}.",
-        "Check that the server runs, that user and database exist, and PLATFORM_LEDGER_URL, and run the same command "
-        f"again. {_INDEXED_LATER}",
+        f"{hint if is_moved else ''}Check that the server runs, that user and database exist, and PLATFORM_LEDGER_URL, "
+        f"and run the same command again. {_INDEXED_LATER}",
     )
 
 

@@ -13,7 +13,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, insert, select
+from sqlalchemy import Connection, Select, Table, delete, insert, select
 
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.database_url import masked
@@ -22,10 +22,12 @@ from platform_assets.ledger.connection import parse_url, switch_to_wal
 from platform_assets.ledger.database import open_database
 from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError
 from platform_assets.ledger.moved import MOVED, moved_to
-from platform_assets.ledger.schema import looks, metadata
+from platform_assets.ledger.schema import arrivals, catch_ups, days, looks, metadata, publications, views
 
 _TABLES = tuple(table for table in metadata.sorted_tables if table is not looks)
 """All but what the next plan finds anew; the order in which rows may refer to others."""
+_FROM_LAKE = (publications, days, arrivals, views, catch_ups)
+"""What a new ledger finds in the lake by itself, as soon as any command looks there."""
 _AT_ONCE = 5000
 """Rows that are read and written together."""
 _WAITS_S = 2.0
@@ -75,6 +77,9 @@ def require_server(url: str) -> None:
 def move_ledger(file: Path, url: str) -> Moved:
     """Copy all of a SQLite ledger into an empty one on a server, compare the two, and set the file aside.
 
+    One that somebody looked at with the new setting has found in the lake what was published, and nothing else: that
+    is what the file has, too, and in full, so it counts as empty.
+
     In its place stays a note, by which processes that have the old setting are refused. Cut short, it can be called
     again: a server's ledger that has just what the file has is not copied anew.
 
@@ -92,6 +97,9 @@ def move_ledger(file: Path, url: str) -> Moved:
     try:
         with source.engine.connect() as old, _alone(old, file):
             with target.writing() as new:
+                if _is_only_found(old, new):
+                    for table in reversed(_TABLES):
+                        new.execute(delete(table))
                 rows = {table.name: _copied(old, new, table) for table in _TABLES}
                 _require_same(old, new, url)
                 failpoint("move.compared")
@@ -125,6 +133,15 @@ def _alone(connection: Connection, file: Path) -> Iterator[None]:
         yield
 
 
+def _is_only_found(old: Connection, new: Connection) -> bool:
+    """Whether a server's ledger has nothing but an index of publications that the file has as well."""
+    if any(new.execute(select(table).limit(1)).first() for table in _TABLES if table not in _FROM_LAKE):
+        return False
+    named = select(publications.c.publication, publications.c.release)
+    known = {tuple(row) for row in old.execute(named)}
+    return all(tuple(row) in known for row in new.execute(named))
+
+
 def _copied(old: Connection, new: Connection, table: Table) -> int:
     """Copy a table into one that is empty; how many rows it has."""
     rows, is_empty = 0, new.execute(select(table).limit(1)).first() is None
@@ -142,7 +159,8 @@ def _require_same(old: Connection, new: Connection, url: str) -> None:
                 raise LedgerError(
                     f"The ledger {masked(parse_url(url))} is not empty, and not what is to be moved: row {number:,} of "
                     f"{table.name} differs.",
-                    "Move into a new database; nothing was changed.",
+                    "Move into a new database, or drop this one and make it anew if nobody needs what is in it; "
+                    "nothing was changed.",
                 )
 
 

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli.commands.up import tell_what_is_left
+from platform_assets.cli.told_files import print_left_anew
 from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings
 from platform_assets.sources import taking
+from platform_assets.sources.landing import Problem
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import (
     DAY,
@@ -257,3 +260,13 @@ def test_days_outside_the_calendar_are_counted_and_not_each_time_that_their_rows
     [table] = [table for table in run("status", "--json").json["tables"] if table["table"] == RAW]
     assert table["outside"] == 1
     assert f"outside {RAW} has rows of 1 day that the calendar does not have, {outside}" in run("status").out
+
+
+def test_what_a_refresh_told_further_up_is_counted_with_what_it_did_not_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`status --files` lists all of them."""
+    arrivals = [delivered(f"r{number}.csv", reason="it is no CSV") for number in range(3)]
+    refused = [ArrivalRecord(**arrival.model_dump(), publication="p") for arrival in arrivals]
+    print_left_anew(tmp_path, [Problem(f"{FOLDER}/a.txt", "it has the unknown ending '.txt'")], (), refused)
+    assert "In all 4 files of the landing area in no table" in capsys.readouterr().out

@@ -105,6 +105,28 @@ def test_a_ledger_that_is_another_is_not_written_over(file: Path, server: str) -
         assert ledger.indexed()
 
 
+def test_a_database_that_somebody_looked_at_first_is_as_good_as_empty(file: Path, server: str) -> None:
+    """Any command with the new setting finds in the lake what was published, and notes what may be lacking."""
+    with Ledger.open(server) as looked:
+        looked.record(simple(0, 0), simple(1, 1))
+        looked.notes.catch_up(CatchUp(0, 1, "decisions may be lacking", NOON))
+    moved = move_ledger(file, server)
+    with Ledger.open(server) as after:
+        assert len(after.indexed()) == moved.rows["ledger_publications"] == 3
+        assert len(after.decisions(LateDecision)) == 2
+        assert [note.text for note in after.notes.catch_ups()] == ["note 0", "note 1", "note 2"]
+
+
+def test_one_of_another_lake_is_not_written_over(file: Path, server: str) -> None:
+    with Ledger.open(server) as other:
+        other.record(simple(7, 0))
+        indexed = other.indexed()
+    with pytest.raises(LedgerError, match="is not empty, and not what is to be moved"):
+        move_ledger(file, server)
+    with Ledger.open(server) as other:
+        assert other.indexed() == indexed
+
+
 def test_one_that_was_cut_short_goes_on(file: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(*_: object) -> Path:
         raise KeyboardInterrupt

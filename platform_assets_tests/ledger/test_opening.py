@@ -196,6 +196,12 @@ def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path
     assert caught.value.__suppress_context__
 
 
+def test_a_sign_of_the_password_left_as_it_is_is_told_how_to_be_written() -> None:
+    with pytest.raises(LedgerUnreachableError, match=r"resolve host[^\n]*\n.*@ in user and password as %40") as caught:
+        Ledger.open("postgresql://ada:p@s3cr@127.0.0.1:1/x")
+    assert "s3cr" not in str(caught.value)
+
+
 def test_a_password_among_the_options_is_hidden_as_well() -> None:
     with pytest.raises(LedgerUnreachableError, match=r"password=%2A%2A%2A|password=\*\*\*") as caught:
         Ledger.open("postgresql://ada@127.0.0.1:1/x?password=s3cr%2Ft%25pw")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from platform_assets.settings import Settings, load_settings
-from platform_assets.spark.session.health import check_jars
-from platform_assets.spark.session.jars import ALWAYS, JarsError, faults, spark_jars
+from platform_assets.spark.session.class_archive import archive_path, recording_of
+from platform_assets.spark.session.health import check_class_archive, check_jars
+from platform_assets.spark.session.jars import ALWAYS, JarsError, faults, needed, spark_jars
 from platform_assets.spark.session.java import Java, find_java
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.java import fake_java
@@ -72,6 +73,26 @@ def test_a_damaged_jar_is_noticed_and_brought_again(damage: bytes, registry: str
     spark_jars(settings)
     assert not faults(settings.jars, ALWAYS)
     assert check_jars(settings).ok
+
+
+def test_a_class_archive_that_the_next_start_takes_is_told(tmp_path: Path) -> None:
+    settings, java = load_settings(state=tmp_path, jars=tmp_path), find_java()
+    assert "No cache of Spark's classes yet" in check_class_archive(settings, java).message
+    recording_of(archive_path(settings, java)).touch()
+    assert "was recorded; the next command" in check_class_archive(settings, java).message
+
+
+def test_jars_that_a_bucket_needs_as_well_are_counted(tmp_path: Path, brought: Path) -> None:
+    settings = load_settings(state=tmp_path, jars=tmp_path / "jars", lake="s3://bucket/lake")
+    settings.jars.mkdir()
+    for jar in ALWAYS:
+        shutil.copy(brought / jar.file, settings.jars)
+    found, every = check_jars(settings), needed(settings)
+    assert found.ok
+    assert found.message.startswith(f"{len(every) - len(ALWAYS)} of {len(every)} files are not")
+    (settings.jars / ALWAYS[0].file).write_bytes(b"damaged")
+    damaged = check_jars(settings)
+    assert (damaged.ok, "missing" in damaged.message, ALWAYS[0].file in damaged.message) == (False, False, True)
 
 
 def test_a_damaged_jar_without_a_network_is_an_error_that_says_what_to_put_where(tmp_path: Path, brought: Path) -> None:

@@ -19,6 +19,7 @@ from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.damaged import salvage, set_aside
 from platform_assets.ledger.errors import LedgerCorruptError
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.moved import moved_to
 from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
 from platform_assets.ledger.sync import rebuild as rebuild_index
 from platform_assets.operations.recovery.catch_up import held_again
@@ -102,6 +103,13 @@ def move(
     url = settings.ledger_url.get_secret_value()
     require_server(url)
     source = (file or settings.state / "ledger.db").absolute()
+    target = masked(parse_url(url))
+    if (where := moved_to(source)).startswith(f"to {target}, "):
+        if as_json:
+            print_json({"rows": {}, "set_aside": None, "seconds": 0.0})
+            return
+        say("[green]Nothing to move:[/]", f"{source} was moved {where}, the database that PLATFORM_LEDGER_URL names.")
+        return
     with telling(context, "ledger move") as progress:
         # Migrated, of this lake, and with all that was published in it.
         with opened_platform(settings.model_copy(update={"ledger_url": SecretStr(url_of_file(source))})):
@@ -114,6 +122,6 @@ def move(
         print_json({"rows": names, "set_aside": str(moved.aside), "seconds": round(seconds, 3)})
         return
     what = f"{counted(rows, 'row')}, {counted(moved.rows['ledger_decisions'], 'decision')} among them"
-    say("[green]Moved[/]", f"{what}, to {masked(parse_url(url))} in {seconds:.1f} s.")
+    say("[green]Moved[/]", f"{what}, to {target} in {seconds:.1f} s.")
     say("[yellow]set aside[/]", f"the file is {moved.aside} now; {source} only says where the ledger is.")
     say("  [bold]What to do:[/]", "Set PLATFORM_LEDGER_URL wherever the platform runs, and start it again.")

@@ -134,9 +134,9 @@ def _print_restored(
     say("[green]Restored[/]", f"{generation.name} to {lake}{f' and {ledger}' if ledger else ''} in {seconds} s.")
     if ledger is None:
         say(
-            "[yellow]The ledger was not restored:[/]",
-            "it is a server's. Restore its dump with the server's own tool, or let `platform-assets ledger rebuild` "
-            "make its index from the lake, without people's decisions.",
+            "[yellow]The ledger stays as it is:[/]",
+            "it is a server's. Where it was lost as well, restore its dump with the server's own tool; without one, "
+            "`platform-assets ledger rebuild` makes its index from the lake, and people's decisions are gone.",
         )
     for manifest in since:
         say(

@@ -18,6 +18,7 @@ import typer
 
 from platform_assets.cli.console import UsageError, console, errors, platform_to_look, print_json, say
 from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.dagster_storage import DagsterStorageError, dagster_instance
 from platform_assets.cli.files_view import print_left
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import hush, telling
@@ -200,11 +201,9 @@ def _module(name: str, *arguments: str) -> list[str]:
 
 def _create_pools(home: Path) -> None:
     """Before the daemon looks at the queue for the first time."""
-    import dagster as dg
-
     from platform_assets.orchestration.instance.pools import create_pools
 
-    with dg.DagsterInstance.from_config(str(home)) as instance:
+    with dagster_instance(home) as instance:
         create_pools(instance)
 
 
@@ -213,20 +212,23 @@ def show_published(settings: Settings, home: Path) -> None:
 
     It is Dagster's own storage that is written, nothing of the lake. Where that cannot be, the pages are opened as they
     are.
-    """
-    import dagster as dg
 
+    Raises:
+        DagsterStorageError: the storage is a server that cannot be reached.
+    """
     from platform_assets.orchestration.assets.external_publications import show_since_last
     from platform_assets.orchestration.instance.runless import is_for_all
 
     try:
-        with platform_to_look(settings) as platform, dg.DagsterInstance.from_config(str(home)) as instance:
+        with platform_to_look(settings) as platform, dagster_instance(home) as instance:
             more = True
             while more:
                 shown = show_since_last(instance, platform, _KEPT_EVERY_S)
                 more = shown.more
                 for failed in shown.failed:
                     say("[yellow]note[/]", f"Dagster does not take {failed}", to=errors)
+    except DagsterStorageError:
+        raise  # the pages could not be opened either
     except Exception as error:
         if not (isinstance(error, PlatformError) or is_for_all(error)):
             raise

@@ -9,6 +9,7 @@ and endpoints come from the environment, by the names that the store's own tools
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from obstore.store import from_url
 from platform_assets.addresses import without_secrets
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, told
+from platform_assets.lakehouse.storage.endpoints import require_endpoint
 from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
 from platform_assets.lakehouse.storage.removing import remove_objects
 from platform_assets.places import FORMS, names_bucket
@@ -308,4 +310,5 @@ def _quoted(e_tag: str | None) -> str:
 
 @cache
 def _client_of(bucket: str) -> Client:
+    require_endpoint(bucket, os.environ)
     return from_url(bucket)

@@ -34,6 +34,8 @@ _PRIORITY = "10"
 
 _FIRST_PAUSE_S = 300.0
 _LONGEST_PAUSE_S = 6 * 3600.0
+_MOST_SIGNS = 250
+"""Of a reason that is kept with every publication."""
 _SHOWN = 3
 """Items of a list that a message names."""
 
@@ -114,13 +116,27 @@ def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.Ru
         job_name=refresh_job.name,
         run_key=f"{work}-{len(tries)}",
         run_config={"ops": {"refresh_tables": {"config": {"until": until}}}},
-        tags={WORK_TAG: work, WHY_TAG: describe(pending)[:250], "dagster/priority": _PRIORITY}
+        tags={WORK_TAG: work, WHY_TAG: _in_short(describe_work(pending)), "dagster/priority": _PRIORITY}
         | ({REASONS_TAG: reasons} if reasons else {}),
     )
 
 
 def describe(pending: Waiting) -> str:
-    """What was found and what is left, for a person."""
+    """What was found and what is left, for a person who looks at a tick."""
+    parts = [describe_work(pending) or "nothing to do"]
+    if pending.growing:
+        names = _some(problem.path for problem in pending.growing)
+        parts.append(f"{len(pending.growing):,} still growing, left for the next tick ({names})")
+    if pending.problems:
+        kinds = _some(alike((problem.path, problem.message) for problem in pending.problems))
+        parts.append(
+            f"{len(pending.problems):,} cannot be taken ({kinds}): `platform-assets status --files` lists them"
+        )
+    return "; ".join(parts)
+
+
+def describe_work(pending: Waiting) -> str:
+    """What a run is for, empty if there is nothing: it is kept with all that it publishes, so of no other files."""
     parts: list[str] = []
     if pending.files:
         count = sum(map(len, pending.files.values()))
@@ -136,16 +152,6 @@ def describe(pending: Waiting) -> str:
     if pending.quiet and not pending.files:
         count = sum(map(len, pending.quiet.values()))
         parts.append(f"{counted(count, 'day')} to load on which nothing had to come ({_by_table(pending.quiet)})")
-    if not parts:
-        parts.append("nothing to do")
-    if pending.growing:
-        names = _some(problem.path for problem in pending.growing)
-        parts.append(f"{len(pending.growing):,} still growing, left for the next tick ({names})")
-    if pending.problems:
-        kinds = _some(alike((problem.path, problem.message) for problem in pending.problems))
-        parts.append(
-            f"{len(pending.problems):,} cannot be taken ({kinds}): `platform-assets status --files` lists them"
-        )
     return "; ".join(parts)
 
 
@@ -181,6 +187,10 @@ def describe_missing(missing: Mapping[str, Collection[date]]) -> str:
 def clock_time(seconds_from_now: float) -> str:
     """A time of today in UTC, as 17:45."""
     return datetime.fromtimestamp(time.time() + seconds_from_now, UTC).strftime("%H:%M UTC")
+
+
+def _in_short(text: str) -> str:
+    return text if len(text) <= _MOST_SIGNS else f"{text[: _MOST_SIGNS - 1].rstrip()}…"
 
 
 def _by_table(days: Mapping[str, Collection[date]]) -> str:

@@ -50,7 +50,7 @@ class ClassArchive:
     def jvm_options(self) -> str:
         """Options for the JVM; none when there is nothing to use or to record."""
         if self.lock is not None:
-            return f'"-XX:ArchiveClassesAtExit={_recording(self.file)}" {_QUIET}'
+            return f'"-XX:ArchiveClassesAtExit={recording_of(self.file)}" {_QUIET}'
         return f'"-XX:SharedArchiveFile={self.file}" {_QUIET}' if self.is_used else ""
 
     def handed_over(self) -> ClassArchive:
@@ -61,7 +61,7 @@ class ClassArchive:
 
     def discard(self) -> None:
         """Remove an archive that a JVM would not start with."""
-        for path in (self.file, _recording(self.file), _note(self.file)):
+        for path in (self.file, recording_of(self.file), _note(self.file)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -112,7 +112,7 @@ def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchi
 
 def _adopt(file: Path) -> bool:
     """Take what an earlier JVM recorded into use, if it finished; to be called under the lock."""
-    recording = _recording(file)
+    recording = recording_of(file)
     if file.is_file():
         if is_as_recorded(file) or not is_ours_alone(file):
             return True
@@ -135,5 +135,6 @@ def _note(file: Path) -> Path:
     return file.with_suffix(".sha256")
 
 
-def _recording(file: Path) -> Path:
+def recording_of(file: Path) -> Path:
+    """Where a JVM records an archive while it ends; the next start takes it into use."""
     return file.with_suffix(".recording")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from platform_assets.settings import Settings
-from platform_assets.spark.session.class_archive import archive_path, is_as_recorded
+from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
+from platform_assets.spark.session.reach import places_of, why_nobody_listens
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,32 @@ class Finding:
 
 
 def check_spark(settings: Settings) -> tuple[Finding, ...]:
-    """Java, the jars and the class archive, in that order; with Spark Connect the server has all of them."""
+    """Java, the jars and the class archive, in that order; with Spark Connect the server has all of them.
+
+    Of a server or a cluster only that somebody listens there: whether it has room shows when it is asked for some.
+    """
     if settings.spark_remote:
-        return (Finding("Spark", True, "Spark Connect: Java and jars are the server's."),)
+        return (_reached(settings, "Spark Connect", "Java and jars are the server's", "PLATFORM_SPARK_REMOTE"),)
     java = _java()
     if isinstance(java, Finding):
-        return java, check_jars(settings)
+        return java, check_jars(settings), *_cluster(settings)
     finding = Finding("Java", True, f"Java {java.version} at {java.executable}.")
-    return finding, check_jars(settings), check_class_archive(settings, java)
+    return finding, check_jars(settings), check_class_archive(settings, java), *_cluster(settings)
+
+
+def _cluster(settings: Settings) -> tuple[Finding, ...]:
+    if not places_of(settings):
+        return ()
+    return (_reached(settings, "Spark's master", "executors come with the first work", "PLATFORM_SPARK_MASTER"),)
+
+
+def _reached(settings: Settings, what: str, more: str, setting: str) -> Finding:
+    if not (places := places_of(settings)):
+        return Finding("Spark", True, f"{what}: {more}.")
+    where = ", ".join(f"{host}:{port}" for host, port in places)
+    if why := why_nobody_listens(places):
+        return Finding("Spark", False, f"{what} does not answer at {why}.", f"Start it, or correct {setting}.")
+    return Finding("Spark", True, f"{what} answers at {where}: {more}.")
 
 
 def _java() -> Java | Finding:
@@ -46,21 +65,32 @@ def _java() -> Java | Finding:
 
 
 def check_jars(settings: Settings) -> Finding:
-    """The jars: none yet is fine, a damaged one is replaced at the next start, which then needs the network."""
+    """The jars: some not yet is fine, a damaged one is replaced at the next start, which then needs the network.
+
+    A lake that moves into a bucket asks for dozens more than one in a folder, so those are counted.
+    """
     jars = needed(settings)
-    if not any((settings.jars / jar.file).exists() for jar in jars):
-        return Finding("Jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
-    problems = faults(settings.jars, jars)
+    there = tuple(jar for jar in jars if (settings.jars / jar.file).exists())
+    problems = faults(settings.jars, there)
     if problems:
         return Finding(
             "Jars", False, f"{'; '.join(problems)}.", "Start anything that uses Spark with the network at hand."
         )
+    if not there:
+        return Finding("Jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
+    if lacking := len(jars) - len(there):
+        what = f"{lacking} of {len(jars)} files are not in {settings.jars} yet"
+        return Finding("Jars", True, f"{what}; the next start of Spark brings them, for which it needs the network.")
     return Finding("Jars", True, f"{len(jars)} files in {settings.jars}, as released.")
 
 
 def check_class_archive(settings: Settings, java: Java) -> Finding:
     """The class archive, which only makes starts faster; whoever first reads of it is told so."""
     file, name = archive_path(settings, java), "Class archive"
+    if not file.is_file() and recording_of(file).exists():
+        return Finding(
+            name, True, "A cache of Spark's classes was recorded; the next command that uses Spark starts with it."
+        )
     if not file.is_file():
         made = "the first command that uses Spark makes it, and Spark then starts about a third faster"
         return Finding(name, True, f"No cache of Spark's classes yet: {made}.")

@@ -6,6 +6,7 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import warnings
@@ -35,6 +36,7 @@ from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
 from platform_assets.spark.session.lease import borrow
 from platform_assets.spark.session.logs import log_file
+from platform_assets.spark.session.reach import places_of, why_nobody_listens
 from platform_assets.sql_settings import REQUIRED
 
 _RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
@@ -111,10 +113,40 @@ def _fit_to_cores(spark: SparkSession, settings: Settings) -> None:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, spark.sparkContext.defaultParallelism)))
 
 
+@contextmanager
+def without_master() -> Iterator[None]:
+    """Without the variable MASTER, with which PySpark refuses to go to a Connect server; settings say where to go."""
+    master = os.environ.pop("MASTER", None)
+    try:
+        yield
+    finally:
+        if master is not None:
+            os.environ["MASTER"] = master
+
+
 def _keep_exceptions_quiet() -> None:
     """PySpark writes exceptions on the screen as they arise, 80 lines of Java's each, whoever catches them."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
+
+
+def not_started(settings: Settings, reason: str) -> SessionError:
+    """What a person is told where no session began: of a master that nobody reaches, Spark says only what follows."""
+    if why := why_nobody_listens(places_of(settings)):
+        return SessionError(
+            f"Spark does not start: its master does not answer at {why} (log: {log_file(settings)}).",
+            "Start the master, or correct PLATFORM_SPARK_MASTER; `platform-assets doctor` tries it at once.",
+        )
+    if not computes_here(settings) and "stopped SparkContext" in reason:
+        return SessionError(
+            f"Spark does not start: {settings.spark_master} answers, but does not take it (log: {log_file(settings)}).",
+            "Look at the log here and at the master's: its version of Spark may be another, or its secret "
+            "(spark.authenticate.secret in PLATFORM_SPARK_CONF).",
+        )
+    return SessionError(
+        f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
+        "Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
+    )
 
 
 def _start(
@@ -135,10 +167,7 @@ def _start(
         reason = without_secrets(_reason(error), settings)  # the JVM is asked for it, so before it ends
         cause = _cause(error, settings)
         end_jvm()
-        raise SessionError(
-            f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
-            "Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
-        ) from cause
+        raise not_started(settings, reason) from cause
     if not computes_here(settings):
         try:
             wait_for_executors(context, settings, progress)
@@ -209,7 +238,8 @@ def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessi
     try:
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
-        session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
+        with without_master():
+            session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
     except ImportError as error:
         raise SessionError(
             f"Spark Connect needs packages that are not installed: {_reason(error)}.",

@@ -1,0 +1,98 @@
+"""Dagster's storage opened for `up`: a server that cannot be reached is told as such, and not with Dagster's trace."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platform_assets.errors import PlatformError
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+URL = "DAGSTER_POSTGRES_URL"
+"""The variable that docs/postgresql.md has Dagster read."""
+_OF_SERVER = ("dagster_postgres", "psycopg2")
+_HOW = f"{URL}=postgresql://user:password@host:5432/database"
+
+
+class DagsterStorageError(PlatformError):
+    """What dagster.yaml says cannot be used, or not without a variable that is not set."""
+
+
+@contextmanager
+def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """The instance of a folder with a `dagster.yaml`.
+
+    Raises:
+        DagsterStorageError: its storage is a server that does not answer or refuses, or is not named. Whatever else is
+            wrong, as with a full disk, is raised as it comes.
+    """
+    import dagster as dg
+
+    root = logging.getLogger()
+    root.addFilter(_says_more_than_that_it_tries_again)
+    try:
+        instance = dg.DagsterInstance.from_config(str(home))
+    except Exception as error:
+        if told := storage_error(error, os.environ):
+            raise told from None
+        raise
+    finally:
+        root.removeFilter(_says_more_than_that_it_tries_again)
+    with instance:
+        yield instance
+
+
+def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterStorageError | None:
+    """What a person is told where Dagster's storage could not be opened; None for what is no matter of a server's."""
+    chain = _chain(error)
+    if any(URL in str(one) and "is not set" in str(one) for one in chain):
+        return DagsterStorageError(
+            f"dagster.yaml has Dagster's storage where {URL} says, which is not set.", f"Set {_HOW}."
+        )
+    if any(isinstance(one, ImportError) and "dagster_postgres" in str(one) for one in chain):
+        return DagsterStorageError(
+            "dagster.yaml has Dagster's storage on PostgreSQL, whose packages are not installed.",
+            "Install them: uv sync --extra postgres, or pip install 'platform-assets[postgres]'.",
+        )
+    if not any(type(one).__module__.split(".")[0] in _OF_SERVER for one in chain):
+        return None
+    return DagsterStorageError(
+        f"Dagster's storage does not answer or refuses: {_said(chain, environ)}.",
+        f"Check that the server runs, that user and database exist, and {_HOW}; special characters of the password are "
+        "percent-encoded.",
+    )
+
+
+def _says_more_than_that_it_tries_again(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("Retrying failed database connection")
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what led to it, that last."""
+    chain: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in chain:
+        chain.append(following)
+        following = following.__cause__ or following.__context__
+    return chain
+
+
+def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:
+    """What the driver said, in a line and without the password."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    from platform_assets.lakehouse.database_url import said
+
+    drivers = [one for one in chain if type(one).__module__.startswith("psycopg2")]
+    try:
+        url = make_url(environ.get(URL, "postgresql://"))
+    except ArgumentError:
+        return "its URL cannot be understood"
+    return said((drivers or chain)[-1], url)

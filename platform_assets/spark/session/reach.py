@@ -1,0 +1,46 @@
+"""Whether somebody listens where settings say that Spark is, found out without starting it."""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import urlsplit
+
+from platform_assets.settings import Settings
+
+_WITHIN_S = 5.0
+_PORT_OF_CONNECT = 15002
+_HOW = {"spark": 7077, "k8s": 443}
+"""Of masters that are reached at an address, and the port where it has none."""
+
+
+def places_of(settings: Settings) -> tuple[tuple[str, int], ...]:
+    """Host and port of the Connect server, or of each master; none where Spark runs here or is asked for otherwise."""
+    if settings.spark_remote:
+        address = settings.spark_remote.get_secret_value().partition(";")[0]
+        return _place(address.removeprefix("sc://"), _PORT_OF_CONNECT)
+    kind, _, addresses = settings.spark_master.partition("://")
+    if kind not in _HOW:
+        return ()
+    each = (address.rpartition("://")[2] for address in addresses.split(","))
+    return tuple(place for address in each for place in _place(address, _HOW[kind]))
+
+
+def why_nobody_listens(places: tuple[tuple[str, int], ...]) -> str:
+    """What each place answered, where nobody listens at any; empty where somebody does."""
+    said: list[str] = []
+    for host, port in places:
+        try:
+            socket.create_connection((host, port), _WITHIN_S).close()
+        except OSError as error:
+            said.append(f"{host}:{port}: {error.strerror or error}")
+        else:
+            return ""
+    return "; ".join(said)
+
+
+def _place(address: str, otherwise: int) -> tuple[tuple[str, int], ...]:
+    try:
+        parts = urlsplit(f"//{address}")
+        return ((parts.hostname, parts.port or otherwise),) if parts.hostname else ()
+    except ValueError:  # a port that is none, which Spark tells
+        return ()
