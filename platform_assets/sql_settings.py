@@ -12,6 +12,8 @@ REQUIRED: Mapping[str, str] = {
     # Dates and times
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # Else a filter by a date goes to executors as an instant, which those of another time zone take for the day before
+    "spark.sql.datetime.java8API.enabled": "true",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as Delta has them
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
@@ -51,7 +53,12 @@ REQUIRED: Mapping[str, str] = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }
-"""The value of each; but for the time zone and the type of time stamps in files, Spark's own default."""
+"""The value of each; but for the first, the third and the type of time stamps in files, Spark's own default."""
+
+OF_PROCESSES: Mapping[str, str] = {
+    "spark.executorEnv.TZ": "UTC",  # of functions in Python, to which moments are local time
+}
+"""What the processes are told that compute for a session; a Spark Connect server's are told by its owner."""
 
 _LEFT_ALONE = (
     "spark.sql.analyzer.lowerEmptyGroupingSet", "spark.sql.analyzer.preferColumn", "spark.sql.analyzer.singlePass",
@@ -86,10 +93,11 @@ def problems_of(conf: Mapping[str, str]) -> list[str]:
     Args:
         conf: values by name, of those that somebody set.
     """
+    fixed = {**REQUIRED, **OF_PROCESSES}
     wrong = [
-        f"{name}, which has to be {REQUIRED[name]}"
+        f"{name}, which has to be {fixed[name]}"
         for name, value in conf.items()
-        if name in REQUIRED and not _same(value, REQUIRED[name])
+        if name in fixed and not _same(value, fixed[name])
     ]
     left_alone = (name for name in conf if name.startswith(_LEFT_ALONE) and name not in REQUIRED)
     return sorted([*wrong, *(f"{name}, which has to stay as Spark has it" for name in left_alone)])

@@ -24,6 +24,7 @@ from platform_assets.engine.user_code import (
     table_version,
     transform_module,
 )
+from platform_assets.engine.users_zone import described_in_utc, in_utc
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.recovery import recover
@@ -195,20 +196,21 @@ def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., Data
     """The function that computes a table: `<transforms>.<layer>.<table>` of its domain.
 
     The domain's other transforms are imported with it, always in the same order: modules may change something when they
-    are imported, which must not depend on the tables that a process computes.
+    are imported, which must not depend on the tables that a process computes. Both happens in UTC.
 
     Raises:
         ContractError: there is no such function, or its parameters are not the contract's inputs.
     """
     domain = catalogue.domain_of(contract.name)
-    for name in transform_modules(domain.transforms):
-        if find_spec(name):
-            import_module(name)
     module = transform_module(domain, contract)
-    function = getattr(import_module(module), contract.table, None)
+    with in_utc():
+        for name in transform_modules(domain.transforms):
+            if find_spec(name):
+                import_module(name)
+        function = getattr(import_module(module), contract.table, None)
     if not callable(function) or _parameters(function) != parameters(contract):
         raise missing_function(contract, module)
-    return cast("Callable[..., DataFrame]", function)
+    return described_in_utc(cast("Callable[..., DataFrame]", function))
 
 
 def _parameters(function: Callable[..., object]) -> list[str] | None:

@@ -25,6 +25,7 @@ from platform_assets_tests.support.on_cluster import (
     start,
     wait_for,
 )
+from platform_assets_tests.support.own_domain import write_domain
 from platform_assets_tests.support.published import Digests, digests_of
 from platform_assets_tests.support.world import product, sale
 
@@ -34,6 +35,10 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 FIRST_BASKET = 1100
 DEMO_DAYS = "3"
+_OF_TWO_O_CLOCK = """def tills(sales):
+    hour = F.udf(lambda at: at.hour, "int", useArrow=False)
+    sales = sales.where("since = DATE'2017-01-01'").where(F.col("at") == datetime(2017, 1, 1, 2)).where(hour("at") == 2)
+"""
 
 
 @pytest.fixture
@@ -135,6 +140,29 @@ def test_rows_of_a_person_are_erased_and_kept_from_coming_back(
     baskets = {int(row["basket_id"]) for row in DictReader(StringIO(shown.out))}
     assert FIRST_BASKET not in baskets
     assert FIRST_BASKET + 1 in baskets
+
+
+def test_dates_and_moments_are_what_they_are_whatever_time_zones_the_machines_are_in(
+    elsewhere: Mapping[str, str], tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command's, and that of its workers; no row may be lost to a filter, or fall into another hour."""
+    columns = ("PAID = ", 'SINCE = Column("since", "date", "Opened.")\nPAID = ')
+    imported = ("from pyspark", "from datetime import datetime\n\nfrom pyspark")
+    write_domain(
+        tmp_path / "own",
+        contracts=(columns, ("(K, AT, PAID)", "(K, AT, PAID, SINCE)")),
+        gold=(imported, ("def tills(sales):\n", _OF_TWO_O_CLOCK)),
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
+    monkeypatch.setenv("PLATFORM_LANDING", str(tmp_path / "landing"))
+    monkeypatch.setenv("PLATFORM_SETTLE_S", "0")
+    rows = (f'{{"till": {n}, "at": "{DAYS[0]}T02:00:00Z", "paid": "1.25", "since": "{DAYS[0]}"}}\n' for n in range(4))
+    put(tmp_path / "landing", f"sales/{DAYS[0]}/sales.jsonl", "".join(rows))
+    there = {**elsewhere, "PLATFORM_DOMAINS": "own_till", "TZ": "Asia/Tokyo"}
+    said = run_apart("refresh", **there)
+    assert said.code == 0, said.err
+    shown = run_apart("read", "gold.tills", "--format", "csv", **there)
+    assert [row["paid"] for row in DictReader(StringIO(shown.out))] == ["1.25"] * 4
 
 
 def test_a_worker_without_room_is_told_before_any_work(

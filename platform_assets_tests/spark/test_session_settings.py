@@ -18,6 +18,7 @@ from platform_assets_tests.support.recipes import DAYS, four_days
 from platform_assets_tests.support.world import sale
 
 ZONE, OF_OTHERS = "spark.sql.session.timeZone", "spark.sql.legacy.sizeOfNull"
+DATES = "spark.sql.datetime.java8API.enabled"
 
 
 @pytest.fixture
@@ -34,13 +35,29 @@ def test_a_session_of_ours_has_the_values_that_days_are_computed_with(spark: Spa
     assert {name: str(spark.conf.get(name)) for name in REQUIRED} == REQUIRED
 
 
-def test_what_is_required_is_sparks_own_default_but_for_two(spark: SparkSession) -> None:
+def test_what_is_required_is_sparks_own_default_but_for_three(spark: SparkSession) -> None:
     """A transform that is tried in a session of one's own gives what the platform publishes."""
     java = cast("Any", spark)._jvm.org.apache.spark.sql.internal
     entries = getattr(getattr(java, "SQLConf$"), "MODULE$")
     defaults = {name: entries.getConfigEntry(name).defaultValueString() for name in REQUIRED}
     other = {name for name, value in defaults.items() if value.lower() != REQUIRED[name].lower()}
-    assert other - {ZONE} == {"spark.sql.parquet.outputTimestampType"}, "the zone is that of the machine"
+    assert other - {ZONE} == {DATES, "spark.sql.parquet.outputTimestampType"}, "the zone is that of the machine"
+
+
+def test_executors_of_another_time_zone_find_the_rows_of_a_date(spark: SparkSession, tmp_path: Path) -> None:
+    """A file in which no other date is they would leave out, where the filter came to them as an instant."""
+    spark.sql("SELECT DATE'2017-01-03' AS since").write.parquet(str(tmp_path / "of one date"))
+    found = spark.read.parquet(str(tmp_path / "of one date")).where("since = DATE'2017-01-03'")
+    java = cast("Any", found)
+    java._jdf.queryExecution().executedPlan()  # here is where the filter is made
+    zones = cast("Any", spark)._jvm.java.util.TimeZone
+    before = zones.getDefault()
+    zones.setDefault(zones.getTimeZone("America/New_York"))
+    try:
+        assert java._jdf.count() == 1
+        assert len(found.collect()) == 1
+    finally:
+        zones.setDefault(before)
 
 
 @pytest.mark.parametrize(

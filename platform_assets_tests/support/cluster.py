@@ -27,6 +27,12 @@ from platform_assets_tests.support.other_user import NOBODY
 HOME = Path(pyspark.__file__).parent
 _ANSWERS_WITHIN_S = 60
 _OF_ALL = {"spark.authenticate": "true", "spark.authenticate.secret": "a-secret-of-tests"}
+_OF_ANOTHER_COUNTRY = {
+    "TZ": "America/New_York",
+    "LC_ALL": "C",
+    "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.country=TR",
+}
+"""Machines of a cluster have a time zone and a language of their own."""
 _PYTHON = "/usr/bin/python3"
 """One that every user may start; for functions of ours that run on workers it has the version of the driver's."""
 
@@ -86,10 +92,11 @@ class Cluster:
             )
 
     def start_worker(self, name: str) -> None:
-        """A worker with room for one executor."""
+        """A worker with room for one executor, on a machine of another country."""
         given = ("--cores", "1", "--memory", "700m", "--host", "127.0.0.1", "--webui-port", "0")
         work = str(self.folder / name / "work")
-        self.start(name, "org.apache.spark.deploy.worker.Worker", *given, "--work-dir", work, self.master)
+        worker = ("org.apache.spark.deploy.worker.Worker", *given, "--work-dir", work, self.master)
+        self.start(name, *worker, **_OF_ANOTHER_COUNTRY)
 
     def start_connect(self, name: str, jars: Iterable[Path], store: ObjectStore) -> str:
         """A Spark Connect server that computes in itself, as somebody else runs it; returns its URL."""

@@ -16,11 +16,12 @@ from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.session.jars import needed
 from platform_assets.spark.session.jvm import OPTIONS, scratch_of_jvm
 from platform_assets.spark.session.object_stores import of_store
-from platform_assets.sql_settings import REQUIRED
+from platform_assets.sql_settings import OF_PROCESSES, REQUIRED
 
 TUNING: Mapping[str, str] = {
     # The same results on every machine
     **REQUIRED,
+    **OF_PROCESSES,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
