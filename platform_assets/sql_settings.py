@@ -36,12 +36,14 @@ REQUIRED: Mapping[str, str] = {
     "spark.sql.orderByOrdinal": "true",
     "spark.sql.lateralColumnAlias.enableImplicitResolution": "true",
     "spark.sql.variable.substitute": "true",
+    "spark.sql.analyzer.failAmbiguousSelfJoin": "true",
     # Texts, JSON and files
     "spark.sql.function.concatBinaryAsString": "false",
     "spark.sql.function.eltOutputAsString": "false",
     "spark.sql.icu.caseMappings.enabled": "true",
     "spark.sql.chunkBase64String.enabled": "true",
     "spark.sql.readSideCharPadding": "true",
+    "spark.sql.preserveCharVarcharTypeInfo": "false",
     "spark.sql.charAsVarchar": "false",
     "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
     "spark.sql.json.enablePartialResults": "true",
@@ -52,6 +54,9 @@ REQUIRED: Mapping[str, str] = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
+    # What may go wrong in Spark itself
+    "spark.sql.execution.sortBeforeRepartition": "true",
+    "spark.sql.optimizer.metadataOnly": "false",
 }
 """The value of each; but for the first, the third and the type of time stamps in files, Spark's own default."""
 

@@ -37,7 +37,8 @@ FIRST_BASKET = 1100
 DEMO_DAYS = "3"
 _OF_TWO_O_CLOCK = """def tills(sales):
     hour = F.udf(lambda at: at.hour, "int", useArrow=False)
-    sales = sales.where("since = DATE'2017-01-01'").where(F.col("at") == datetime(2017, 1, 1, 2)).where(hour("at") == 2)
+    sales = sales.where("upper(concat('i', till)) LIKE 'I%'").where("since = DATE'2017-01-01'")
+    sales = sales.where(F.col("at") == datetime(2017, 1, 1, 2)).where(hour("at") == 2)
 """
 
 
@@ -142,10 +143,10 @@ def test_rows_of_a_person_are_erased_and_kept_from_coming_back(
     assert FIRST_BASKET + 1 in baskets
 
 
-def test_dates_and_moments_are_what_they_are_whatever_time_zones_the_machines_are_in(
+def test_dates_moments_and_texts_are_what_they_are_in_whatever_countries_the_machines_are(
     elsewhere: Mapping[str, str], tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command's, and that of its workers; no row may be lost to a filter, or fall into another hour."""
+    """The command's, and its workers': no row is lost to a filter, or in another hour, and no letter is another."""
     columns = ("PAID = ", 'SINCE = Column("since", "date", "Opened.")\nPAID = ')
     imported = ("from pyspark", "from datetime import datetime\n\nfrom pyspark")
     write_domain(

@@ -186,7 +186,8 @@ print(os.path.exists(f"/proc/{jvm}"), SparkContext._gateway)
 
 
 @pytest.mark.proof
-def test_folders_with_spaces_and_odd_characters_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_folders_with_spaces_and_odd_characters_work_in_every_locale(tmp_path: Path, locale: str) -> None:
     state = tmp_path / "a state, 'quoted' & umläut"
     (state / "jars").mkdir(parents=True)
     for jar in ALWAYS:
@@ -195,11 +196,12 @@ def test_folders_with_spaces_and_odd_characters_work(tmp_path: Path) -> None:
     code = """
 spark = create_session(settings)
 spark.range(3).write.format("delta").save(str(settings.state / "table"))
-print(spark.read.format("delta").load(str(settings.state / "table")).count())
+print(spark.read.format("delta").load(str(settings.state / "table")).count(), spark.sql("SELECT upper('i')").first()[0])
 stop_session(spark)
 """
-    done = run(code, settings)
-    assert (done.code, done.out, done.err) == (0, "3\n", "")
+    elsewhere = {"LC_ALL": locale, "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.country=TR"}
+    done = run(code, settings, {**os.environ, **elsewhere})
+    assert (done.code, done.out, done.err) == (0, "3 I\n", "")
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ _OF_ANOTHER_COUNTRY = {
     "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.country=TR",
 }
 """Machines of a cluster have a time zone and a language of their own."""
+_MOUNT = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"')
 _PYTHON = "/usr/bin/python3"
 """One that every user may start; for functions of ours that run on workers it has the version of the driver's."""
 
@@ -44,10 +45,12 @@ class Cluster:
     Args:
         master: its URL.
         folder: of its logs, and of what workers write.
+        of_this_user: whether workers share with this process what lies in folders.
     """
 
     master: str
     folder: Path
+    of_this_user: bool = False
     _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def conf(self) -> dict[str, str]:
@@ -60,15 +63,20 @@ class Cluster:
             "spark.ui.enabled": "false",
         } | _OF_ALL
 
-    def start(self, name: str, *command: str, **environ: str) -> None:
-        """One of Spark's own programs, in a folder of its own, with some variables more."""
+    def start(self, name: str, *command: str, over: Path | None = None, **environ: str) -> None:
+        """One of Spark's own programs, in a folder of its own, with some variables more.
+
+        Args:
+            over: a folder in place of which it alone, as this user, sees an empty one.
+        """
         own = self.folder / name
         own.mkdir(exist_ok=True)
         own.chmod(0o777)
-        user = NOBODY if is_readable_to_all(HOME) else None
+        user = NOBODY if is_readable_to_all(HOME) and not self.of_this_user else None
+        alone = () if over is None else (*_MOUNT, str(over))
         with (self.folder / f"{name}.log").open("wb") as log:
             self._started[name] = subprocess.Popen(
-                [HOME / "bin" / "spark-class", *command],
+                [*alone, HOME / "bin" / "spark-class", *command],
                 cwd=own,
                 env={
                     "PATH": os.environ["PATH"],
@@ -91,12 +99,12 @@ class Cluster:
                 extra_groups=None if user is None else [],
             )
 
-    def start_worker(self, name: str) -> None:
-        """A worker with room for one executor, on a machine of another country."""
+    def start_worker(self, name: str, *, over: Path | None = None) -> None:
+        """A worker with room for one executor, on a machine of another country, which may lack a folder."""
         given = ("--cores", "1", "--memory", "700m", "--host", "127.0.0.1", "--webui-port", "0")
         work = str(self.folder / name / "work")
         worker = ("org.apache.spark.deploy.worker.Worker", *given, "--work-dir", work, self.master)
-        self.start(name, *worker, **_OF_ANOTHER_COUNTRY)
+        self.start(name, *worker, over=over, **_OF_ANOTHER_COUNTRY)
 
     def start_connect(self, name: str, jars: Iterable[Path], store: ObjectStore) -> str:
         """A Spark Connect server that computes in itself, as somebody else runs it; returns its URL."""
@@ -157,17 +165,17 @@ def is_readable_to_all(folder: Path) -> bool:
 
 
 @contextmanager
-def running_cluster() -> Iterator[Cluster]:
-    """Start a master and two workers, and stop them again."""
+def running_cluster(workers: Iterable[str] = ("first", "second"), *, of_this_user: bool = False) -> Iterator[Cluster]:
+    """Start a master and some workers, and stop them again."""
     port = free_port()
     with TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o777)
-        cluster = Cluster(f"spark://127.0.0.1:{port}", Path(name))
+        cluster = Cluster(f"spark://127.0.0.1:{port}", Path(name), of_this_user)
         try:
             master = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
             cluster.start("master", "org.apache.spark.deploy.master.Master", *master)
             wait(port)
-            for worker in ("first", "second"):
+            for worker in workers:
                 cluster.start_worker(worker)
             yield cluster
         finally:

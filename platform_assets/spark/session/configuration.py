@@ -14,7 +14,7 @@ from pathlib import Path
 from platform_assets.settings import Settings, project_root
 from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.session.jars import needed
-from platform_assets.spark.session.jvm import OPTIONS, scratch_of_jvm
+from platform_assets.spark.session.jvm import OF_EVERY_COUNTRY, OPTIONS, UTF_8, scratch_of_jvm
 from platform_assets.spark.session.object_stores import of_store
 from platform_assets.sql_settings import OF_PROCESSES, REQUIRED
 
@@ -70,6 +70,8 @@ _OF_THE_JVM = (
     "spark.driver.extraJavaOptions",
 )
 
+_OF_EXECUTORS = "spark.executor.extraJavaOptions"
+
 _OF_THE_ENVIRONMENT = (
     "JAVA_HOME",
     "JAVA_TOOL_OPTIONS",
@@ -106,8 +108,12 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
             conf["spark.local.dir"] = str(scratch)
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
+        conf["spark.executorEnv.LC_ALL"] = UTF_8  # or names of files with other letters than ASCII's are not found
     conf |= of_store(settings.lake, os.environ)
     conf |= settings.spark_conf
+    if not computes_here(settings):
+        options = (*OF_EVERY_COUNTRY, conf.get(_OF_EXECUTORS, ""))
+        conf[_OF_EXECUTORS] = " ".join(filter(None, options))
     return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,9 @@ from platform_assets.spark.session.class_archive import ClassArchive
 from platform_assets.spark.session.logs import last_words, log_file
 from platform_assets.spark.session.scratch import Scratch, new_scratch
 
+OF_EVERY_COUNTRY = ("-Duser.timezone=UTC", "-Duser.language=en", "-Duser.country=US")
+"""Of every JVM that computes, the driver's and executors': in Turkish, `upper('i')` is another letter."""
+
 OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     # Batch work on few cores: throughput counts, not pauses, and it needs less memory beside the heap than G1
@@ -35,7 +38,7 @@ OPTIONS = (
     "-XX:ReservedCodeCacheSize=160m",
     # No file of counters in the system's folder for temporary files, which a JVM that is killed leaves there
     "-XX:+PerfDisableSharedMem",
-    "-Duser.timezone=UTC",
+    *OF_EVERY_COUNTRY,
     f'"-Dlog4j2.configurationFile={Path(__file__).parent / "log4j2.properties"}"',
 )
 """Options of every JVM we start; `spark.driver.extraJavaOptions` of the settings come after them and win."""
@@ -43,6 +46,11 @@ OPTIONS = (
 _END_WITHIN_S = 60
 _RECORDING: WeakSet[JavaGateway] = WeakSet()
 _SCRATCHES: WeakKeyDictionary[JavaGateway, Scratch] = WeakKeyDictionary()
+
+
+UTF_8 = "C.UTF-8"
+"""A locale with every letter, which every Linux has."""
+_OF_ASCII = ("C", "POSIX")
 
 
 class SessionError(PlatformError):
@@ -214,12 +222,25 @@ def _end_half_started(error: BaseException) -> None:
 
 @contextmanager
 def _default_environment() -> Iterator[None]:
-    """One malloc arena per thread is memory nobody uses; a choice of the user's stays."""
-    name = "MALLOC_ARENA_MAX"
-    chosen = os.environ.get(name)
-    os.environ[name] = chosen or "2"
+    """One malloc arena per thread is memory nobody uses; a choice of the user's stays.
+
+    And where the locale knows no letters but those of ASCII, as under cron, Java cannot open a file named with others.
+    """
+    ours = {"MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX") or "2"}
+    if _locale(os.environ) in _OF_ASCII:
+        ours["LC_ALL"] = UTF_8
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
     try:
         yield
     finally:
-        if chosen is None:
-            del os.environ[name]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _locale(environ: Mapping[str, str]) -> str:
+    """What decides on the letters of a process."""
+    return next(filter(None, (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), "C")

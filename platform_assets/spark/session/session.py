@@ -251,6 +251,7 @@ def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessi
         cast("Any", session).client.set_retry_policies([patience])
         # What only the server's owner can set is left as it is; what changes results is looked at before work.
         cast("Any", session.conf)._set_all(configs=configs, silent=True)
+        _refuse_other_language(session)
         return session
     except PySparkException as error:
         stop_session(session)
@@ -259,6 +260,17 @@ def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessi
             f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {reason}.",
             "Check that it runs and that the address and port are right.",
         ) from _cause(error, settings)
+
+
+def _refuse_other_language(session: SparkSession) -> None:
+    """Texts come out otherwise in some languages, which whoever starts a server decides, for its executors, too."""
+    of_an_executor = session.range(1).selectExpr("upper(concat('i', id)) AS text").collect()
+    if of_an_executor[0].text != "I0":
+        stop_session(session)
+        raise SessionError(
+            "The Spark Connect server of PLATFORM_SPARK_REMOTE has a language in which `upper('i')` is not 'I'.",
+            "Start it, and its executors, with `-Duser.language=en` among the options of Java.",
+        )
 
 
 def _cause(error: Exception, settings: Settings) -> Exception | None:
