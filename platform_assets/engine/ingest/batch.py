@@ -45,6 +45,7 @@ from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.spark.tables.staging import stage
+from platform_assets.spark.tables.written import lies_elsewhere
 from platform_assets.words import counted
 
 _Look = tuple[Format, str, tuple[str, ...], bool]
@@ -205,7 +206,9 @@ def _stage_rows(
             for part in parts:
                 stage(parsed(part), folder)
             return
-        except (PySparkException, Py4JError):
+        except (PySparkException, Py4JError) as error:
+            if elsewhere := lies_elsewhere(error, turn.platform.settings):  # no delivered file is to blame
+                raise elsewhere from error
             good = [file for part in parts for file in part]
             _raise_if_changed(good)
             try:

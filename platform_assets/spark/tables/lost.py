@@ -19,6 +19,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.sail.session import GONE, MEMORY, running_server
 from platform_assets.spark.session.attached import lease_of_jvm
 from platform_assets.spark.tables.failures import causes
+from platform_assets.spark.tables.written import lies_elsewhere
 
 _MEMORY = re.compile(r"(?m)(?:^|: |\(|\] )[\w.]*OutOfMemoryError\b")
 _STOPPED = re.compile(
@@ -81,6 +82,8 @@ def _told(chain: list[BaseException], settings: Settings) -> PlatformError | Non
                 f"Give it more with {memory}, or let it do less at once with PLATFORM_BATCH_DAYS and "
                 f"PLATFORM_BATCH_MIB. {_AGAIN}",
             )
+        if elsewhere := lies_elsewhere(error, settings):
+            return elsewhere
         if settings.spark_remote and _SERVER_GONE.search(said):
             return SparkLostError(
                 "The Spark Connect server of PLATFORM_SPARK_REMOTE ended, or cannot be reached any more, in the middle "

@@ -26,6 +26,7 @@ from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.parts import APART, SHARE, hashable, in_parts, plans_while_it_works
 from platform_assets.spark.tables.schemas import declared_types
+from platform_assets.spark.tables.written import found_here
 
 _WRITER = {
     # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file
@@ -80,7 +81,8 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts:
     if not clustered:
         frame = _by_day(frame, parts)
     with full_disk_explained(str(folder)):
-        frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
+        with found_here(frame.sparkSession, folder):
+            frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
         failpoint("stage.written")
         log_stage(folder, frame.schema.json())
         failpoint("stage.logged")

@@ -1,0 +1,65 @@
+"""A lake in a folder, computed on a cluster of which one machine has not mounted it: nothing is lost in silence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from platform_assets_tests.support.cli.commands import run_apart, state
+from platform_assets_tests.support.cluster import Cluster, running_cluster
+from platform_assets_tests.support.own_domain import write_domain
+from platform_assets_tests.support.published import digests_of
+
+__all__ = ["state"]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
+
+DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
+TILLS = 40
+_MAY = ("unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    (tmp_path / "shared").mkdir()
+    return tmp_path / "shared" / "lake"
+
+
+@pytest.fixture
+def cluster(lake: Path) -> Iterator[Cluster]:
+    """Two workers, of which one has an empty folder where the lake lies."""
+    if os.geteuid() != 0 or subprocess.run(_MAY, capture_output=True).returncode:
+        pytest.skip("only root may mount a folder for one process")
+    with running_cluster(("first",), of_this_user=True) as cluster:
+        cluster.start_worker("second", over=lake.parent)
+        yield cluster
+
+
+def test_what_a_machine_wrote_into_another_folder_is_missed(
+    cluster: Cluster, lake: Path, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a read comes first that fails there, is chance: then Spark tries it elsewhere."""
+    monkeypatch.setenv("PYTHONPATH", str(write_domain(tmp_path / "own")))
+    for name, value in {"LANDING": tmp_path / "landing", "SETTLE_S": 0, "DOMAINS": "own_till"}.items():
+        monkeypatch.setenv(f"PLATFORM_{name}", str(value))
+    for day in DAYS:
+        file = tmp_path / f"landing/sales/{day}/sales.jsonl"
+        file.parent.mkdir(parents=True)
+        rows = ({"till": n, "at": f"{day}T02:00:00Z", "paid": "1.25"} for n in range(TILLS))
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    alone = run_apart("refresh", PLATFORM_STATE=str(tmp_path / "alone"), PLATFORM_LAKE=str(tmp_path / "alone/lake"))
+    assert alone.code == 0, alone.err
+    right = digests_of(str(tmp_path / "alone/lake"))
+    conf = cluster.conf() | {"spark.task.maxFailures": "50"}
+    settings = {"SPARK_MASTER": cluster.master, "SPARK_CONF": json.dumps(conf), "LAKE": str(lake)}
+    there = {f"PLATFORM_{name}": value for name, value in settings.items()}
+    for _ in range(3):
+        said = run_apart("refresh", **there)
+        for table, days in digests_of(str(lake)).items():
+            assert days.items() <= right[table].items()
+    assert said.code != 0
+    assert "one of its machines has another folder at that path" in said.err
