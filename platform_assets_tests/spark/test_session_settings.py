@@ -66,6 +66,8 @@ def test_executors_of_another_time_zone_find_the_rows_of_a_date(spark: SparkSess
         (ZONE, "America/New_York", "has to be UTC"),
         ("spark.sql.ansi.enabled", "false", "has to be true"),
         (OF_OTHERS, "true", "has to stay as Spark has it"),
+        ("spark.sql.preserveCharVarcharTypeInfo", "true", "has to be false"),
+        ("spark.sql.analyzer.failAmbiguousSelfJoin", "false", "has to be true"),
     ],
 )
 def test_what_somebody_set_since_is_refused_by_name(session: SparkSession, name: str, value: str, told: str) -> None:

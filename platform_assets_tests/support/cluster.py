@@ -27,12 +27,7 @@ from platform_assets_tests.support.other_user import NOBODY
 HOME = Path(pyspark.__file__).parent
 _ANSWERS_WITHIN_S = 60
 _OF_ALL = {"spark.authenticate": "true", "spark.authenticate.secret": "a-secret-of-tests"}
-_OF_ANOTHER_COUNTRY = {
-    "TZ": "America/New_York",
-    "LC_ALL": "C",
-    "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.country=TR",
-}
-"""Machines of a cluster have a time zone and a language of their own."""
+_IN_TURKISH = "-Duser.language=tr -Duser.country=TR"
 _MOUNT = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"')
 _PYTHON = "/usr/bin/python3"
 """One that every user may start; for functions of ours that run on workers it has the version of the driver's."""
@@ -52,6 +47,7 @@ class Cluster:
     folder: Path
     of_this_user: bool = False
     _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _before: tuple[str, ...] = ()
 
     def conf(self) -> dict[str, str]:
         """What a driver says to Spark: executors as small as they can be, at this machine's own address."""
@@ -63,20 +59,15 @@ class Cluster:
             "spark.ui.enabled": "false",
         } | _OF_ALL
 
-    def start(self, name: str, *command: str, over: Path | None = None, **environ: str) -> None:
-        """One of Spark's own programs, in a folder of its own, with some variables more.
-
-        Args:
-            over: a folder in place of which it alone, as this user, sees an empty one.
-        """
+    def start(self, name: str, *command: str, **environ: str) -> None:
+        """One of Spark's own programs, in a folder of its own, with some variables more."""
         own = self.folder / name
         own.mkdir(exist_ok=True)
         own.chmod(0o777)
         user = NOBODY if is_readable_to_all(HOME) and not self.of_this_user else None
-        alone = () if over is None else (*_MOUNT, str(over))
         with (self.folder / f"{name}.log").open("wb") as log:
             self._started[name] = subprocess.Popen(
-                [*alone, HOME / "bin" / "spark-class", *command],
+                [*self._before, HOME / "bin" / "spark-class", *command],
                 cwd=own,
                 env={
                     "PATH": os.environ["PATH"],
@@ -100,11 +91,18 @@ class Cluster:
             )
 
     def start_worker(self, name: str, *, over: Path | None = None) -> None:
-        """A worker with room for one executor, on a machine of another country, which may lack a folder."""
+        """A worker with room for one executor, on a machine of another country.
+
+        Args:
+            name: of its own.
+            over: a folder in place of which it alone sees an empty one.
+        """
         given = ("--cores", "1", "--memory", "700m", "--host", "127.0.0.1", "--webui-port", "0")
         work = str(self.folder / name / "work")
         worker = ("org.apache.spark.deploy.worker.Worker", *given, "--work-dir", work, self.master)
-        self.start(name, *worker, over=over, **_OF_ANOTHER_COUNTRY)
+        self._before = () if over is None else (*_MOUNT, str(over))
+        self.start(name, *worker, TZ="America/New_York", LC_ALL="C", JAVA_TOOL_OPTIONS=_IN_TURKISH)
+        self._before = ()
 
     def start_connect(self, name: str, jars: Iterable[Path], store: ObjectStore) -> str:
         """A Spark Connect server that computes in itself, as somebody else runs it; returns its URL."""
