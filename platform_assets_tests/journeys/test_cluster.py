@@ -37,7 +37,7 @@ FIRST_BASKET = 1100
 DEMO_DAYS = "3"
 _OF_TWO_O_CLOCK = """def tills(sales):
     hour = F.udf(lambda at: at.hour, "int", useArrow=False)
-    sales = sales.where("upper(concat('i', till)) LIKE 'I%'").where("since = DATE'2017-01-01'")
+    sales = sales.where("upper(concat('ié', till)) LIKE 'IÉ%'").where("since = DATE'2017-01-01'")
     sales = sales.where(F.col("at") == datetime(2017, 1, 1, 2)).where(hour("at") == 2)
 """
 

@@ -26,7 +26,7 @@ from platform_assets.spark.session.logs import last_words, log_file
 from platform_assets.spark.session.scratch import Scratch, new_scratch
 
 OF_EVERY_COUNTRY = ("-Duser.timezone=UTC", "-Duser.language=en", "-Duser.country=US")
-"""Of every JVM that computes, the driver's and executors': in Turkish, `upper('i')` is another letter."""
+"""Of every JVM that computes, the driver's and executors': in Turkish, the I of `upper('ié')` is another letter."""
 
 OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",

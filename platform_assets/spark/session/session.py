@@ -264,11 +264,11 @@ def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessi
 
 def _refuse_other_language(session: SparkSession) -> None:
     """Texts come out otherwise in some languages, which whoever starts a server decides, for its executors, too."""
-    of_an_executor = session.range(1).selectExpr("upper(concat('i', id)) AS text").collect()
-    if of_an_executor[0].text != "I0":
+    of_an_executor = session.range(1).selectExpr("upper(concat('ié', id)) AS text").collect()
+    if of_an_executor[0].text != "IÉ0":
         stop_session(session)
         raise SessionError(
-            "The Spark Connect server of PLATFORM_SPARK_REMOTE has a language in which `upper('i')` is not 'I'.",
+            "The Spark Connect server of PLATFORM_SPARK_REMOTE has a language in which `upper('ié')` is not 'IÉ'.",
             "Start it, and its executors, with `-Duser.language=en` among the options of Java.",
         )
 
