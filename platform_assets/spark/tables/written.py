@@ -27,6 +27,7 @@ from platform_assets.spark.tables.scans import shows_plans
 
 _FILES = "number of written files"
 _DESCRIPTION = "spark.job.description"
+_COUNT = re.compile(r"(\d+) -> ([\d,]+)")
 _MISSING = re.compile(r"FileNotFoundException: File (?:file:)?(/.+) does not exist")
 _TODO = (
     "Mount the lake's folder at the same path on every machine of the cluster, or put the lake into an object store. "
@@ -92,5 +93,6 @@ def _files_written(spark: SparkSession, mark: str) -> int | None:
     named = (execution.metrics().apply(at) for at in range(execution.metrics().size()))
     ids = {int(metric.accumulatorId()) for metric in named if metric.name() == _FILES}
     values = str(known.executionMetrics(execution.executionId()).mkString("\n")).splitlines()
-    found = [text for number, _, text in (value.partition(" -> ") for value in values) if int(number) in ids]
+    counts = (_COUNT.fullmatch(value) for value in values)  # of times and sizes there are several lines
+    found = [count[2] for count in counts if count and int(count[1]) in ids]
     return sum(int(text.replace(",", "")) for text in found) if found else None
