@@ -30,17 +30,24 @@ def lake(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cluster(lake: Path) -> Iterator[Cluster]:
-    """Two workers, of which one has an empty folder where the lake lies."""
+def is_mounted() -> bool:
+    """Whether both machines have the lake's folder."""
+    return False
+
+
+@pytest.fixture
+def cluster(lake: Path, is_mounted: bool) -> Iterator[Cluster]:
+    """Two workers, of which one may have an empty folder where the lake lies."""
     if os.geteuid() != 0 or subprocess.run(_MAY, capture_output=True).returncode:
         pytest.skip("only root may mount a folder for one process")
     with running_cluster(("first",), of_this_user=True) as cluster:
-        cluster.start_worker("second", over=lake.parent)
+        cluster.start_worker("second", over=None if is_mounted else lake.parent)
         yield cluster
 
 
+@pytest.mark.parametrize("is_mounted", [True, False])
 def test_what_a_machine_wrote_into_another_folder_is_missed(
-    cluster: Cluster, lake: Path, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, is_mounted: bool, lake: Path, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether a read comes first that fails there, is chance: then Spark tries it elsewhere."""
     monkeypatch.setenv("PYTHONPATH", str(write_domain(tmp_path / "own")))
@@ -58,6 +65,10 @@ def test_what_a_machine_wrote_into_another_folder_is_missed(
     settings = {"SPARK_MASTER": cluster.master, "SPARK_CONF": json.dumps(conf), "LAKE": str(lake)}
     there = {f"PLATFORM_{name}": value for name, value in settings.items()}
     said = run_apart("refresh", **there)
+    if is_mounted:
+        assert said.code == 0, said.err
+        assert digests_of(str(lake)) == right
+        return
     for table, days in digests_of(str(lake)).items():
         assert days.items() <= right[table].items()
     assert said.code != 0
