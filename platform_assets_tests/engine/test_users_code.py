@@ -52,3 +52,41 @@ def test_a_transform_that_fails(
     with pytest.raises(TransformError, match=rf"silver.transactions .*test_users_code.py, line {line}.*{told}"):
         world.refresh()
     assert not world.digests()["silver.transactions"]
+
+
+FAILS = {
+    "quantity / 0 > 1": "Division by zero",
+    "cast(concat('x', quantity) AS int) > 0": "CAST_INVALID_INPUT",
+    "cast(quantity * 1000000000 AS int) * 1000000000 > 0": "ARITHMETIC_OVERFLOW",
+    "raise_error('words of my own') IS NULL": "words of my own",
+}
+
+
+@pytest.mark.parametrize("expression", FAILS)
+def test_an_expression_that_fails_on_a_value(world: World, monkeypatch: pytest.MonkeyPatch, expression: str) -> None:
+    as_it_is = silver.transactions
+    monkeypatch.setattr(silver, "transactions", lambda transactions: as_it_is(transactions.where(expression)))
+    with pytest.raises(
+        TransformError, match=f"silver.transactions fails on a value of 2017-01-01: .*{FAILS[expression]}"
+    ) as told:
+        world.refresh()
+    assert "ansi" not in told.value.what, "which is not free to choose"
+    assert "SQLSTATE" not in told.value.what
+    assert not world.digests()["silver.transactions"]
+
+
+def test_a_function_in_python_that_fails_on_a_value(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails = F.udf(lambda quantity: quantity // 0, "int")
+    as_it_is = silver.transactions
+    monkeypatch.setattr(
+        silver, "transactions", lambda transactions: as_it_is(transactions.where(fails("quantity") > 0))
+    )
+    with pytest.raises(TransformError, match=r"of 2017-01-01: ZeroDivisionError: integer division or modulo by zero"):
+        world.refresh()
+
+
+def test_a_rule_that_fails_on_a_value(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = replace(SILVER_TRANSACTIONS, rules=(Rule("sold", "1 / (quantity - quantity) > 0", "Something is sold."),))
+    monkeypatch.setattr(tills, "DOMAIN", replace(tills.DOMAIN, tables=(RAW_TRANSACTIONS, wrong)))
+    with pytest.raises(TransformError, match=r"silver.transactions fails on a value of 2017-01-01: .*Division by zero"):
+        world.refresh()

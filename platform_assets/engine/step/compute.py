@@ -44,6 +44,7 @@ from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.session.on_demand import TimedSpark
 from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
+from platform_assets.spark.tables.users_code import values_explained
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def compute(
         so_far: what became of the earlier ones.
 
     Raises:
-        TransformError: the transform does not return what the contract declares.
+        TransformError: the transform does not return what the contract declares, or fails on values.
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform does not always give the same.
     """
@@ -144,7 +145,8 @@ def _computed(
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}
         accept = accepted_checks(state, staged, work.accept, work.looked_at)
-        checks = judge(snapshot, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
+        with values_explained(contract.name, state.ready):
+            checks = judge(snapshot, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
         tied = tied_days(platform, contract, state, failing, snapshot, to_come=work.days.intersection(to_come))

@@ -37,6 +37,7 @@ from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.scans import as_planned, shows_plans
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.spark.tables.staging import TransformError, check_columns, stage
+from platform_assets.spark.tables.users_code import values_explained
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def stage_days(
         parts: of each large day of what is read; Sail makes none.
 
     Raises:
-        TransformError: the transform returned other columns, or other days, than it was asked for.
+        TransformError: the transform returned other columns, or other days, than it was asked for, or failed on values.
         ScopeError: or rows of other keys.
         UndeclaredReadError: it read something else than what it was given.
         NotRepeatableError: it does not always give the same.
@@ -147,28 +148,29 @@ def stage_days(
     session = spark()
     refuse_other_settings(session)
     parts = NO_PARTS if is_sail(session) else parts
-    prepared = prepare(platform, session, contract, days, snapshot, scope, parts)
-    if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
-        refuse_what_cannot_repeat(contract, prepared.frame)
-    frame, read = _planned(platform, session, contract, days, snapshot, prepared)
-    stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
-    rows = made = read_staged(session, folder)
-    moved: Mapping[date, MovedKeys] = {}
-    if scope is not None:
-        refuse_strangers(contract, scope, made)
-        stage(carried_rows(session, contract, scope, days, snapshot), folder)
-        rows = read_staged(session, folder)
-        moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
-    profiles = _profiles(session, contract, days, rows, folder)
-    of_made = profiles if scope is None else profile(made, (), ())
-    digests = {day: of_made.get(day, Profile()).digest for day in days}
-    if together is not None:
-        probe(platform, session, contract, snapshot, made, digests, together, scope)
-    quarantined: dict[date, Profile] = {}
-    if prepared.quarantined is not None:
-        stage(prepared.quarantined, quarantine_folder)
-        quarantined = profile(read_staged(session, quarantine_folder), (), ())
-        failpoint("stage.quarantined")
+    with values_explained(contract.name, days):
+        prepared = prepare(platform, session, contract, days, snapshot, scope, parts)
+        if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
+            refuse_what_cannot_repeat(contract, prepared.frame)
+        frame, read = _planned(platform, session, contract, days, snapshot, prepared)
+        stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
+        rows = made = read_staged(session, folder)
+        moved: Mapping[date, MovedKeys] = {}
+        if scope is not None:
+            refuse_strangers(contract, scope, made)
+            stage(carried_rows(session, contract, scope, days, snapshot), folder)
+            rows = read_staged(session, folder)
+            moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
+        profiles = _profiles(session, contract, days, rows, folder)
+        of_made = profiles if scope is None else profile(made, (), ())
+        digests = {day: of_made.get(day, Profile()).digest for day in days}
+        if together is not None:
+            probe(platform, session, contract, snapshot, made, digests, together, scope)
+        quarantined: dict[date, Profile] = {}
+        if prepared.quarantined is not None:
+            stage(prepared.quarantined, quarantine_folder)
+            quarantined = profile(read_staged(session, quarantine_folder), (), ())
+            failpoint("stage.quarantined")
     return Staged(
         profiles,
         digests,

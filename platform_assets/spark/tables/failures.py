@@ -29,6 +29,17 @@ _OF_THE_MACHINE = re.compile(
 )
 """What Spark says when something else than its rows stopped it."""
 
+_OF_VALUES = re.compile(r"SQLSTATE: (?:22\w{3}|P0001)\b|(?m:^org\.apache\.spark\.api\.python\.PythonException\b)")
+"""Of an expression that a value makes fail, by SQL's own classes of errors, and of a function in Python."""
+
+_ADVICE = re.compile(r' If necessary set "spark\.sql\.ansi\.enabled" to "false" to bypass this error[^.]*\.')
+"""Which is refused here: it would change what other expressions give."""
+
+_SQLSTATE = re.compile(r" SQLSTATE: \w{5}$")
+_CALLED_FROM = re.compile(r"was called from\n(\S+:\d+)")
+_PYTHONS = re.compile(r"(?m)^\w[\w.]*(?:Error|Exception|Exit|Interrupt)\b.*$")
+"""How Python ends the trace of an error."""
+
 _SAYS_WHERE = re.compile(r"FAILED_READ_FILE|Job aborted|\bfile:/")
 """What only tells that a task or a file failed, or where it lies; why, says a cause of it."""
 
@@ -79,6 +90,19 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
     told = said[1:] if isinstance(error, Py4JJavaError) else said
     plain = (line for text in reversed(told) if (line := _first_line(text)) and not _SAYS_WHERE.search(line))
     return next(plain, _first_line(told[0]))[:_SHOWN]
+
+
+def failed_on_values(error: PySparkException | Py4JJavaError) -> str | None:
+    """What Spark says where values of rows made an expression, or a function in Python, fail; None of other errors."""
+    said = list(causes(error))
+    if any(_OF_THE_MACHINE.search(text) for text in said):
+        return None
+    if (told := next((text for text in said if _OF_VALUES.search(text)), None)) is None:
+        return None
+    if of_python := _PYTHONS.findall(told) if "Traceback" in told else []:
+        return str(of_python[-1])[:_SHOWN]
+    where = f" ({place[1]})" if (place := _CALLED_FROM.search(told)) else ""
+    return f"{_ADVICE.sub('', _SQLSTATE.sub('', _CLASS.sub('', told.split(chr(10))[0])))[:_SHOWN]}{where}"
 
 
 def _first_line(text: str) -> str:

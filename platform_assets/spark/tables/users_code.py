@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from datetime import date
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from platform_assets.errors import PlatformError, users_line
+from platform_assets.spark.tables.failures import failed_on_values
 from platform_assets.spark.tables.staging import TransformError
 
 _THEIRS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
@@ -34,6 +36,27 @@ def users_code(table: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise _explained(table, f"{type(error).__name__}: {error}", error) from error
+
+
+@contextmanager
+def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
+    """Around whatever computes rows of some days by a table's contract and transform.
+
+    Raises:
+        TransformError: an expression, or a function in Python, fails on a value.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if (said := failed_on_values(error)) is None:
+            raise
+        first, last = min(days), max(days)
+        of_days = f"{first}" if first == last else f"one of the days {first}..{last}"
+        raise TransformError(
+            f"What computes {table} fails on a value of {of_days}: {said}",
+            "Correct its transform, or have a rule quarantine such rows; none of these days was published. "
+            "`platform-assets stale` shows what waits.",
+        ) from error
 
 
 def first_line(error: AnalysisException) -> str:
