@@ -13,7 +13,7 @@ import dagster as dg
 from dagster._core.errors import DagsterUserCodeProcessError
 from dagster_shared.error import SerializableErrorInfo
 
-from platform_assets.errors import PlatformError
+from platform_assets.errors import PlatformError, users_line
 
 
 class ToldError(DagsterUserCodeProcessError):
@@ -47,7 +47,7 @@ class RefusedError(DagsterUserCodeProcessError, dg.Failure):
 def expected_errors_told() -> Iterator[None]:
     """Within it, an expected error leaves as what it says.
 
-    One that something else caused keeps its trace: where a person's own code failed, that is what they look for.
+    One that a person's own code caused keeps its trace, which is what they look for then.
 
     Raises:
         ToldError: in place of a `PlatformError`.
@@ -55,7 +55,7 @@ def expected_errors_told() -> Iterator[None]:
     try:
         yield
     except PlatformError as error:
-        if error.__cause__ is not None:
+        if error.__cause__ is not None and users_line(error.__cause__):
             raise
         raise ToldError(error) from None
 

@@ -12,6 +12,7 @@ from dagster import DagsterEventType as Event
 from dagster._core.errors import DagsterCodeLocationLoadError
 
 from platform_assets.errors import PlatformError
+from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.assets.outcomes import days_left, recorded_days_left
 from platform_assets.orchestration.daemon import processed
 from platform_assets.orchestration.in_process import run_job
@@ -52,6 +53,20 @@ def calls_wrong_code() -> None:
             int("no number")
         except ValueError as error:
             raise PlatformError("The transform of sales failed.", "Look at its code.") from error
+
+
+@dg.op
+def finds_no_ledger() -> None:
+    with expected_errors_told(), Ledger.open("postgresql+psycopg://127.0.0.1:1/none"):
+        pass
+
+
+def test_a_server_that_does_not_answer_has_no_trace() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        data = failed(instance, finds_no_ledger).step_failure_data
+    assert data.error is not None
+    assert "does not answer or refuses" in data.error.message
+    assert (data.error.stack, data.error.cause) == ([], None)
 
 
 @dg.op
