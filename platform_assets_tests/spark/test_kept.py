@@ -8,7 +8,7 @@ PLANS, TASKS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"
 
 
 def test_few_rows_are_kept_in_few_tasks(spark: SparkSession) -> None:
-    before = {name: spark.conf.get(name) for name in (PLANS, TASKS)}
+    before = {name: str(spark.conf.get(name)) for name in (PLANS, TASKS)}
     spark.conf.set(PLANS, "true")
     spark.conf.set(TASKS, "50")
     few = spark.range(7).groupBy("id").count().persist()
