@@ -56,7 +56,6 @@ REQUIRED: Mapping[str, str] = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
     # What may go wrong in Spark itself
     "spark.sql.execution.sortBeforeRepartition": "true",
-    "spark.sql.optimizer.metadataOnly": "false",
 }
 """The value of each; but for the first, the third and the type of time stamps in files, Spark's own default."""
 
@@ -72,8 +71,8 @@ _LEFT_ALONE = (
     "spark.sql.execution.pandas.respectSessionTimeZone", "spark.sql.execution.pandas.structHandlingMode",
     "spark.sql.execution.pythonUDF.arrow.enabled", "spark.sql.execution.pythonUDF.pandas.",
     "spark.sql.execution.pythonUDTF.arrow.enabled", "spark.sql.functionResolution.", "spark.sql.jsonGenerator.",
-    "spark.sql.legacy.", "spark.sql.optimizer.decorrelate", "spark.sql.parquet.int96",
-    "spark.sql.parser.escapedStringLiterals", "spark.sql.parser.singleCharacter",
+    "spark.sql.legacy.", "spark.sql.optimizer.decorrelate", "spark.sql.optimizer.metadataOnly",
+    "spark.sql.parquet.int96", "spark.sql.parser.escapedStringLiterals", "spark.sql.parser.singleCharacter",
     "spark.sql.pyspark.infer", "spark.sql.pyspark.legacy.",
     "spark.sql.variant.allowDuplicateKeys",
 )  # fmt: skip

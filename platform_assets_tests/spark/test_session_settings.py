@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.lakehouse.layout import located
+from platform_assets.spark.session.configuration import TUNING
 from platform_assets.spark.session.settings import SessionSettingsError, refuse_other_settings
 from platform_assets.spark.tables.staging import stage
 from platform_assets.sql_settings import REQUIRED
@@ -106,3 +107,11 @@ def test_a_time_zone_that_somebody_set_puts_no_row_on_another_day(prepared: Prep
     session.conf.set(ZONE, "UTC")
     world.refresh()
     assert 99 in {found["basket_id"] for found in world.rows("raw.transactions", DAYS[2])}
+
+
+def test_no_setting_is_one_of_which_spark_warns(spark: SparkSession) -> None:
+    """Over Spark Connect whoever computes would read it with every command."""
+    known: Any = spark.sparkContext._jvm
+    deprecated = known.org.apache.spark.sql.internal.SQLConf.deprecatedSQLConfigs()
+    assert deprecated.contains("spark.sql.optimizer.metadataOnly")
+    assert [name for name in TUNING if deprecated.contains(name)] == []
