@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -51,6 +51,15 @@ def did_you_mean(written: str, choices: Collection[str]) -> str:
         `Did you mean <choice>? `; empty where none is near.
     """
     return "".join(f"Did you mean {close}? " for close in get_close_matches(written, choices, 1))
+
+
+def led_to(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and what led to it, that last."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def users_line(error: BaseException, package: str | None = None) -> str | None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from platform_assets.errors import PlatformError
+from platform_assets.errors import PlatformError, led_to
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -50,7 +50,7 @@ def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
 
 def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterStorageError | None:
     """What a person is told where Dagster's storage could not be opened; None for what is no matter of a server's."""
-    chain = _chain(error)
+    chain = list(led_to(error))
     if any(URL in str(one) and "is not set" in str(one) for one in chain):
         return DagsterStorageError(
             f"dagster.yaml has Dagster's storage where {URL} says, which is not set.", f"Set {_HOW}."
@@ -71,16 +71,6 @@ def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterSt
 
 def _says_more_than_that_it_tries_again(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith("Retrying failed database connection")
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """An error and what led to it, that last."""
-    chain: list[BaseException] = []
-    following: BaseException | None = error
-    while following is not None and following not in chain:
-        chain.append(following)
-        following = following.__cause__ or following.__context__
-    return chain
 
 
 def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:

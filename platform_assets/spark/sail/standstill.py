@@ -22,7 +22,7 @@ _log = getLogger(__name__)
 
 @contextmanager
 def ended_at_standstill(server: SailServer, standstill_s: float = STANDSTILL_S) -> Iterator[None]:
-    """As long as this is open, the server is killed once it took no processor time for a while.
+    """As long as this is open, the server is killed once it took hardly any processor time for a while.
 
     Whoever waits for its answer then hears that it is gone.
     """
@@ -43,7 +43,7 @@ def _watch(server: SailServer, standstill_s: float, done: Event) -> None:
         if now - ticks >= 100 * standstill_s * _LEAST_SHARE:
             ticks, since = now, time.monotonic()
         elif time.monotonic() - since > standstill_s:
-            _log.warning("Sail took no processor time for %d s and was ended.", standstill_s)
+            _log.warning("Sail took hardly any processor time for %d s and was ended.", standstill_s)
             server.process.kill()
             return
 

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from platform_assets.errors import PlatformError
+from platform_assets.errors import PlatformError, led_to
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.session import GONE, MEMORY, running_server
 from platform_assets.spark.session.attached import lease_of_jvm
@@ -59,7 +59,7 @@ def lost_spark_explained(settings: Settings) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        chain = list(_chain(error))
+        chain = list(led_to(error))
         # Who interrupts ends the JVM himself.
         if isinstance(error, PlatformError) or any(isinstance(cause, KeyboardInterrupt) for cause in chain):
             raise
@@ -172,9 +172,3 @@ def _end_of_lent_jvm() -> str | None:
     with socket.socket() as probe:
         probe.settimeout(_ENDS_WITHIN_S)
         return "was ended" if probe.connect_ex(("127.0.0.1", lease.port)) else None
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

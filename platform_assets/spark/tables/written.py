@@ -63,8 +63,10 @@ def found_here(spark: SparkSession, folder: Location) -> Iterator[None]:
     context, mark = spark.sparkContext, f"writes {uuid4()}"
     before, said = _files_in(folder), context.getLocalProperty(_DESCRIPTION)
     context.setLocalProperty(_DESCRIPTION, mark)
-    yield
-    context.setLocalProperty(_DESCRIPTION, cast("str", said))
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, cast("str", said))
     written, found = _files_written(spark, mark), _files_in(folder) - before
     if written is not None and found < written:
         raise OtherFolderError(
