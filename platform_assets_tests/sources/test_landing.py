@@ -216,6 +216,7 @@ def test_a_file_dated_in_the_future_is_taken(root):
 def test_a_file_that_grows_while_it_is_read_is_left_for_later(root):
     file = deliver(root, "a.csv")
     os.truncate(file, 200 << 20)
+    listed = look(root, settle_s=0).pending
     stop = threading.Event()
 
     def write() -> None:
@@ -227,7 +228,7 @@ def test_a_file_that_grows_while_it_is_read_is_left_for_later(root):
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        taken = hashed(look(root, settle_s=0).pending)
+        taken = hashed(listed)
     finally:
         stop.set()
         writer.join()
