@@ -10,7 +10,7 @@ command does, some five seconds of each. What raw, silver and gold took of them,
 What is published is held against DuckDB's sums of what was delivered; else nothing is measured. The exponent of growth
 is the slope of the logarithms, by least squares: 1 is twice the time for twice the rows, 0 is the same time.
 
-`tpchgen-cli` makes the rows; `uvx` brings it. Scale 1 are 7.7 million rows, and 2.5 GB of disk are taken at the most.
+`tpchgen-cli` makes the rows; `uvx` brings it. Scale 1 are 7.7 million rows and some 2.5 GB of disk, scale 10 twelve.
 With `--cluster` a standalone master and two workers of one core compute, on this machine, with the lake in a bucket.
 """
 

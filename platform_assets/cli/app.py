@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import errno
 import gc
+import inspect
 import json
 import os
 import signal
@@ -51,7 +52,7 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
         names: of the commands.
         only_described: for the list of all commands, which needs no more of each than its first sentence.
     """
-    app = typer.Typer(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = typer.Typer(help=_in_one_line(HELP), no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_options)  # a command that is alone is named all the same
     panels = {name: group for group, members in GROUPS.items() for name in members}
     for name in names:
@@ -63,7 +64,21 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
             app.add_typer(module.app, name=name, rich_help_panel=panels[name])
         else:
             app.command(name, rich_help_panel=panels[name])(getattr(module, name))
+    _let_wrap(app)
     return app
+
+
+def _let_wrap(app: typer.Typer) -> None:
+    """Typer leaves lines of a description as they are written, and a narrow terminal breaks each of them once more."""
+    for command in app.registered_commands:
+        command.help = _in_one_line(command.help or inspect.getdoc(command.callback) or "")
+    for group in app.registered_groups:
+        _let_wrap(group.typer_instance)
+
+
+def _in_one_line(description: str) -> str:
+    """Each paragraph."""
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in description.strip().split("\n\n"))
 
 
 def _description(name: str) -> str:

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from platform_assets.settings import load_settings
+from platform_assets.spark.session import health
+from platform_assets.spark.session.connect import without_master
 from platform_assets.spark.session.health import check_spark
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
-from platform_assets.spark.session.session import not_started, without_master
+from platform_assets.spark.session.session import not_started
 from platform_assets_tests.support.cluster import free_port
 
 
@@ -48,6 +50,15 @@ def test_nobody_there_is_told_with_the_setting_and_without_the_token(tmp_path: P
     assert "t0ken" not in f"{said}"
     said = check_spark(load_settings(state=tmp_path, spark_master=f"spark://127.0.0.1:{port}"))[-1]
     assert (said.ok, "PLATFORM_SPARK_MASTER" in said.todo) == (False, True)
+
+
+def test_packages_that_connect_needs_are_missed_before_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_PACKAGES_OF_CONNECT", ("pandas", "no_such_package"))
+    said, _ = check_spark(load_settings(state=tmp_path, spark_remote=f"sc://127.0.0.1:{free_port()}"))
+    assert (said.ok, said.message) == (False, "Spark Connect needs packages that are not installed: no_such_package.")
+    assert said.todo == "Install them: uv sync --extra connect."
 
 
 def test_a_cluster_that_gives_no_session_is_told_by_what_is_wrong_there(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
+
+_PACKAGES_OF_CONNECT = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,15 @@ class Finding:
 def check_spark(settings: Settings) -> tuple[Finding, ...]:
     """Java, the jars and the class archive, in that order; with Spark Connect the server has all of them.
 
-    Of a server or a cluster only that somebody listens there: whether it has room shows when it is asked for some.
+    A client of that needs packages that come with an extra only. Of a server or a cluster only that somebody listens
+    there: whether it has room shows when it is asked for some.
     """
     if settings.spark_remote:
-        return (_reached(settings, "Spark Connect", "Java and jars are the server's", "PLATFORM_SPARK_REMOTE"),)
+        reached = _reached(settings, "Spark Connect", "Java and jars are the server's", "PLATFORM_SPARK_REMOTE")
+        if lacking := [name for name in _PACKAGES_OF_CONNECT if find_spec(name) is None]:
+            what = f"Spark Connect needs packages that are not installed: {', '.join(lacking)}."
+            return Finding("Packages", False, what, "Install them: uv sync --extra connect."), reached
+        return (reached,)
     java = _java()
     if isinstance(java, Finding):
         return java, check_jars(settings), *_cluster(settings)

@@ -6,19 +6,14 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 
 from __future__ import annotations
 
-import os
-import re
 import signal
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from threading import Thread, current_thread, main_thread
-from typing import Any, cast
 
-from py4j.protocol import Py4JError, Py4JJavaError
-from pydantic import SecretStr
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
@@ -30,6 +25,7 @@ from platform_assets.spark.session.attached import attached_by, detach, lease_of
 from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.cluster import computes_here, wait_for_executors
 from platform_assets.spark.session.configuration import configuration, engine_key
+from platform_assets.spark.session.connect import close, connect
 from platform_assets.spark.session.hidden import without_secrets
 from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
@@ -37,14 +33,7 @@ from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, s
 from platform_assets.spark.session.lease import borrow
 from platform_assets.spark.session.logs import log_file
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
-from platform_assets.sql_settings import REQUIRED
-
-_RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
-"""With these a server is waited for three quarters of a minute, as while a network is gone; a client by itself waits
-ten minutes, also for one that never was there."""
-
-_DETAILS = re.compile(r'(?m)^\s*details = "(.*)"$')
-"""What gRPC says, among what it says around it."""
+from platform_assets.spark.session.reasons import cause_of, reason_of
 
 STOPS_WITHIN_S = 30.0
 """After it was asked to; no Spark that is alive takes so long."""
@@ -79,7 +68,7 @@ def create_session(
     _keep_exceptions_quiet()
     if settings.spark_remote:
         with meanwhile(progress, "connecting to Spark"):
-            return _connect(settings, settings.spark_remote, app_name)
+            return connect(settings, settings.spark_remote, app_name)
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
     if settings.warm and not own and computes_here(settings):
@@ -111,17 +100,6 @@ def _fit_to_cores(spark: SparkSession, settings: Settings) -> None:
     """On one machine nothing is gained by more parts than there are cores."""
     if "spark.sql.shuffle.partitions" not in settings.spark_conf:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, spark.sparkContext.defaultParallelism)))
-
-
-@contextmanager
-def without_master() -> Iterator[None]:
-    """Without the variable MASTER, with which PySpark refuses to go to a Connect server; settings say where to go."""
-    master = os.environ.pop("MASTER", None)
-    try:
-        yield
-    finally:
-        if master is not None:
-            os.environ["MASTER"] = master
 
 
 def _keep_exceptions_quiet() -> None:
@@ -164,8 +142,8 @@ def _start(
             context = SparkContext(conf=conf, gateway=SparkContext._gateway)
         spark = SparkSession.builder.getOrCreate()
     except (Py4JError, PySparkException, ValueError, OSError) as error:
-        reason = without_secrets(_reason(error), settings)  # the JVM is asked for it, so before it ends
-        cause = _cause(error, settings)
+        reason = without_secrets(reason_of(error), settings)  # the JVM is asked for it, so before it ends
+        cause = cause_of(error, settings)
         end_jvm()
         raise not_started(settings, reason) from cause
     if not computes_here(settings):
@@ -211,8 +189,7 @@ def stop_session(spark: SparkSession) -> None:
     stopped with a signal.
     """
     if not hasattr(spark, "_jsparkSession"):
-        cast("Any", spark).client.set_retry_policies([])  # a server that is gone is not waited for to say good-bye
-        spark.stop()
+        close(spark)
         return
     if lease := lease_of_jvm():
         detach(spark, lease)
@@ -231,57 +208,3 @@ def stop_session(spark: SparkSession) -> None:
         SparkSession._instantiatedSession = None
     if SparkContext._active_spark_context is None:
         end_jvm()
-
-
-def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:
-    configs = {"spark.app.name": app_name, **REQUIRED, **settings.spark_conf}
-    try:
-        from pyspark.sql.connect.client.retries import DefaultPolicy
-
-        with without_master():
-            session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
-    except ImportError as error:
-        raise SessionError(
-            f"Spark Connect needs packages that are not installed: {_reason(error)}.",
-            "Install them: uv sync --extra connect.",
-        ) from error
-    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
-    try:
-        patience = DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)
-        cast("Any", session).client.set_retry_policies([patience])
-        # What only the server's owner can set is left as it is; what changes results is looked at before work.
-        cast("Any", session.conf)._set_all(configs=configs, silent=True)
-        _refuse_other_language(session)
-        return session
-    except PySparkException as error:
-        stop_session(session)
-        reason = without_secrets(_reason(error), settings)
-        raise SessionError(
-            f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {reason}.",
-            "Check that it runs and that the address and port are right.",
-        ) from _cause(error, settings)
-
-
-def _refuse_other_language(session: SparkSession) -> None:
-    """Texts come out otherwise in some languages, which whoever starts a server decides, for its executors, too."""
-    of_an_executor = session.range(1).selectExpr("upper(concat('ié', id)) AS text").collect()
-    if of_an_executor[0].text != "IÉ0":
-        stop_session(session)
-        raise SessionError(
-            "The Spark Connect server of PLATFORM_SPARK_REMOTE has a language in which `upper('ié')` is not 'IÉ'.",
-            "Start it, and its executors, with `-Duser.language=en` among the options of Java.",
-        )
-
-
-def _cause(error: Exception, settings: Settings) -> Exception | None:
-    """The error itself, where whoever looks into it finds no secret."""
-    text = str(error)
-    return error if without_secrets(text, settings) == text else None
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong, in a line: Java's own message where the error came from there."""
-    text = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
-    if of_grpc := _DETAILS.search(text):
-        return of_grpc[1]
-    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
