@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.settings import load_settings
 from platform_assets.spark.session import health
-from platform_assets.spark.session.connect import without_master
+from platform_assets.spark.session.environment import only_as_settings_say
 from platform_assets.spark.session.health import check_spark
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
 from platform_assets.spark.session.session import not_started
@@ -73,9 +73,11 @@ def test_a_cluster_that_gives_no_session_is_told_by_what_is_wrong_there(tmp_path
     assert said in not_started(load_settings(state=tmp_path), said).what
 
 
-def test_a_variable_of_pyspark_keeps_nobody_from_a_connect_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_pyspark_keep_nobody_from_a_connect_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """It refuses to go to one where MASTER is set, whatever else is."""
     monkeypatch.setenv("MASTER", "spark://elsewhere:7077")
-    with without_master():
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    with only_as_settings_say(by_connect=True, is_here=False):
         assert "MASTER" not in os.environ
+        assert os.environ["SPARK_CONNECT_MODE_ENABLED"] == "1"
     assert os.environ["MASTER"] == "spark://elsewhere:7077"

@@ -205,6 +205,32 @@ stop_session(spark)
     assert (done.code, done.out, done.err) == (0, "3\nTrue\n", "")
 
 
+def test_variables_of_another_spark_change_nothing(settings: Settings, tmp_path: Path) -> None:
+    """As whoever has worked with one before has them: its folder, its defaults, its master, packages for a notebook."""
+    defaults = {"spark.master": "yarn", "spark.sql.session.timeZone": "Asia/Tokyo", "spark.jars.packages": "no:such:1"}
+    (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in defaults.items()))
+    variables = {
+        "SPARK_HOME": str(tmp_path / "spark-3.5"),
+        "SPARK_CONF_DIR": str(tmp_path),
+        "PYSPARK_SUBMIT_ARGS": "--packages no:such:1 pyspark-shell",
+        "MASTER": "spark://127.0.0.1:9",
+        "SPARK_REMOTE": "sc://127.0.0.1:9",
+        "SPARK_API_MODE": "connect",
+        "SPARK_CONNECT_MODE_ENABLED": "1",
+        "PYSPARK_PYTHON": "/usr/bin/python2",
+        "PATH": os.defpath,
+    }
+    code = """
+from pyspark.sql import functions as F
+spark = create_session(settings, record_classes=False)
+print(spark.range(3).select(F.sum(F.udf(lambda id: id, "int")("id"))).first()[0], spark.sparkContext.master)
+print(spark.conf.get("spark.sql.session.timeZone"), spark.sparkContext.getConf().get("spark.jars.packages"))
+stop_session(spark)
+"""
+    done = run(code, settings, {**os.environ, **variables})
+    assert (done.code, done.out, done.err) == (0, f"3 {settings.spark_master}\nUTC None\n", "")
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from platform_assets.settings import Settings, project_root
 from platform_assets.spark.session.cluster import computes_here
+from platform_assets.spark.session.environment import UTF_8
 from platform_assets.spark.session.jars import needed
-from platform_assets.spark.session.jvm import OF_EVERY_COUNTRY, OPTIONS, UTF_8, scratch_of_jvm
+from platform_assets.spark.session.jvm import OF_EVERY_COUNTRY, OPTIONS, scratch_of_jvm
 from platform_assets.spark.session.object_stores import of_store
 from platform_assets.sql_settings import OF_PROCESSES, REQUIRED
 
@@ -78,12 +79,9 @@ _OF_THE_ENVIRONMENT = (
     "JAVA_HOME",
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
-    "PYSPARK_PYTHON",
     "PYTHONHOME",
     "PYTHONPATH",
     "PYTHONSAFEPATH",
-    "SPARK_HOME",
-    "SPARK_CONF_DIR",
     "SPARK_LOCAL_DIRS",
     "HADOOP_CONF_DIR",
     "TZ",
@@ -132,7 +130,7 @@ def engine_key(settings: Settings) -> str:
         "variables": [os.environ.get(name) for name in _OF_THE_ENVIRONMENT],
         "credentials": sorted(each for each in os.environ.items() if each[0].startswith(_CREDENTIALS)),
         "modules": _place_of_modules(),
-        "programs": [shutil.which(name) for name in ("java", "python3")],
+        "java": shutil.which("java"),
     }
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 from pydantic import SecretStr
@@ -38,8 +35,7 @@ def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessio
     try:
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
-        with without_master():
-            session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
+        session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
     except ImportError as error:
         raise SessionError(
             f"Spark Connect needs packages that are not installed: {reason_of(error)}.",
@@ -66,17 +62,6 @@ def close(session: SparkSession) -> None:
     """Close a session, the server goes on; one that is gone is not waited for to say good-bye."""
     cast("Any", session).client.set_retry_policies([])
     session.stop()
-
-
-@contextmanager
-def without_master() -> Iterator[None]:
-    """Without the variable MASTER, with which PySpark refuses to go to a Connect server; settings say where to go."""
-    master = os.environ.pop("MASTER", None)
-    try:
-        yield
-    finally:
-        if master is not None:
-            os.environ["MASTER"] = master
 
 
 def _refuse_other_language(session: SparkSession) -> None:

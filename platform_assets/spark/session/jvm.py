@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -22,6 +20,7 @@ from pyspark.java_gateway import launch_gateway
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import ClassArchive
+from platform_assets.spark.session.environment import environment_of_jvm
 from platform_assets.spark.session.logs import last_words, log_file
 from platform_assets.spark.session.scratch import Scratch, new_scratch
 
@@ -46,11 +45,6 @@ OPTIONS = (
 _END_WITHIN_S = 60
 _RECORDING: WeakSet[JavaGateway] = WeakSet()
 _SCRATCHES: WeakKeyDictionary[JavaGateway, Scratch] = WeakKeyDictionary()
-
-
-UTF_8 = "C.UTF-8"
-"""A locale with every letter, which every Linux has."""
-_OF_ASCII = ("C", "POSIX")
 
 
 class SessionError(PlatformError):
@@ -196,7 +190,7 @@ def _launch(
     conf.set("spark.driver.extraJavaOptions", " ".join(filter(None, options)))
     popen: dict[str, object] = {"pass_fds": tuple(lock for lock in inherited if lock is not None)}
     popen["umask"] = settings.access.umask  # also in somebody's notebook, whose own files are as they were
-    with log_file(settings).open("ab") as log, _default_environment():
+    with log_file(settings).open("ab") as log, environment_of_jvm():
         try:
             gateway: JavaGateway = launch_gateway(conf, popen | {"stdout": log, "stderr": log})
         except BaseException as error:  # a person's Ctrl-C, or a run that was terminated, while it starts
@@ -218,29 +212,3 @@ def _end_half_started(error: BaseException) -> None:
                 known.kill()
                 known.wait()
         trace = trace.tb_next
-
-
-@contextmanager
-def _default_environment() -> Iterator[None]:
-    """One malloc arena per thread is memory nobody uses; a choice of the user's stays.
-
-    And where the locale knows no letters but those of ASCII, as under cron, Java cannot open a file named with others.
-    """
-    ours = {"MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX") or "2"}
-    if _locale(os.environ) in _OF_ASCII:
-        ours["LC_ALL"] = UTF_8
-    before = {name: os.environ.get(name) for name in ours}
-    os.environ.update(ours)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _locale(environ: Mapping[str, str]) -> str:
-    """What decides on the letters of a process."""
-    return next(filter(None, (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), "C")

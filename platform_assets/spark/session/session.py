@@ -26,6 +26,7 @@ from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.cluster import computes_here, wait_for_executors
 from platform_assets.spark.session.configuration import configuration, engine_key
 from platform_assets.spark.session.connect import close, connect
+from platform_assets.spark.session.environment import only_as_settings_say
 from platform_assets.spark.session.hidden import without_secrets
 from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
@@ -66,6 +67,13 @@ def create_session(
         SessionError: Spark did not start; the message has its last words.
     """
     _keep_exceptions_quiet()
+    with only_as_settings_say(by_connect=settings.spark_remote is not None, is_here=computes_here(settings)):
+        return _session(settings, app_name, progress, record_classes=record_classes, brief=brief, own=own)
+
+
+def _session(
+    settings: Settings, app_name: str, progress: OnProgress, *, record_classes: bool, brief: bool, own: bool
+) -> SparkSession:
     if settings.spark_remote:
         with meanwhile(progress, "connecting to Spark"):
             return connect(settings, settings.spark_remote, app_name)

@@ -1,0 +1,79 @@
+"""Variables of the environment that PySpark, or a JVM, looks at by itself while it starts: what it is to find there.
+
+Which Spark there is, where it computes and what it is told stands in settings. Whoever has another Spark on the machine
+has variables that say otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+UTF_8 = "C.UTF-8"
+"""A locale with every letter, which every Linux has."""
+_OF_ASCII = ("C", "POSIX")
+_WHERE = ("MASTER", "SPARK_REMOTE", "SPARK_API_MODE")
+"""By which PySpark goes to another master or server, or refuses to go anywhere."""
+_OF_ANOTHER_SPARK = ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
+"""By which a JVM gets classes and defaults of another Spark."""
+_PYTHON = "PYSPARK_PYTHON"
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+
+
+@contextmanager
+def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
+    """While a session begins, nothing of the environment says where it computes, nor, on one machine, by what Python.
+
+    Args:
+        by_connect: whether a Spark Connect server does. Of a session with a JVM, functions of columns must not take
+            themselves for those of a server's, also later: that variable does not come back.
+        is_here: whether all of it happens on this machine, where functions in Python run in what runs this process, and
+            not in the first `python3` of the path.
+    """
+    if not by_connect:
+        os.environ.pop(_CONNECT_MODE, None)
+    changes: dict[str, str | None] = dict.fromkeys(_WHERE)
+    if is_here:
+        changes[_PYTHON] = sys.executable
+    with _changed(changes):
+        yield
+
+
+@contextmanager
+def environment_of_jvm() -> Iterator[None]:
+    """What a JVM starts with: the Spark that is installed with the platform, and no defaults but ours.
+
+    One malloc arena per thread is memory nobody uses; a choice of the user's stays. And where the locale knows no
+    letters but those of ASCII, as under cron, Java cannot open a file named with others.
+    """
+    changes: dict[str, str | None] = dict.fromkeys(_OF_ANOTHER_SPARK)
+    changes["MALLOC_ARENA_MAX"] = os.environ.get("MALLOC_ARENA_MAX") or "2"
+    if _locale(os.environ) in _OF_ASCII:
+        changes["LC_ALL"] = UTF_8
+    with _changed(changes):
+        yield
+
+
+@contextmanager
+def _changed(changes: Mapping[str, str | None]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    _set(changes)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _locale(environ: Mapping[str, str]) -> str:
+    """What decides on the letters of a process."""
+    return next(filter(None, (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), "C")
