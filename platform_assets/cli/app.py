@@ -73,7 +73,8 @@ def _let_wrap(app: typer.Typer) -> None:
     for command in app.registered_commands:
         command.help = _in_one_line(command.help or inspect.getdoc(command.callback) or "")
     for group in app.registered_groups:
-        _let_wrap(group.typer_instance)
+        if group.typer_instance is not None:
+            _let_wrap(group.typer_instance)
 
 
 def _in_one_line(description: str) -> str:
