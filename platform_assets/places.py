@@ -55,6 +55,11 @@ def is_object_store(place: str) -> bool:
     return _URL.fullmatch(place) is not None
 
 
+def for_hadoop(place: str) -> str:
+    """A place as Spark is to be told it: without a scheme it would be one of the file system of `HADOOP_CONF_DIR`."""
+    return place if is_object_store(place) else f"file:{place}"
+
+
 def folder_of(place: str) -> Path | None:
     """The folder of this machine; None for what lies in an object store."""
     return None if is_object_store(place) else Path(place)

@@ -16,6 +16,7 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import whole_snapshot
 from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.places import for_hadoop
 
 Dialect = Literal["spark", "duckdb"]
 
@@ -52,7 +53,7 @@ def statements(lake: Lake, release: Release, dialect: Dialect) -> Iterator[str]:
         return
     for table, version in release.versions.items():
         whole_snapshot(lake, table, release)
-        path = str(lake.table_path(table)).replace("`", "``")
+        path = for_hadoop(str(lake.table_path(table))).replace("`", "``")
         yield (
             f"CREATE OR REPLACE TEMPORARY VIEW {spark_view(table)} AS\n"
             f"SELECT * FROM delta.`{path}` VERSION AS OF {version}"

@@ -11,6 +11,7 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import dataset, read_arrow, resolve, version_in, whole_snapshot
 from platform_assets.lakehouse.releases import Release, newest_release
+from platform_assets.places import for_hadoop
 
 if TYPE_CHECKING:
     from platform_assets.ledger.ledger import Ledger
@@ -145,5 +146,5 @@ def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | No
             "which need none.",
         )
     version = whole_snapshot(lake, table, release, days).version
-    frame = session.read.format("delta").option("versionAsOf", version).load(str(lake.table_path(table)))
+    frame = session.read.format("delta").option("versionAsOf", version).load(for_hadoop(str(lake.table_path(table))))
     return frame if days is None else frame.where(F.col(DAY).isin(sorted(days)))

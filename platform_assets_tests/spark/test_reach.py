@@ -74,10 +74,10 @@ def test_a_cluster_that_gives_no_session_is_told_by_what_is_wrong_there(tmp_path
 
 
 def test_variables_of_pyspark_keep_nobody_from_a_connect_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It refuses to go to one where MASTER is set, whatever else is."""
+    """It refuses to go to one where MASTER is set, whatever else is, and asks again with every session it looks for."""
     monkeypatch.setenv("MASTER", "spark://elsewhere:7077")
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     with only_as_settings_say(by_connect=True, is_here=False):
-        assert "MASTER" not in os.environ
-        assert os.environ["SPARK_CONNECT_MODE_ENABLED"] == "1"
-    assert os.environ["MASTER"] == "spark://elsewhere:7077"
+        pass
+    assert "MASTER" not in os.environ
+    assert os.environ["SPARK_CONNECT_MODE_ENABLED"] == "1"

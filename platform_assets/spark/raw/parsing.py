@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
 from platform_assets.contracts.landing import Format
+from platform_assets.places import for_hadoop
 from platform_assets.records.line_copies import ENDING, MARKED
 from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import cast, is_cast, lost
@@ -83,7 +84,7 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
 
 
 def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
-    paths = [_PATTERN.sub(r"\\\g<0>", file) for file in layout.files]
+    paths = [_PATTERN.sub(r"\\\g<0>", for_hadoop(file)) for file in layout.files]
     reader = spark.read
     where = F.col("_metadata.file_path").alias("_file_path")
     match layout.format:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from platform_assets.places import for_hadoop
 from platform_assets.settings import Settings, project_root
 from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.session.environment import UTF_8
@@ -97,7 +98,7 @@ _CREDENTIALS = ("AWS_", "AZURE_")
 def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     """The session's whole configuration, without what the JVM was started with."""
     conf = dict(TUNING) | {
-        "spark.sql.warehouse.dir": str(settings.state / "spark-warehouse"),
+        "spark.sql.warehouse.dir": for_hadoop(str(settings.state / "spark-warehouse")),
         "spark.log.level": settings.log_level,
         # Hadoop sets modes by itself, whatever the process's own umask is
         "spark.hadoop.fs.permissions.umask-mode": f"{settings.access.umask:03o}",

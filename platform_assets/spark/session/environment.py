@@ -26,18 +26,16 @@ _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
     """While a session begins, nothing of the environment says where it computes, nor, on one machine, by what Python.
 
+    Where it computes PySpark asks again whenever it looks for its session, so those variables do not come back.
+
     Args:
-        by_connect: whether a Spark Connect server does. Of a session with a JVM, functions of columns must not take
-            themselves for those of a server's, also later: that variable does not come back.
+        by_connect: whether a Spark Connect server computes; else functions must not make columns for one.
         is_here: whether all of it happens on this machine, where functions in Python run in what runs this process, and
             not in the first `python3` of the path.
     """
-    if not by_connect:
-        os.environ.pop(_CONNECT_MODE, None)
-    changes: dict[str, str | None] = dict.fromkeys(_WHERE)
-    if is_here:
-        changes[_PYTHON] = sys.executable
-    with _changed(changes):
+    for name in _WHERE if by_connect else (*_WHERE, _CONNECT_MODE):
+        os.environ.pop(name, None)
+    with _changed({_PYTHON: sys.executable} if is_here else {}):
         yield
 
 

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.places import for_hadoop
 from platform_assets.records.manifest import DataFile
 from platform_assets.spark.sail.session import is_sail
 
@@ -87,7 +88,11 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
         return no_rows(spark, schema)
     if is_sail(spark):
         return _read_by_day(spark, folder, paths, schema)
-    reader = spark.read.schema(schema).option("basePath", str(folder)).option("ignoreInvalidPartitionPaths", True)
+    reader = (
+        spark.read.schema(schema)
+        .option("basePath", for_hadoop(str(folder)))
+        .option("ignoreInvalidPartitionPaths", True)
+    )
     rows = reader.parquet(*(_without_patterns(folder / path) for path in paths))
     # Spark puts the day behind the columns that lie in the files, where nearly every schema has it.
     return rows if rows.columns == schema.fieldNames() else rows.select(*schema.fieldNames())
@@ -113,4 +118,4 @@ def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], 
 
 def _without_patterns(path: Location) -> str:
     """A path as Hadoop reads it where it would find patterns in it."""
-    return re.sub(r"([*?{}])", r"\\\1", str(path))
+    return re.sub(r"([*?{}])", r"\\\1", for_hadoop(str(path)))

@@ -18,6 +18,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.places import for_hadoop
 from platform_assets.planning.parts import NO_PARTS
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
@@ -80,9 +81,10 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts:
     frame = _with_one_zero(frame)
     if not clustered:
         frame = _by_day(frame, parts)
+    address = str(folder) if is_sail(frame.sparkSession) else for_hadoop(str(folder))
     with full_disk_explained(str(folder)):
         with found_here(frame.sparkSession, folder):
-            frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
+            frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(address)
         failpoint("stage.written")
         log_stage(folder, frame.schema.json())
         failpoint("stage.logged")
