@@ -40,6 +40,7 @@ def test_variables_of_another_spark_and_of_a_cluster_change_nothing(
     other = {
         "SPARK_HOME": str(tmp_path / "spark-3.5"),
         "SPARK_CONF_DIR": str(tmp_path),
+        "SPARK_DIST_CLASSPATH": str(tmp_path / "jars"),
         "HADOOP_CONF_DIR": str(tmp_path),
         "PYSPARK_SUBMIT_ARGS": "--packages no:such:1 pyspark-shell",
         "PYSPARK_PYTHON": "/usr/bin/python2",

@@ -16,7 +16,7 @@ UTF_8 = "C.UTF-8"
 _OF_ASCII = ("C", "POSIX")
 _WHERE = ("MASTER", "SPARK_REMOTE", "SPARK_API_MODE")
 """By which PySpark goes to another master or server, or refuses to go anywhere."""
-_OF_ANOTHER_SPARK = ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
+_OF_ANOTHER_SPARK = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "PYSPARK_SUBMIT_ARGS")
 """By which a JVM gets classes and defaults of another Spark."""
 _PYTHON = "PYSPARK_PYTHON"
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
