@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import free_port
-from platform_assets_tests.support.own_domain import write_domain
+from platform_assets_tests.support.own_domain import deliver_sales, write_domain
 from platform_assets_tests.support.published import digests_of
 
 __all__ = ["state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
+TILLS = 40
 _DEFAULTS = "spark.master yarn\nspark.sql.session.timeZone Asia/Tokyo\nspark.jars.packages no:such:1\n"
 _ELSEWHERE = """<configuration>
 <property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:{port}</value></property>
@@ -31,10 +31,7 @@ def test_variables_of_another_spark_and_of_a_cluster_change_nothing(
     for name, value in {"LANDING": tmp_path / "it's a landing (1)", "SETTLE_S": 0, "DOMAINS": "own_till"}.items():
         monkeypatch.setenv(f"PLATFORM_{name}", str(value))
     for day in DAYS:
-        file = tmp_path / f"it's a landing (1)/sales/{day}/all {{sales}} ü%20.jsonl"
-        file.parent.mkdir(parents=True)
-        rows = ({"till": n, "at": f"{day}T02:00:00Z", "paid": "1.25"} for n in range(40))
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        deliver_sales(tmp_path / "it's a landing (1)", day, TILLS, "all {sales} ü%20.jsonl")
     (tmp_path / "spark-defaults.conf").write_text(_DEFAULTS)
     (tmp_path / "core-site.xml").write_text(_ELSEWHERE.format(port=free_port()))
     other = {

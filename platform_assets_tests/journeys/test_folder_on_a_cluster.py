@@ -12,7 +12,7 @@ import pytest
 
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import Cluster, running_cluster
-from platform_assets_tests.support.own_domain import write_domain
+from platform_assets_tests.support.own_domain import deliver_sales, write_domain
 from platform_assets_tests.support.published import digests_of
 
 __all__ = ["state"]
@@ -54,10 +54,7 @@ def test_what_a_machine_wrote_into_another_folder_is_missed(
     for name, value in {"LANDING": tmp_path / "landing", "SETTLE_S": 0, "DOMAINS": "own_till"}.items():
         monkeypatch.setenv(f"PLATFORM_{name}", str(value))
     for day in DAYS:
-        file = tmp_path / f"landing/sales/{day}/sales.jsonl"
-        file.parent.mkdir(parents=True)
-        rows = ({"till": n, "at": f"{day}T02:00:00Z", "paid": "1.25"} for n in range(TILLS))
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        deliver_sales(tmp_path / "landing", day, TILLS)
     alone = run_apart("refresh", PLATFORM_STATE=str(tmp_path / "alone"), PLATFORM_LAKE=str(tmp_path / "alone/lake"))
     assert alone.code == 0, alone.err
     right = digests_of(str(tmp_path / "alone/lake"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,6 +59,14 @@ def write_domain(folder: Path, **changes: tuple[tuple[str, str], ...]) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def deliver_sales(landing: Path, day: str, tills: int, name: str = "sales.jsonl") -> None:
+    """Land a file of the domain's `sales` that arrives on its own day, with a line of each till."""
+    file = landing / "sales" / day / name
+    file.parent.mkdir(parents=True)
+    rows = ({"till": n, "at": f"{day}T02:00:00Z", "paid": "1.25"} for n in range(tills))
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @contextmanager

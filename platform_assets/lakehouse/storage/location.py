@@ -41,7 +41,7 @@ class Location(ABC):
     """A file or a folder, whether it is there or not.
 
     Args:
-        address: absolute, as Spark, deltalake and people take it.
+        address: absolute, as deltalake and people take it; Spark takes it by `places.for_hadoop`.
     """
 
     address: str
