@@ -19,6 +19,7 @@ TILLS = 40
 _DEFAULTS = "spark.master yarn\nspark.sql.session.timeZone Asia/Tokyo\nspark.jars.packages no:such:1\n"
 _ELSEWHERE = """<configuration>
 <property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:{port}</value></property>
+<property><name>mapreduce.input.linerecordreader.line.maxlength</name><value>20</value></property>
 <property><name>ipc.client.connect.max.retries</name><value>0</value></property>
 </configuration>"""
 
@@ -41,6 +42,7 @@ def test_variables_of_another_spark_and_of_a_cluster_change_nothing(
         "HADOOP_CONF_DIR": str(tmp_path),
         "PYSPARK_SUBMIT_ARGS": "--packages no:such:1 pyspark-shell",
         "PYSPARK_PYTHON": "/usr/bin/python2",
+        "_JAVA_OPTIONS": "-Duser.timezone=America/New_York -Duser.language=tr",
         "MASTER": "spark://127.0.0.1:9",
         "SPARK_REMOTE": "sc://127.0.0.1:9",
     }

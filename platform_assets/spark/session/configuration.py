@@ -84,7 +84,6 @@ _OF_THE_ENVIRONMENT = (
     "PYTHONPATH",
     "PYTHONSAFEPATH",
     "SPARK_LOCAL_DIRS",
-    "HADOOP_CONF_DIR",
     "TZ",
     "LANG",
     "LC_ALL",
@@ -110,6 +109,8 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
         conf["spark.executorEnv.LC_ALL"] = UTF_8  # or names of files with other letters than ASCII's are not found
+    # Hadoop's own default, which its settings on a machine may say otherwise: longer lines would be left out in silence
+    conf["spark.hadoop.mapreduce.input.linerecordreader.line.maxlength"] = str((1 << 31) - 1)
     conf |= of_store(settings.lake, os.environ)
     conf |= settings.spark_conf
     if not computes_here(settings):

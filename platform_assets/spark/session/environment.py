@@ -14,10 +14,12 @@ from contextlib import contextmanager
 UTF_8 = "C.UTF-8"
 """A locale with every letter, which every Linux has."""
 _OF_ASCII = ("C", "POSIX")
-_WHERE = ("MASTER", "SPARK_REMOTE", "SPARK_API_MODE")
+_WHERE = ("MASTER", "SPARK_REMOTE", "SPARK_API_MODE", "PYSPARK_GATEWAY_PORT")
 """By which PySpark goes to another master or server, or refuses to go anywhere."""
-_OF_ANOTHER_SPARK = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "PYSPARK_SUBMIT_ARGS")
-"""By which a JVM gets classes and defaults of another Spark."""
+_OF_ANOTHER_SPARK = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "PYSPARK_SUBMIT_ARGS", "_JAVA_OPTIONS")
+"""By which a JVM gets classes and defaults of another Spark, or options that win over those of its command line."""
+_OF_A_CLUSTER = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+"""By which a JVM gets settings of Hadoop; some change what is read, as the longest line that is not left out."""
 _PYTHON = "PYSPARK_PYTHON"
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 
@@ -30,12 +32,12 @@ def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
 
     Args:
         by_connect: whether a Spark Connect server computes; else functions must not make columns for one.
-        is_here: whether all of it happens on this machine, where functions in Python run in what runs this process, and
-            not in the first `python3` of the path.
+        is_here: whether all of it happens on this machine: a cluster's settings have no say then, and functions in
+            Python run in what runs this process, not in the first `python3` of the path.
     """
     for name in _WHERE if by_connect else (*_WHERE, _CONNECT_MODE):
         os.environ.pop(name, None)
-    with _changed({_PYTHON: sys.executable} if is_here else {}):
+    with _changed({_PYTHON: sys.executable, **dict.fromkeys(_OF_A_CLUSTER)} if is_here else {}):
         yield
 
 
