@@ -36,6 +36,7 @@ from platform_assets.settings_values import (
     Secret,
     SparkConf,
     Webhook,
+    java_can_open,
 )
 from platform_assets.settings_words import LEAST_SECRET, ONLY_AS_VARIABLES, describe, misspelt
 
@@ -209,8 +210,8 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _resolve(self) -> Settings:
         set_ = object.__setattr__
-        set_(self, "state", _state_folder(self.state))
-        set_(self, "jars", self.state / self.jars.expanduser())
+        set_(self, "state", java_can_open(_state_folder(self.state)))
+        set_(self, "jars", java_can_open(self.state / self.jars.expanduser()))
         for name in ("lake", "landing"):
             if folder := folder_of(getattr(self, name)):
                 set_(self, name, str(self.state / folder.expanduser()))

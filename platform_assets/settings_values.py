@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,20 @@ from pydantic_settings import NoDecode
 from platform_assets.addresses import nobody_can_listen, origin_of
 from platform_assets.settings_words import SHORTEST_PASSWORD
 from platform_assets.sql_settings import as_text, problems_of
+
+_NOT_FOR_JAVA = re.compile(r'[:"\\\x00-\x1f\x7f]')
+"""Where Java takes a folder's name to end, or to hold something else, among its options and in its class path."""
+
+
+def java_can_open(folder: Path) -> Path:
+    """A folder as it was, where a JVM can be told to use it.
+
+    Raises:
+        ValueError: its path has a character that Java takes for something else.
+    """
+    if found := _NOT_FOR_JAVA.search(str(folder)):
+        raise ValueError(f"the folder {str(folder)!r} has {found[0]!r} in its path, which Java misreads")
+    return folder
 
 
 def _no_url(value: object) -> object:

@@ -64,6 +64,13 @@ OF_PROCESSES: Mapping[str, str] = {
 }
 """What the processes are told that compute for a session; a Spark Connect server's are told by its owner."""
 
+OF_HADOOP: Mapping[str, str] = {
+    "mapreduce.input.linerecordreader.line.maxlength": str((1 << 31) - 1),
+    "io.compression.codecs": "org.apache.hadoop.io.compress.GzipCodec",
+}
+"""As Hadoop has them by itself, which a cluster's own files may say otherwise: lines that are longer would be left out
+in silence, and no text be read where a codec is named that is not there."""
+
 _LEFT_ALONE = (
     "spark.sql.analyzer.lowerEmptyGroupingSet", "spark.sql.analyzer.preferColumn", "spark.sql.analyzer.singlePass",
     "spark.sql.ansi.", "spark.sql.avro.datetimeRebase", "spark.sql.collation.", "spark.sql.defaultColumn.",
@@ -91,13 +98,18 @@ def as_text(conf: object) -> object:
     }
 
 
+def of_hadoop() -> dict[str, str]:
+    """Those of Hadoop by the names under which Spark is told of them before it starts."""
+    return {f"spark.hadoop.{name}": value for name, value in OF_HADOOP.items()}
+
+
 def problems_of(conf: Mapping[str, str]) -> list[str]:
     """What contradicts the values that days are computed with, by name, a phrase each.
 
     Args:
         conf: values by name, of those that somebody set.
     """
-    fixed = {**REQUIRED, **OF_PROCESSES}
+    fixed = {**REQUIRED, **OF_PROCESSES, **OF_HADOOP, **of_hadoop()}
     wrong = [
         f"{name}, which has to be {fixed[name]}"
         for name, value in conf.items()

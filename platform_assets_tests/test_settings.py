@@ -232,6 +232,16 @@ def test_a_folder_may_be_called_what_it_likes(folder: str) -> None:
     assert load_settings(lake=folder).lake.endswith(folder)
 
 
+@pytest.mark.parametrize("field", ["state", "jars"])
+@pytest.mark.parametrize("odd", [":", '"', "\\", "\n"])
+def test_a_folder_that_java_cannot_be_told_of_is_refused_with_the_character(field: str, odd: str) -> None:
+    with pytest.raises(SettingsError, match="in its path") as caught:
+        load_settings(**{field: Path(f"/srv/a{odd}b")})
+    assert repr(odd) in caught.value.what
+    usable = Path("/srv/it's a {folder}, (1); ü*%20")
+    assert getattr(load_settings(**{field: usable}), field) == usable
+
+
 def test_json_that_cannot_be_read_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATFORM_SPARK_CONF", "{spark.executor.memory: 4g}")
     with pytest.raises(SettingsError, match=r"spark_conf.*double quotes: line 1 column 2.*\n.*executor") as caught:

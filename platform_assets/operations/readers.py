@@ -49,7 +49,7 @@ def read(
         MovedLakeError: the lake has none of the releases that the ledger knows.
         BeyondWindowError: it is older than the rollback window, and its files may be deleted.
         DamagedTableError: files of that release are gone.
-        LakeError: the engine is unknown, a day is none, or there is no active Spark session.
+        LakeError: the engine is unknown, a day is none, or no Spark session is active that was started with Delta.
     """
     lake = Lake.at(settings.lake)
     now = released(settings, release)
@@ -138,6 +138,8 @@ def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | No
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
+    from platform_assets.spark.tables.without_delta import delta_is_missed
+
     session = SparkSession.getActiveSession()
     if session is None:
         raise LakeError(
@@ -146,5 +148,7 @@ def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | No
             "which need none.",
         )
     version = whole_snapshot(lake, table, release, days).version
-    frame = session.read.format("delta").option("versionAsOf", version).load(for_hadoop(str(lake.table_path(table))))
+    path = for_hadoop(str(lake.table_path(table)))
+    with delta_is_missed(session):
+        frame = session.read.format("delta").option("versionAsOf", version).load(path)
     return frame if days is None else frame.where(F.col(DAY).isin(sorted(days)))

@@ -8,6 +8,7 @@ import pytest
 
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import free_port
+from platform_assets_tests.support.hadoop import write_settings
 from platform_assets_tests.support.own_domain import deliver_sales, write_domain
 from platform_assets_tests.support.published import digests_of
 
@@ -17,11 +18,6 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 TILLS = 40
 _DEFAULTS = "spark.master yarn\nspark.sql.session.timeZone Asia/Tokyo\nspark.jars.packages no:such:1\n"
-_ELSEWHERE = """<configuration>
-<property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:{port}</value></property>
-<property><name>mapreduce.input.linerecordreader.line.maxlength</name><value>20</value></property>
-<property><name>ipc.client.connect.max.retries</name><value>0</value></property>
-</configuration>"""
 
 
 def test_variables_of_another_spark_and_of_a_cluster_change_nothing(
@@ -34,7 +30,7 @@ def test_variables_of_another_spark_and_of_a_cluster_change_nothing(
     for day in DAYS:
         deliver_sales(tmp_path / "it's a landing (1)", day, TILLS, "all {sales} ü%20.jsonl")
     (tmp_path / "spark-defaults.conf").write_text(_DEFAULTS)
-    (tmp_path / "core-site.xml").write_text(_ELSEWHERE.format(port=free_port()))
+    write_settings(tmp_path, port=free_port())
     other = {
         "SPARK_HOME": str(tmp_path / "spark-3.5"),
         "SPARK_CONF_DIR": str(tmp_path),

@@ -60,7 +60,7 @@ def test_what_a_machine_wrote_into_another_folder_is_missed(
     right = digests_of(str(tmp_path / "alone/lake"))
     conf = cluster.conf() | {"spark.task.maxFailures": "50"}
     settings = {"SPARK_MASTER": cluster.master, "SPARK_CONF": json.dumps(conf), "LAKE": str(lake)}
-    there = {f"PLATFORM_{name}": value for name, value in settings.items()}
+    there = {f"PLATFORM_{name}": value for name, value in settings.items()} | {"HADOOP_CONF_DIR": str(cluster.hadoop)}
     said = run_apart("refresh", **there)
     if is_mounted:
         assert said.code == 0, said.err

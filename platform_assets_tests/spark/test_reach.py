@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.settings import load_settings
 from platform_assets.spark.session import health
-from platform_assets.spark.session.environment import only_as_settings_say
+from platform_assets.spark.session.environment import OF_HADOOP, only_as_settings_say
 from platform_assets.spark.session.health import check_spark
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
 from platform_assets.spark.session.session import not_started
@@ -50,6 +50,23 @@ def test_nobody_there_is_told_with_the_setting_and_without_the_token(tmp_path: P
     assert "t0ken" not in f"{said}"
     said = check_spark(load_settings(state=tmp_path, spark_master=f"spark://127.0.0.1:{port}"))[-1]
     assert (said.ok, "PLATFORM_SPARK_MASTER" in said.todo) == (False, True)
+
+
+def test_of_yarn_settings_of_hadoop_are_missed_before_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in OF_HADOOP:
+        monkeypatch.delenv(name, raising=False)
+    yarn = load_settings(state=tmp_path, spark_master="yarn")
+    said = check_spark(yarn)[-1]
+    assert (said.ok, "HADOOP_CONF_DIR or YARN_CONF_DIR" in said.message) == (False, True)
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    said = check_spark(yarn)[-1]
+    assert (said.ok, str(tmp_path) in said.message, "HADOOP_CONF_DIR" in said.todo) == (False, True, True)
+    (tmp_path / "yarn-site.xml").touch()
+    said = check_spark(yarn)[-1]
+    assert (said.ok, said.todo) == (True, "")
+    assert "HADOOP_CONF_DIR" in not_started(yarn, "Can't get Kerberos realm").todo
 
 
 def test_packages_that_connect_needs_are_missed_before_it_is_asked_for(

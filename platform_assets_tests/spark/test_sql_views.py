@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from decimal import Decimal
 from typing import Any
@@ -18,6 +19,16 @@ from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
+_OF_ONES_OWN = """
+import platform_assets
+from pyspark.sql import SparkSession
+session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+for read in (lambda: platform_assets.views(session), lambda: platform_assets.read("gold.daily_sales", engine="spark")):
+    try:
+        read()
+    except platform_assets.errors.PlatformError as error:
+        print(error)
+"""
 FIRST, SECOND = "2017-01-01", "2017-01-02"
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
 
@@ -101,3 +112,15 @@ def test_a_view_of_a_table_that_came_later_goes_with_an_older_release(make_world
     platform_assets.views(spark, release=0, settings=world.settings)
     assert not spark.catalog.tableExists("gold_stores")
     assert spark.table("silver_sales").count() == 1
+
+
+@pytest.mark.proof
+def test_a_session_of_ones_own_that_was_started_without_delta_is_told_so(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("state", "lake"):
+        monkeypatch.setenv(f"PLATFORM_{name.upper()}", str(getattr(world.settings, name)))
+    monkeypatch.setenv("PLATFORM_DOMAINS", DAILY)
+    said = subprocess.run([sys.executable, "-c", _OF_ONES_OWN], capture_output=True, text=True, check=True).stdout
+    assert said.count("started without Delta Lake: spark.sql.extensions and spark.sql.catalog.spark_catalog") == 2
+    assert "take the one that platform_assets.views() starts" in said

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 import pyspark
 
 from platform_assets.spark.session.object_stores import of_s3
+from platform_assets_tests.support.hadoop import write_settings
 from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.other_user import NOBODY
 
@@ -59,6 +60,11 @@ class Cluster:
             "spark.ui.enabled": "false",
         } | _OF_ALL
 
+    @property
+    def hadoop(self) -> Path:
+        """The folder with the cluster's settings of Hadoop, for which its owner had other uses in mind than ours."""
+        return self.folder / "hadoop"
+
     def start(self, name: str, *command: str, **environ: str) -> None:
         """One of Spark's own programs, in a folder of its own, with some variables more."""
         own = self.folder / name
@@ -80,6 +86,7 @@ class Cluster:
                     "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{name}={value}" for name, value in _OF_ALL.items()),
                     "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
                     "PYSPARK_PYTHON": _PYTHON,
+                    "HADOOP_CONF_DIR": str(self.hadoop),
                     **environ,
                 },
                 stdout=log,
@@ -169,6 +176,7 @@ def running_cluster(workers: Iterable[str] = ("first", "second"), *, of_this_use
     with TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o777)
         cluster = Cluster(f"spark://127.0.0.1:{port}", Path(name), of_this_user)
+        write_settings(cluster.hadoop, port=free_port())
         try:
             master = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
             cluster.start("master", "org.apache.spark.deploy.master.Master", *master)

@@ -43,6 +43,7 @@ def elsewhere(cluster: Cluster, object_store: ObjectStore) -> Mapping[str, str]:
         "PLATFORM_SPARK_MASTER": cluster.master,
         "PLATFORM_LAKE": f"{object_store.url}/{uuid4().hex}/lake",
         "PLATFORM_SPARK_CONF": json.dumps(cluster.conf()),
+        "HADOOP_CONF_DIR": str(cluster.hadoop),
     }
 
 

@@ -30,6 +30,7 @@ from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.refused_files import refused_files
 from platform_assets.engine.pending import delivered
 from platform_assets.errors import PlatformError
+from platform_assets.installed import refuse_another_pyspark
 from platform_assets.settings import Settings, load_settings, project_root
 
 _LOADED_WITHIN_S = 60.0
@@ -63,6 +64,7 @@ def up(
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     _require_free(port)
     settings = load_settings()
+    refuse_another_pyspark()
     password = os.environ.pop(_PASSWORD, "")
     refuse_wrong_functions(load_catalogue(settings))
     home = dagster_home(settings)

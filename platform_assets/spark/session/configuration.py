@@ -18,12 +18,13 @@ from platform_assets.spark.session.environment import UTF_8
 from platform_assets.spark.session.jars import needed
 from platform_assets.spark.session.jvm import OF_EVERY_COUNTRY, OPTIONS, scratch_of_jvm
 from platform_assets.spark.session.object_stores import of_store
-from platform_assets.sql_settings import OF_PROCESSES, REQUIRED
+from platform_assets.sql_settings import OF_PROCESSES, REQUIRED, of_hadoop
 
 TUNING: Mapping[str, str] = {
     # The same results on every machine
     **REQUIRED,
     **OF_PROCESSES,
+    **of_hadoop(),
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -109,8 +110,6 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
         conf["spark.executorEnv.LC_ALL"] = UTF_8  # or names of files with other letters than ASCII's are not found
-    # Hadoop's own default, which its settings on a machine may say otherwise: longer lines would be left out in silence
-    conf["spark.hadoop.mapreduce.input.linerecordreader.line.maxlength"] = str((1 << 31) - 1)
     conf |= of_store(settings.lake, os.environ)
     conf |= settings.spark_conf
     if not computes_here(settings):

@@ -18,8 +18,8 @@ _WHERE = ("MASTER", "SPARK_REMOTE", "SPARK_API_MODE", "PYSPARK_GATEWAY_PORT")
 """By which PySpark goes to another master or server, or refuses to go anywhere."""
 _OF_ANOTHER_SPARK = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "PYSPARK_SUBMIT_ARGS", "_JAVA_OPTIONS")
 """By which a JVM gets classes and defaults of another Spark, or options that win over those of its command line."""
-_OF_A_CLUSTER = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-"""By which a JVM gets settings of Hadoop; some change what is read, as the longest line that is not left out."""
+OF_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+"""Folders of a cluster's settings of Hadoop; some change what is read, as the longest line that is not left out."""
 _PYTHON = "PYSPARK_PYTHON"
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 
@@ -37,7 +37,7 @@ def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
     """
     for name in _WHERE if by_connect else (*_WHERE, _CONNECT_MODE):
         os.environ.pop(name, None)
-    with _changed({_PYTHON: sys.executable, **dict.fromkeys(_OF_A_CLUSTER)} if is_here else {}):
+    with _changed({_PYTHON: sys.executable, **dict.fromkeys(OF_HADOOP)} if is_here else {}):
         yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -9,7 +10,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
-from platform_assets.spark.session.reach import places_of, why_nobody_listens
+from platform_assets.spark.session.reach import places_of, why_no_yarn, why_nobody_listens
 
 _PACKAGES_OF_CONNECT = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 
@@ -51,6 +52,12 @@ def check_spark(settings: Settings) -> tuple[Finding, ...]:
 
 
 def _cluster(settings: Settings) -> tuple[Finding, ...]:
+    if settings.spark_master == "yarn":
+        why = why_no_yarn(os.environ)
+        said = (
+            f"YARN is not found: {why}" if why else "YARN is where yarn-site.xml says: it is asked with the first work"
+        )
+        return (Finding("Spark", not why, f"{said}.", "Set HADOOP_CONF_DIR to a folder that has it." if why else ""),)
     if not places_of(settings):
         return ()
     return (_reached(settings, "Spark's master", "executors come with the first work", "PLATFORM_SPARK_MASTER"),)

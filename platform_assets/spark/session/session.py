@@ -129,9 +129,10 @@ def not_started(settings: Settings, reason: str) -> SessionError:
             "Look at the log here and at the master's: its version of Spark may be another, or its secret "
             "(spark.authenticate.secret in PLATFORM_SPARK_CONF).",
         )
+    of_hadoop = "" if computes_here(settings) else ", Hadoop's settings in the folder of HADOOP_CONF_DIR"
     return SessionError(
         f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
-        "Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
+        f"Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF{of_hadoop}, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
     )
 
 

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.sql_views import spark_view, statements, tables_without_view
+from platform_assets.spark.tables.without_delta import delta_is_missed
 
 
 def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
@@ -14,8 +15,10 @@ def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
 
     Raises:
         DamagedTableError: files of that release are gone; the views are as they were.
+        LakeError: the session was started without Delta.
     """
-    for statement in list(statements(lake, release, "spark")):
-        spark.sql(statement)
+    with delta_is_missed(spark):
+        for statement in list(statements(lake, release, "spark")):
+            spark.sql(statement)
     for table in tables_without_view(lake, release):
         spark.catalog.dropTempView(spark_view(table))

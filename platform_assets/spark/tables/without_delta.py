@@ -1,0 +1,39 @@
+"""A reader's own session that cannot read Delta: Spark then says that a table is missing, or a class, and not why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from platform_assets.lakehouse.errors import LakeError
+
+_NEEDED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+@contextmanager
+def delta_is_missed(spark: SparkSession) -> Iterator[None]:
+    """What fails here in a session that was not started with Delta, fails for that.
+
+    Whether it was is asked only then: a platform that has Delta built in may start sessions in a way of its own.
+
+    Raises:
+        LakeError: names the settings that the session lacks.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        lacking = [name for name, value in _NEEDED.items() if value not in (spark.conf.get(name, "") or "")]
+        if not lacking:
+            raise
+        raise LakeError(
+            f"This Spark session was started without Delta Lake: {' and '.join(lacking)} do not name it.",
+            "Stop the session and take the one that platform_assets.views() starts, or start yours with Delta's jar "
+            f"and {', '.join(f'{name}={value}' for name, value in _NEEDED.items())}.",
+        ) from error
