@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 
 from platform_assets.settings import Settings
 from platform_assets.spark.session.environment import OF_HADOOP
+from platform_assets.spark.session.yarn import resource_managers
 
 _WITHIN_S = 5.0
 _PORT_OF_CONNECT = 15002
@@ -21,6 +23,9 @@ def places_of(settings: Settings) -> tuple[tuple[str, int], ...]:
     if settings.spark_remote:
         address = settings.spark_remote.get_secret_value().partition(";")[0]
         return _place(address.removeprefix("sc://"), _PORT_OF_CONNECT)
+    if settings.spark_master == "yarn":
+        managers = resource_managers(os.environ, settings.spark_conf)
+        return tuple(place for address in managers for place in _place(address, 0))
     kind, _, addresses = settings.spark_master.partition("://")
     if kind not in _HOW:
         return ()

@@ -23,7 +23,7 @@ from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.session.attached import attached_by, detach, lease_of_jvm
 from platform_assets.spark.session.class_archive import class_archive
-from platform_assets.spark.session.cluster import computes_here, wait_for_executors
+from platform_assets.spark.session.cluster import computes_here, wait_for_executors, wait_for_manager
 from platform_assets.spark.session.configuration import configuration, engine_key
 from platform_assets.spark.session.connect import close, connect
 from platform_assets.spark.session.environment import only_as_settings_say
@@ -141,6 +141,7 @@ def _start(
 ) -> SparkSession:
     java = find_java()
     jars = spark_jars(settings, java, progress)
+    wait_for_manager(settings, progress)
     if SparkContext._gateway is None:
         start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
     Thread(target=_import_ahead, daemon=True).start()
