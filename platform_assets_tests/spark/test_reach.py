@@ -70,7 +70,7 @@ def test_a_resource_manager_that_is_not_there_is_waited_for_no_longer_than_setti
 ) -> None:
     for name in OF_HADOOP:
         monkeypatch.delenv(name, raising=False)
-    settings = load_settings(spark_master="yarn", spark_wait_s=0.2)
+    settings = load_settings(state=tmp_path, spark_master="yarn", spark_wait_s=0.2)
     with pytest.raises(SessionError, match="HADOOP_CONF_DIR or YARN_CONF_DIR is to name"):
         wait_for_manager(settings, no_progress)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
@@ -80,6 +80,9 @@ def test_a_resource_manager_that_is_not_there_is_waited_for_no_longer_than_setti
         where = f"127.0.0.1:{server.getsockname()[1]}"
         (tmp_path / "yarn-site.xml").write_text(_SITE.format(_PROPERTY.format("address", where)))
         wait_for_manager(settings, no_progress)
+    said = check_spark(settings)[-1]
+    assert said.message == f"YARN's ResourceManager does not answer at {where}: Connection refused."
+    assert "yarn-site.xml" in said.todo
     with pytest.raises(SessionError, match=rf"did not answer within 0\.2 seconds at {where}: Connection refused"):
         wait_for_manager(settings, no_progress)
 

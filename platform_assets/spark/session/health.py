@@ -52,6 +52,10 @@ def check_spark(settings: Settings) -> tuple[Finding, ...]:
 
 
 def _cluster(settings: Settings) -> tuple[Finding, ...]:
+    more = "executors come with the first work"
+    if settings.spark_master == "yarn" and places_of(settings):
+        setting = "yarn-site.xml in the folder that HADOOP_CONF_DIR names"
+        return (_reached(settings, "YARN's ResourceManager", more, setting),)
     if settings.spark_master == "yarn":
         why = why_no_yarn(os.environ)
         said = (
@@ -60,7 +64,7 @@ def _cluster(settings: Settings) -> tuple[Finding, ...]:
         return (Finding("Spark", not why, f"{said}.", "Set HADOOP_CONF_DIR to a folder that has it." if why else ""),)
     if not places_of(settings):
         return ()
-    return (_reached(settings, "Spark's master", "executors come with the first work", "PLATFORM_SPARK_MASTER"),)
+    return (_reached(settings, "Spark's master", more, "PLATFORM_SPARK_MASTER"),)
 
 
 def _reached(settings: Settings, what: str, more: str, setting: str) -> Finding:
