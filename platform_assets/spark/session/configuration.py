@@ -110,6 +110,7 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
         conf["spark.executorEnv.LC_ALL"] = UTF_8  # or names of files with other letters than ASCII's are not found
+        conf["spark.yarn.isPython"] = "true"  # or its executors have no PySpark, for functions in Python
     conf |= of_store(settings.lake, os.environ)
     conf |= settings.spark_conf
     if not computes_here(settings):
