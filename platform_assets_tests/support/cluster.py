@@ -135,14 +135,14 @@ class Cluster:
         """End a program and all that it started, as if its machine were gone; one that is gone already is left so."""
         if (process := self._started.pop(name, None)) is None:
             return
-        for pid in (*self._children(process.pid), process.pid):
+        for pid in (*children_of(process.pid), process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.wait()
 
     def kill_executors(self) -> int:
         """End every executor that runs now; their workers start others. Returns how many there were."""
-        executors = [pid for process in self._started.values() for pid in self._children(process.pid)]
+        executors = [pid for process in self._started.values() for pid in children_of(process.pid)]
         for pid in executors:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -153,13 +153,14 @@ class Cluster:
         for name in list(self._started):
             self.kill(name)
 
-    @staticmethod
-    def _children(pid: int) -> list[int]:
-        children: list[int] = []
-        for task in Path(f"/proc/{pid}/task").glob("*"):
-            with suppress(OSError):
-                children += map(int, (task / "children").read_text().split())
-        return [grandchild for child in children for grandchild in Cluster._children(child)] + children
+
+def children_of(pid: int) -> list[int]:
+    """The processes that it started and that these started, the youngest first."""
+    children: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError):
+            children += map(int, (task / "children").read_text().split())
+    return [grandchild for child in children for grandchild in children_of(child)] + children
 
 
 def is_readable_to_all(folder: Path) -> bool:
