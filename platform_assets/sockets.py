@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from pathlib import Path
 
 _LONGEST = 103 if sys.platform == "darwin" else 107
 USE_A_SHORTER = "Name a shorter one with the variable TMPDIR, as /tmp."
@@ -17,7 +18,7 @@ def why_no_socket(below: str) -> str:
     Args:
         below: its path in that folder, as long as it will be.
     """
-    path = os.path.join(tempfile.gettempdir(), below)
-    if len(os.fsencode(path)) <= _LONGEST:
+    folder = Path(tempfile.gettempdir())
+    if len(os.fsencode(folder / below)) <= _LONGEST:
         return ""
-    return f"the folder for temporary files has too long a path for sockets: {tempfile.gettempdir()}"
+    return f"the folder for temporary files has too long a path for sockets: {folder}"

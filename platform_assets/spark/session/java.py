@@ -61,7 +61,8 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     try:
         done = subprocess.run(
             [executable, "-XX:TieredStopAtLevel=1", "-version"],
-            env={name: value for name, value in environ.items() if name != _NOT_LOOKED_AT}, capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=True,
+            env={name: value for name, value in environ.items() if name != _NOT_LOOKED_AT},
+            capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=True,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         # Of some options it complains on the other stream
