@@ -31,6 +31,8 @@ def java_can_open(folder: Path) -> Path:
 def _no_url(value: object) -> object:
     if isinstance(value, str) and "://" in value:
         raise ValueError("must be a folder of this machine, not a URL")
+    if value == "":  # which would be the folder in which it lies by itself
+        raise ValueError("must name a folder; without the variable it is the one that there is by itself")
     return value
 
 
