@@ -264,6 +264,12 @@ def test_a_language_or_zone_that_java_is_told_of_is_refused_as_another_setting_i
     assert load_settings(spark_conf={own: same}).spark_conf == {own: same}
 
 
+@pytest.mark.parametrize("name", ["spark.master", "spark.remote"])
+def test_where_spark_computes_is_said_by_one_setting(name: str) -> None:
+    with pytest.raises(SettingsError, match=rf"{name}, for which there is PLATFORM_{name.replace('.', '_').upper()}"):
+        load_settings(spark_conf={name: "spark://host:7077"})
+
+
 def test_settings_of_spark_that_say_what_is_so_or_change_no_result_are_free() -> None:
     same = {"spark.sql.session.timeZone": "Etc/UTC", "spark.sql.ansi.enabled": True}
     free = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": 8, "spark.hadoop.fs.s3a.key": "k"}
