@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 FORMS = {"s3": "s3://bucket/folder", "abfss": "abfss://container@account.dfs.core.windows.net/folder"}
 """How a place in an object store is written, by the schemes of the kinds of store that can keep either."""
+_WHERE = f"must be a folder of this machine or a URL that begins with {', '.join(f'{name}://' for name in FORMS)}"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _BUCKETS = {
     "s3": re.compile(r"[a-z0-9][a-z0-9._-]*"),
@@ -20,6 +21,8 @@ _BELOW = re.compile(r"([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*")
 _ALMOST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/*(?!/).*", re.DOTALL)
 """A scheme without its two slashes, or with three; one letter would be a drive."""
 _OF_AZURE = ("abfs", "adl", "az", "azure", "wasb", "wasbs")
+_OF_OTHERS = ("file", "gs", "hdfs", "s3a", "s3n", *_OF_AZURE)
+"""With one slash, as Hadoop writes some of them, they would be folders of that name."""
 
 
 def _as_place(value: object) -> object:
@@ -29,14 +32,15 @@ def _as_place(value: object) -> object:
         if url[1] in _OF_AZURE:
             raise ValueError(f"must be written like {FORMS['abfss']}")
         if url[1] not in FORMS:
-            known = ", ".join(f"{scheme}://" for scheme in FORMS)
-            raise ValueError(f"must be a folder of this machine or a URL that begins with {known}")
+            raise ValueError(_WHERE)
         below = url[2].partition("/")[2]
         if not names_bucket(value) or not _BELOW.fullmatch(below) or ".." in below.split("/"):
             raise ValueError(f"must be written like {FORMS[url[1]]}: without user, password, port, query or spaces")
         return value.rstrip("/")
     if isinstance(value, str) and (almost := _ALMOST.fullmatch(value)) and almost[1].lower() in FORMS:
         raise ValueError(f"must be written like {FORMS[almost[1].lower()]}, with two slashes")
+    if isinstance(value, str) and value.partition(":/")[0].lower() in _OF_OTHERS:
+        raise ValueError(_WHERE)
     return value
 
 

@@ -17,6 +17,9 @@ _NOT_FOR_JAVA = re.compile(r'[:"\\\x00-\x1f\x7f]')
 """Where Java takes a folder's name to end, or to hold something else, among its options and in its class path."""
 
 
+_WHERE = {"spark.master": "PLATFORM_SPARK_MASTER", "spark.remote": "PLATFORM_SPARK_REMOTE"}
+
+
 def java_can_open(folder: Path) -> Path:
     """A folder as it was, where a JVM can be told to use it.
 
@@ -31,10 +34,15 @@ def java_can_open(folder: Path) -> Path:
 def _no_url(value: object) -> object:
     if isinstance(value, str) and "://" in value:
         raise ValueError("must be a folder of this machine, not a URL")
+    if value == "":  # which would be the folder in which it lies by itself
+        raise ValueError("must name a folder; without the variable it is the one that there is by itself")
     return value
 
 
 def _free(value: dict[str, str]) -> dict[str, str]:
+    for name, setting in _WHERE.items():
+        if name in value:  # it would win, and all that depends on where Spark computes be done for another place
+            raise ValueError(f"sets {name}, for which there is {setting}")
     if problems := problems_of(value):
         raise ValueError(f"sets {'; '.join(problems)}, because it changes what days come out as")
     return value

@@ -6,7 +6,8 @@ why. What only makes Spark faster, quieter or bigger is not here and stays free.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 REQUIRED: Mapping[str, str] = {
     # Dates and times
@@ -64,12 +65,22 @@ OF_PROCESSES: Mapping[str, str] = {
 }
 """What the processes are told that compute for a session; a Spark Connect server's are told by its owner."""
 
+OF_JAVA: Mapping[str, str] = {"user.timezone": "UTC", "user.language": "en", "user.country": "US"}
+"""Of every JVM that computes, the driver's and executors': in Turkish, the I of `upper('ié')` is another letter."""
+
+_LONGEST_LINE = str((1 << 31) - 1)
+_EVERY_FILE = "org.apache.hadoop.fs.GlobFilter$1"
+
 OF_HADOOP: Mapping[str, str] = {
-    "mapreduce.input.linerecordreader.line.maxlength": str((1 << 31) - 1),
+    "mapreduce.input.linerecordreader.line.maxlength": _LONGEST_LINE,
+    "mapred.linerecordreader.maxlength": _LONGEST_LINE,
+    "mapreduce.input.pathFilter.class": _EVERY_FILE,
+    "mapred.input.pathFilter.class": _EVERY_FILE,
     "io.compression.codecs": "org.apache.hadoop.io.compress.GzipCodec",
 }
-"""As Hadoop has them by itself, which a cluster's own files may say otherwise: lines that are longer would be left out
-in silence, and no text be read where a codec is named that is not there."""
+"""As Hadoop has them by itself, which a cluster's own files may say otherwise: lines that are longer and files that a
+filter leaves out, as another table format's does, would be missing in silence, and no text be read where a codec is
+named that is not there. Two have an earlier name, which Hadoop still takes."""
 
 _LEFT_ALONE = (
     "spark.sql.analyzer.lowerEmptyGroupingSet", "spark.sql.analyzer.preferColumn", "spark.sql.analyzer.singlePass",
@@ -84,6 +95,9 @@ _LEFT_ALONE = (
     "spark.sql.variant.allowDuplicateKeys",
 )  # fmt: skip
 """How the names of others begin, of which Spark has hundreds: they stay at its own default."""
+
+_OPTIONS_OF_JAVA = ("extraJavaOptions", "defaultJavaOptions")
+_PROPERTY = re.compile(r"""-D(user\.\w+)=([^\s"']*)""")
 
 _SAME = {"etc/utc": "utc", "z": "utc"}
 
@@ -115,8 +129,17 @@ def problems_of(conf: Mapping[str, str]) -> list[str]:
         for name, value in conf.items()
         if name in fixed and not _same(value, fixed[name])
     ]
+    wrong += (problem for name, value in conf.items() for problem in _of_java(name, value))
     left_alone = (name for name in conf if name.startswith(_LEFT_ALONE) and name not in REQUIRED)
     return sorted([*wrong, *(f"{name}, which has to stay as Spark has it" for name in left_alone)])
+
+
+def _of_java(name: str, value: str) -> Iterator[str]:
+    """Options that would win over ours, which come before them."""
+    if name.endswith(_OPTIONS_OF_JAVA):
+        for option, given in _PROPERTY.findall(value):
+            if option in OF_JAVA and not _same(given, OF_JAVA[option]):
+                yield f"{option} in {name}, which has to be {OF_JAVA[option]}"
 
 
 def _same(given: str, required: str) -> bool:

@@ -198,6 +198,8 @@ def test_what_people_put_into_a_url_for_keys_and_signatures_is_not_shown(
         ("spark.sql.legacy.sizeOfNull", "true", "has to stay as Spark has it"),
         ("spark.sql.ansi.strictIndexOperator", "false", "has to stay as Spark has it"),
         ("spark.sql.files.ignoreMissingFiles", "true", "has to be false"),
+        ("spark.hadoop.mapred.linerecordreader.maxlength", 20, "has to be 2147483647"),
+        ("mapreduce.input.pathFilter.class", "org.example.Filter", "has to be org.apache.hadoop.fs.GlobFilter"),
     ],
 )
 def test_a_setting_of_spark_that_changes_what_days_come_out_as_is_refused_by_name(
@@ -214,6 +216,10 @@ def test_a_setting_of_spark_that_changes_what_days_come_out_as_is_refused_by_nam
         ("lake", "s3:our-bucket/lake", "two slashes"),
         ("lake", "S3:///our-bucket", "begins with|two slashes"),
         ("landing", "abfss:/c@a.dfs.core.windows.net", "two slashes"),
+        ("lake", "file:/srv/lake", "must be a folder"),
+        ("landing", "hdfs:/deliveries", "must be a folder"),
+        ("jars", "", "must name a folder"),
+        ("plans", "", "must name a folder"),
         ("spark_master", "spark.example.com:7077", r"like local\[\*\], spark://host:7077"),
         ("spark_remote", "spark.example.com:15002", "must begin with sc://"),
         ("spark_driver_memory", "3 GB", "like 3g or 512m"),
@@ -247,6 +253,21 @@ def test_json_that_cannot_be_read_is_told_with_its_place(monkeypatch: pytest.Mon
     with pytest.raises(SettingsError, match=r"spark_conf.*double quotes: line 1 column 2.*\n.*executor") as caught:
         load_settings()
     assert "4g}" not in caught.value.what
+
+
+def test_a_language_or_zone_that_java_is_told_of_is_refused_as_another_setting_is() -> None:
+    own = "spark.driver.extraJavaOptions"
+    for options in ("-Xss8m -Duser.language=tr", '"-Duser.timezone=Asia/Tokyo" -Xss8m', "'-Duser.country=TR'"):
+        with pytest.raises(SettingsError, match=rf"user\.(language|timezone|country) in {own}, which has to be"):
+            load_settings(spark_conf={own: options})
+    same = "-Duser.timezone=UTC '-Duser.language=en' -Duser.dir=/srv -Xss8m"
+    assert load_settings(spark_conf={own: same}).spark_conf == {own: same}
+
+
+@pytest.mark.parametrize("name", ["spark.master", "spark.remote"])
+def test_where_spark_computes_is_said_by_one_setting(name: str) -> None:
+    with pytest.raises(SettingsError, match=rf"{name}, for which there is PLATFORM_{name.replace('.', '_').upper()}"):
+        load_settings(spark_conf={name: "spark://host:7077"})
 
 
 def test_settings_of_spark_that_say_what_is_so_or_change_no_result_are_free() -> None:

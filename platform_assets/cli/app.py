@@ -149,6 +149,11 @@ def _main() -> None:
         _fail([error.format_message()], "Add --help to see what it takes.", error.exit_code)
     except PlatformError as error:
         _fail(error.lines, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)
+    except UnicodeEncodeError as error:
+        if error.encoding != getattr(sys.stdout, "encoding", None):
+            raise
+        what = [f"The output is to be {error.encoding}, which has no {error.object[error.start]!a}."]
+        _fail(what, "Set PYTHONIOENCODING=utf-8, or a locale with every letter, as LC_ALL=C.UTF-8.", EXIT_FAILED)
     except OSError as error:
         what = [f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."]
         if error.errno in _DISK_FULL:

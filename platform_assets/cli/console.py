@@ -50,7 +50,14 @@ class _Console(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """As Rich does, with what is of others made visible; it only begins lines where the platform did."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(visible(segment.text, breaks=True), segment.style)
+            yield segment if segment.control else Segment(self._shown(segment.text), segment.style)
+
+    def _shown(self, text: str) -> str:
+        """Text as the output can have it: lines of tables, and letters, that its encoding has not are others."""
+        shown = visible(text, breaks=True)
+        if self.encoding.startswith("utf"):
+            return shown
+        return shown.replace("─", "-").encode(self.encoding, "replace").decode(self.encoding)
 
     @property
     def size(self) -> ConsoleDimensions:

@@ -71,3 +71,13 @@ def test_a_lake_copied_without_a_table_or_its_files_says_which(run: Run, publish
     assert f"{TABLE} has no version 1" in said.err
     with pytest.raises(DamagedTableError, match="restore the table from a backup"):
         platform_assets.read(TABLE, engine="duckdb")
+
+
+def test_a_lake_that_cannot_lie_where_it_is_named_is_told_by_the_doctor_too(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("PLATFORM_LAKE", str(tmp_path / "lake [1]"))
+    [found] = [each for each in run("doctor", "--json").json if each["name"] == "Lake"]
+    assert not found["ok"]
+    assert "cannot lie in" in found["message"]

@@ -412,6 +412,15 @@ def test_too_little_memory_to_start_is_an_error(settings: Settings) -> None:
         sail_session(settings.model_copy(update={"sail_memory": "20m"}))
 
 
+def test_a_folder_for_temporary_files_without_room_for_a_socket_is_named(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / ("long" * 25)))
+    with pytest.raises(SailError, match="too long a path for sockets") as caught:
+        start_server(settings)
+    assert "TMPDIR" in caught.value.todo
+
+
 def test_nobody_else_of_the_machine_can_reach_it(settings: Settings) -> None:
     server = start_server(settings)
     try:

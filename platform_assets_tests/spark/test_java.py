@@ -62,3 +62,17 @@ def test_a_program_that_is_no_java_is_an_error(tmp_path: Path) -> None:
     fake_java(tmp_path, "echo hello >&2")
     with pytest.raises(JavaError, match="does not tell its version: 'hello'"):
         find_java({"PATH": f"{tmp_path}:/bin"})
+
+
+def test_options_of_the_environment_with_which_java_does_not_run_are_named() -> None:
+    for name, options, told in (
+        ("JDK_JAVA_OPTIONS", "-Xmx99999t", "heap"),
+        ("JAVA_TOOL_OPTIONS", "-XX:NoSuchOption", "NoSuchOption"),
+    ):
+        with pytest.raises(JavaError, match=f"does not run: .*{told}") as caught:
+            find_java({**os.environ, name: options})
+        assert caught.value.todo == f"Correct {name}, which Java starts with."
+
+
+def test_options_that_win_over_all_others_are_not_looked_at() -> None:
+    assert find_java({**os.environ, "_JAVA_OPTIONS": "-XX:NoSuchOption"}).build == find_java().build

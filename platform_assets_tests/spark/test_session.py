@@ -19,9 +19,10 @@ from pyspark.sql import SparkSession
 
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.class_archive import archive_path, class_archive
-from platform_assets.spark.session.configuration import configuration
+from platform_assets.spark.session.configuration import TUNING, configuration
 from platform_assets.spark.session.jars import ALWAYS, spark_jars
 from platform_assets.spark.session.java import find_java
+from platform_assets.spark.session.jvm import OPTIONS, options_beside
 from platform_assets.spark.session.session import create_session
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.java import fake_java, says
@@ -97,6 +98,25 @@ def test_the_settings_win_over_the_tuning(settings: Settings) -> None:
     own = load_settings(state=settings.state, spark_conf={"spark.ui.enabled": "true", "spark.x": "y"})
     conf = configuration(own, ())
     assert (conf["spark.ui.enabled"], conf["spark.x"], conf["spark.sql.ansi.enabled"]) == ("true", "y", "true")
+
+
+def test_jars_and_extensions_of_the_settings_come_beside_ours(settings: Settings) -> None:
+    own = {"spark.jars": "/own.jar", "spark.sql.extensions": "com.example.Own"}
+    elsewhere = load_settings(state=settings.state, spark_master="spark://host:7077", spark_conf=own)
+    conf = configuration(elsewhere, (Path("/ours.jar"), Path("/hadoop.jar")))
+    assert conf["spark.jars"] == "/ours.jar,/hadoop.jar,/own.jar"
+    assert conf["spark.sql.extensions"] == f"{TUNING['spark.sql.extensions']},com.example.Own"
+
+
+@pytest.mark.parametrize("name", ["spark_conf", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"])
+def test_another_garbage_collector_takes_the_place_of_ours(name: str) -> None:
+    """Java does not start with two."""
+    ours, theirs = "-XX:+UseParallelGC", "-Xss8m -XX:+UseG1GC"
+    options = options_beside(theirs, {}) if name == "spark_conf" else options_beside("", {name: theirs})
+    assert options == tuple(option for option in OPTIONS if option != ours)
+    assert options_beside("-XX:+UseGCOverheadLimit", {}) == OPTIONS
+    told = [option for option in options if option.startswith("-XX")]
+    subprocess.run([find_java().executable, *told, *theirs.split(), "-version"], capture_output=True, check=True)
 
 
 def test_few_long_rows_are_held_at_once(settings: Settings) -> None:
@@ -186,7 +206,7 @@ print(os.path.exists(f"/proc/{jvm}"), SparkContext._gateway)
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C", "xx_XX.UTF-8"])
 def test_folders_with_spaces_and_odd_characters_work_in_every_locale(tmp_path: Path, locale: str) -> None:
     state = tmp_path / "a state, 'quoted' & umläut"
     (state / "jars").mkdir(parents=True)
@@ -205,6 +225,21 @@ stop_session(spark)
     assert (done.code, done.out, done.err) == (0, "3\nTrue\n", "")
 
 
+def test_folders_of_somebodys_choice_that_cannot_be_written_in_are_told_by_their_variable(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """Spark then ends its process, and of it Python hears no more than that nobody answers."""
+    (tmp_path / "file").touch()
+    code = """
+try:
+    create_session(settings, record_classes=False)
+except PlatformError as error:
+    print(error.what)
+"""
+    done = run(code, settings, {**os.environ, "SPARK_LOCAL_DIRS": str(tmp_path / "file" / "folder")})
+    assert "it can write in no folder of SPARK_LOCAL_DIRS" in done.out, done.err
+
+
 def test_variables_of_another_spark_change_nothing(settings: Settings, tmp_path: Path) -> None:
     """As whoever has worked with one before has them: its folder, its defaults, its master, packages for a notebook."""
     defaults = {"spark.master": "yarn", "spark.sql.session.timeZone": "Asia/Tokyo", "spark.jars.packages": "no:such:1"}
@@ -212,10 +247,13 @@ def test_variables_of_another_spark_change_nothing(settings: Settings, tmp_path:
     variables = {
         "SPARK_HOME": str(tmp_path / "spark-3.5"),
         "SPARK_CONF_DIR": str(tmp_path),
+        "SPARK_SUBMIT_OPTS": "-XX:+UseG1GC",
+        "SPARK_LAUNCHER_OPTS": "-XX:NoSuchOption",
         "PYSPARK_SUBMIT_ARGS": "--packages no:such:1 pyspark-shell",
         "MASTER": "spark://127.0.0.1:9",
         "SPARK_REMOTE": "sc://127.0.0.1:9",
         "SPARK_API_MODE": "connect",
+        "SPARK_CONNECT_MODE": "1",
         "SPARK_CONNECT_MODE_ENABLED": "1",
         "PYSPARK_PYTHON": "/usr/bin/python2",
         "PATH": os.defpath,

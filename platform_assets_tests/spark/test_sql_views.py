@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import platform_assets
 from platform_assets.cli.app import main
+from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets_tests.support.history import DAILY
@@ -28,6 +29,11 @@ for read in (lambda: platform_assets.views(session), lambda: platform_assets.rea
         read()
     except platform_assets.errors.PlatformError as error:
         print(error)
+session.stop()
+try:
+    platform_assets.views(session)
+except platform_assets.errors.PlatformError as error:
+    print(error)
 """
 FIRST, SECOND = "2017-01-01", "2017-01-02"
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
@@ -124,3 +130,14 @@ def test_a_session_of_ones_own_that_was_started_without_delta_is_told_so(
     said = subprocess.run([sys.executable, "-c", _OF_ONES_OWN], capture_output=True, text=True, check=True).stdout
     assert said.count("started without Delta Lake: spark.sql.extensions and spark.sql.catalog.spark_catalog") == 2
     assert "take the one that platform_assets.views() starts" in said
+    assert "This Spark session was stopped" in said
+
+
+def test_a_session_of_ones_own_that_finds_no_table_by_its_folder_is_told_the_setting(make_world: MakeWorld) -> None:
+    world = make_world()
+    lake = Lake.at(world.settings.lake)
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))
+    session = world.spark.newSession()
+    session.conf.set("spark.sql.runSQLOnFiles", "false")
+    with pytest.raises(LakeError, match=r"has spark\.sql\.runSQLOnFiles=false"):
+        platform_assets.views(session, settings=world.settings)

@@ -26,3 +26,13 @@ def test_there_is_one_zero(spark: SparkSession, tmp_path: Path) -> None:
     )
     rows = read_staged(spark, located(tmp_path / "p")).orderBy("id").collect()
     assert [str(row["x"]) for row in rows] == ["0.0", "0.0", "-1.5", "nan", "None"]
+
+
+def test_nothing_is_staged_but_rows_whatever_a_cluster_asks_for(spark: SparkSession, tmp_path: Path) -> None:
+    """With these settings Hadoop's writer leaves a file that holds the smallest and greatest values of all others."""
+    asking = spark.newSession()
+    asking.conf.set("parquet.enable.summary-metadata", "true")
+    asking.conf.set("parquet.summary.metadata.level", "ALL")
+    stage(asking.sql("SELECT 1 AS k, DATE'2017-01-01' AS event_date"), located(tmp_path / "stage"))
+    staged = {path.name.partition("-")[0] for path in (tmp_path / "stage").iterdir()}
+    assert staged == {"_delta_log", "event_date=2017"}

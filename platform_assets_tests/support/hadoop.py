@@ -8,6 +8,8 @@ _SETTINGS = """<configuration>
 <property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:{port}</value></property>
 <property><name>ipc.client.connect.max.retries</name><value>0</value></property>
 <property><name>mapreduce.input.linerecordreader.line.maxlength</name><value>20</value></property>
+<property><name>mapred.linerecordreader.maxlength</name><value>20</value></property>
+<property><name>mapreduce.input.pathFilter.class</name><value>com.example.NoSuchFilter</value></property>
 <property><name>io.compression.codecs</name><value>com.example.NoSuchCodec</value></property>
 </configuration>"""
 

@@ -102,9 +102,10 @@ def _engine(settings: Settings) -> Iterator[Finding]:
 
 def _lake(settings: Settings) -> Finding:
     """Whether the lake can be written: its folder, or what an object store has to be able to do."""
-    if folder := folder_of(settings.lake):
-        return _folder("Lake", folder)
     try:
+        if folder := folder_of(settings.lake):
+            Lake.at(settings.lake)
+            return _folder("Lake", folder)
         return Finding("Lake", True, f"{settings.lake}: {tried(lake_to_write(settings))}")
     except PlatformError as error:
         return Finding("Lake", False, error.what, error.todo)

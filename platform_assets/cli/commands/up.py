@@ -32,6 +32,7 @@ from platform_assets.engine.pending import delivered
 from platform_assets.errors import PlatformError
 from platform_assets.installed import refuse_another_pyspark
 from platform_assets.settings import Settings, load_settings, project_root
+from platform_assets.sockets import USE_A_SHORTER, why_no_socket
 
 _LOADED_WITHIN_S = 60.0
 """UI and daemon need not wait longer: they find a code server that comes later, only not at once."""
@@ -50,7 +51,14 @@ _KEPT_EVERY_S = 2.0
 _PASSWORD = "PLATFORM_UI_PASSWORD"  # noqa: S105
 """The variable; only the webserver gets it."""
 
+_SPARK_KEPT_READY = "warm.sock"
+"""Its socket, which has the longest name."""
+
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class UpError(PlatformError):
+    """What `up` starts cannot run on this machine."""
 
 
 def up(
@@ -63,6 +71,8 @@ def up(
 ) -> None:
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     _require_free(port)
+    if why := why_no_socket(f"platform-assets-abcdefgh/{_SPARK_KEPT_READY}"):
+        raise UpError(f"Dagster cannot be started: {why}.", USE_A_SHORTER)
     settings = load_settings()
     refuse_another_pyspark()
     password = os.environ.pop(_PASSWORD, "")
@@ -115,7 +125,7 @@ def up(
                 )
                 parts.append(new_part("the daemon", daemon))
                 if settings.warm and _computes_here(settings):
-                    keeper = _module("platform_assets.orchestration.warm", str(Path(folder) / "warm.sock"))
+                    keeper = _module("platform_assets.orchestration.warm", str(Path(folder) / _SPARK_KEPT_READY))
                     parts.append(new_part("the Spark that is kept ready", keeper, needed=False))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
         except _StopRequested as request:

@@ -15,6 +15,7 @@ from shutil import rmtree
 
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
+from platform_assets.sockets import USE_A_SHORTER, why_no_socket
 
 _STARTS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 5.0
@@ -92,6 +93,8 @@ def start_server(settings: Settings) -> SailServer:
         raise SailError(
             "PLATFORM_ENGINE=sail needs packages that are not installed.", "Install them: uv sync --extra sail."
         )
+    if why := why_no_socket("sail-abcdefgh/socket"):
+        raise SailError(f"Sail does not start: {why}.", USE_A_SHORTER)
     settings.make_state()
     log = log_file(settings)
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -75,6 +75,8 @@ _OF_THE_JVM = (
     "spark.driver.extraJavaOptions",
 )
 
+_LISTS = ("spark.jars", "spark.sql.extensions")
+
 _OF_EXECUTORS = "spark.executor.extraJavaOptions"
 
 _OF_THE_ENVIRONMENT = (
@@ -112,11 +114,16 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
         conf["spark.executorEnv.LC_ALL"] = UTF_8  # or names of files with other letters than ASCII's are not found
         conf["spark.yarn.isPython"] = "true"  # or its executors have no PySpark, for functions in Python
     conf |= of_store(settings.lake, os.environ)
-    conf |= settings.spark_conf
+    conf |= settings.spark_conf | {name: f"{conf[name]},{more}" for name, more in _added(settings) if name in conf}
     if not computes_here(settings):
         options = (*OF_EVERY_COUNTRY, conf.get(_OF_EXECUTORS, ""))
         conf[_OF_EXECUTORS] = " ".join(filter(None, options))
     return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
+
+
+def _added(settings: Settings) -> list[tuple[str, str]]:
+    """What comes beside ours, without which nothing could be read or written, and not in its place."""
+    return [(name, more) for name in _LISTS if (more := settings.spark_conf.get(name))]
 
 
 def engine_key(settings: Settings) -> str:

@@ -6,6 +6,7 @@ has variables that say otherwise.
 
 from __future__ import annotations
 
+import locale
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,11 +14,18 @@ from contextlib import contextmanager
 
 UTF_8 = "C.UTF-8"
 """A locale with every letter, which every Linux has."""
-_OF_ASCII = ("C", "POSIX")
-_WHERE = ("MASTER", "SPARK_REMOTE", "SPARK_API_MODE", "PYSPARK_GATEWAY_PORT")
+_WHERE = ("MASTER", "SPARK_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE", "PYSPARK_GATEWAY_PORT")
 """By which PySpark goes to another master or server, or refuses to go anywhere."""
-_OF_ANOTHER_SPARK = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "PYSPARK_SUBMIT_ARGS", "_JAVA_OPTIONS")
-"""By which a JVM gets classes and defaults of another Spark, or options that win over those of its command line."""
+_OF_ANOTHER_SPARK = (
+    "SPARK_HOME",
+    "SPARK_CONF_DIR",
+    "SPARK_DIST_CLASSPATH",
+    "SPARK_SUBMIT_OPTS",
+    "SPARK_LAUNCHER_OPTS",
+    "PYSPARK_SUBMIT_ARGS",
+    "_JAVA_OPTIONS",
+)
+"""By which a JVM gets classes, defaults and options of another Spark, or such that win over its command line's."""
 OF_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 """Folders of a cluster's settings of Hadoop; some change what is read, as the longest line that is not left out."""
 _PYTHON = "PYSPARK_PYTHON"
@@ -46,11 +54,12 @@ def environment_of_jvm() -> Iterator[None]:
     """What a JVM starts with: the Spark that is installed with the platform, and no defaults but ours.
 
     One malloc arena per thread is memory nobody uses; a choice of the user's stays. And where the locale knows no
-    letters but those of ASCII, as under cron, Java cannot open a file named with others.
+    letters but those of ASCII, as under cron, Java cannot open a file named with others. So it is, too, with one that
+    is not installed, as in a container to which `LC_ALL` came along from elsewhere.
     """
     changes: dict[str, str | None] = dict.fromkeys(_OF_ANOTHER_SPARK)
     changes["MALLOC_ARENA_MAX"] = os.environ.get("MALLOC_ARENA_MAX") or "2"
-    if _locale(os.environ) in _OF_ASCII:
+    if sys.getfilesystemencoding() == "utf-8" and locale.getencoding().upper() != "UTF-8":
         changes["LC_ALL"] = UTF_8
     with _changed(changes):
         yield
@@ -72,8 +81,3 @@ def _set(variables: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-
-
-def _locale(environ: Mapping[str, str]) -> str:
-    """What decides on the letters of a process."""
-    return next(filter(None, (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), "C")

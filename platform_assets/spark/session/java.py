@@ -20,6 +20,9 @@ _HOW_TO_GET_IT = (
     "Install Java 17 or 21 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install "
     "openjdk@17) and put it on PATH, or point JAVA_HOME at it."
 )
+_OPTIONS, _NOT_LOOKED_AT = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"), "_JAVA_OPTIONS"
+"""Variables in which it finds some besides those of its command line; the last would win over that."""
+_SAYS_NOTHING = re.compile(r"(?:NOTE: )?Picked up |Error: (?:A fatal exception|Could not create the Java Virtual)")
 _ANSWER_WITHIN_S = 60
 
 
@@ -58,12 +61,16 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     try:
         done = subprocess.run(
             [executable, "-XX:TieredStopAtLevel=1", "-version"],
-            env=dict(environ), capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=True,
+            env={name: value for name, value in environ.items() if name != _NOT_LOOKED_AT},
+            capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=True,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
-        said = str(getattr(error, "stderr", None) or error).strip().splitlines()
-        raise JavaError(f"{executable} does not run: {said[-1] if said else error}.", _HOW_TO_GET_IT) from error
-    build = "\n".join(line for line in done.stderr.splitlines() if not line.startswith("Picked up "))
+        # Of some options it complains on the other stream
+        said = [line for name in ("stderr", "stdout") for line in _words(getattr(error, name, None) or "")]
+        todo = next((f"Correct {name}, which Java starts with." for name in _OPTIONS if environ.get(name)), "")
+        reason = (said[-1] if said else str(error)).removesuffix(".")
+        raise JavaError(f"{executable} does not run: {reason}.", todo or _HOW_TO_GET_IT) from error
+    build = "\n".join(_words(done.stderr))
     version = _version(build)
     if version is None:
         raise JavaError(f"{executable} does not tell its version: {build[:200]!r}.", _HOW_TO_GET_IT)
@@ -75,6 +82,11 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
             _HOW_TO_GET_IT,
         )
     return Java(executable, major, build)
+
+
+def _words(said: str) -> list[str]:
+    """What Java says, line by line, without what it says of variables, and of what every failure is."""
+    return [line for line in said.splitlines() if line.strip() and not _SAYS_NOTHING.match(line)]
 
 
 def _executable(environ: Mapping[str, str]) -> Path:

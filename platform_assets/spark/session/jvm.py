@@ -7,7 +7,9 @@ the class archive is written, and the next session of the process gets the setti
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -23,14 +25,17 @@ from platform_assets.spark.session.class_archive import ClassArchive
 from platform_assets.spark.session.environment import environment_of_jvm
 from platform_assets.spark.session.logs import last_words, log_file
 from platform_assets.spark.session.scratch import Scratch, new_scratch
+from platform_assets.sql_settings import OF_JAVA
 
-OF_EVERY_COUNTRY = ("-Duser.timezone=UTC", "-Duser.language=en", "-Duser.country=US")
-"""Of every JVM that computes, the driver's and executors': in Turkish, the I of `upper('ié')` is another letter."""
+OF_EVERY_COUNTRY = tuple(f"-D{name}={value}" for name, value in OF_JAVA.items())
+"""Of every JVM that computes, the driver's and executors'."""
+
+_COLLECTOR = "-XX:+UseParallelGC"
 
 OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     # Batch work on few cores: throughput counts, not pauses, and it needs less memory beside the heap than G1
-    "-XX:+UseParallelGC",
+    _COLLECTOR,
     # What lies beside the heap, bounded: with 3 GiB of heap the process stays below 4 GiB
     "-XX:MaxMetaspaceSize=384m",
     "-XX:MaxDirectMemorySize=256m",
@@ -41,6 +46,9 @@ OPTIONS = (
     f'"-Dlog4j2.configurationFile={Path(__file__).parent / "log4j2.properties"}"',
 )
 """Options of every JVM we start; `spark.driver.extraJavaOptions` of the settings come after them and win."""
+
+_A_COLLECTOR = re.compile(r"-XX:\+Use(?:G1|Parallel|Serial|Shenandoah|Z|Epsilon)GC\b")
+_MORE_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 _END_WITHIN_S = 60
 _RECORDING: WeakSet[JavaGateway] = WeakSet()
@@ -158,6 +166,17 @@ def scratch_of_jvm() -> Path | None:
     return scratch.folder.resolve() if scratch else None
 
 
+def options_beside(given: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Our options beside those of others: a collector of theirs takes the place of ours, as Java starts with no two.
+
+    Args:
+        given: by the settings.
+        environ: where Java finds more.
+    """
+    others = " ".join((given, *(environ.get(name, "") for name in _MORE_OPTIONS)))
+    return tuple(option for option in OPTIONS if option != _COLLECTOR or not _A_COLLECTOR.search(others))
+
+
 def kill_jvm() -> None:
     """End the JVM of this process without asking it; whoever waits for an answer of it gets an error."""
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
@@ -182,11 +201,8 @@ def _launch(
     )
     paths = (*map(str, class_path), extra.get("spark.driver.extraClassPath", ""))
     conf.set("spark.driver.extraClassPath", os.pathsep.join(filter(None, paths)))
-    options = (
-        *OPTIONS,
-        *more_options,
-        extra.get("spark.driver.extraJavaOptions", ""),
-    )
+    given = extra.get("spark.driver.extraJavaOptions", "")
+    options = (*options_beside(given, os.environ), *more_options, given)
     conf.set("spark.driver.extraJavaOptions", " ".join(filter(None, options)))
     popen: dict[str, object] = {"pass_fds": tuple(lock for lock in inherited if lock is not None)}
     popen["umask"] = settings.access.umask  # also in somebody's notebook, whose own files are as they were

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,9 @@ from tempfile import mkdtemp
 
 from platform_assets.access import make_folder
 from platform_assets.settings import Settings
+
+_VARIABLE, _SETTING = "SPARK_LOCAL_DIRS", "spark.local.dir"
+"""By which a person chooses other folders for what Spark puts on disk; the first wins."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,19 @@ class Scratch:
 def scratch_folder(settings: Settings) -> Path:
     """Where the folders of an installation's JVMs lie."""
     return settings.state / "spark"
+
+
+def unusable_choice(settings: Settings, environ: Mapping[str, str]) -> str:
+    """The setting or variable that names other folders, to be asked where Spark did not start, which has tried them.
+
+    Returns:
+        Empty where there is none, or one of its folders can be written in: then that was not the reason.
+    """
+    chosen = {_VARIABLE: environ.get(_VARIABLE), _SETTING: settings.spark_conf.get(_SETTING)}
+    name = next((name for name, folders in chosen.items() if folders), "")
+    folders = filter(None, map(str.strip, (chosen.get(name) or "").split(",")))
+    can_be_used = any(Path(folder).is_dir() and os.access(folder, os.W_OK | os.X_OK) for folder in folders)
+    return "" if can_be_used else name
 
 
 @contextmanager

@@ -6,6 +6,7 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +36,7 @@ from platform_assets.spark.session.lease import borrow
 from platform_assets.spark.session.logs import log_file
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
 from platform_assets.spark.session.reasons import cause_of, reason_of
+from platform_assets.spark.session.scratch import unusable_choice
 
 STOPS_WITHIN_S = 30.0
 """After it was asked to; no Spark that is alive takes so long."""
@@ -122,6 +124,11 @@ def not_started(settings: Settings, reason: str) -> SessionError:
         return SessionError(
             f"Spark does not start: its master does not answer at {why} (log: {log_file(settings)}).",
             "Start the master, or correct PLATFORM_SPARK_MASTER; `platform-assets doctor` tries it at once.",
+        )
+    if choice := unusable_choice(settings, os.environ):
+        return SessionError(
+            f"Spark does not start: it can write in no folder of {choice} (log: {log_file(settings)}).",
+            f"Name one in {choice} that can be written in, or leave it out: the state folder is taken then.",
         )
     if not computes_here(settings) and "stopped SparkContext" in reason:
         return SessionError(

@@ -33,6 +33,8 @@ _WRITER = {
     # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file
     "parquet.statistics.truncate.length": "32",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # Nor a file with what is known of all others, smallest and greatest values too, as some clusters ask for
+    "parquet.summary.metadata.level": "NONE",
 }
 
 

@@ -1,9 +1,10 @@
-"""A reader's own session that cannot read Delta: Spark then says that a table is missing, or a class, and not why."""
+"""A reader's own session that cannot read Delta, or nothing: Spark says that a table or a class is missing, not why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -16,6 +17,8 @@ _NEEDED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 
+_BY_FOLDER = "spark.sql.runSQLOnFiles"
+
 
 @contextmanager
 def delta_is_missed(spark: SparkSession) -> Iterator[None]:
@@ -24,11 +27,18 @@ def delta_is_missed(spark: SparkSession) -> Iterator[None]:
     Whether it was is asked only then: a platform that has Delta built in may start sessions in a way of its own.
 
     Raises:
-        LakeError: names the settings that the session lacks.
+        LakeError: names the settings that the session lacks, or says that it was stopped.
     """
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        if hasattr(spark, "_jsparkSession") and cast("Any", spark.sparkContext)._jsc is None:
+            raise LakeError("This Spark session was stopped.", "Take one that was not, or leave it to us.") from error
+        if str(spark.conf.get(_BY_FOLDER, "true")).lower() == "false":
+            raise LakeError(
+                f"This Spark session finds no table by its folder: it has {_BY_FOLDER}=false.",
+                f"Set it first, and back afterwards: spark.conf.set({_BY_FOLDER!r}, 'true').",
+            ) from error
         lacking = [name for name, value in _NEEDED.items() if value not in (spark.conf.get(name, "") or "")]
         if not lacking:
             raise

@@ -146,6 +146,13 @@ def test_a_file_that_went_missing_comes_back_the_same(month: Path) -> None:
     assert contents(month) == before
 
 
+def test_a_folder_whose_name_would_be_a_pattern_is_landed_in(tmp_path: Path) -> None:
+    of_two_days = Simulation(days=2)
+    for _ in range(2):
+        landed = land(of_two_days, tmp_path / "land[x]*?", of_two_days.last)
+    assert landed.files == 0
+
+
 def test_other_parameters_are_refused_by_name(month: Path) -> None:
     with pytest.raises(
         OtherSampleError, match=r"days is 30 there and 31 here.*rate of late is 0.02 there and 0.5 here"

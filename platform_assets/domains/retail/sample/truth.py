@@ -69,7 +69,9 @@ class Delivery:
 def read_deliveries(landing: Path) -> tuple[Delivery, ...] | None:
     """Every file of the sample, landed or not, oldest arrival date first; None before the truth is written."""
     file = landing / TRUTH / "deliveries.parquet"
-    return tuple(Delivery(**row) for row in pl.read_parquet(file).rows(named=True)) if file.is_file() else None
+    return (
+        tuple(Delivery(**row) for row in pl.read_parquet(file, glob=False).rows(named=True)) if file.is_file() else None
+    )
 
 
 def is_of_truth(name: str) -> bool:
@@ -79,7 +81,7 @@ def is_of_truth(name: str) -> bool:
 
 def read_true_lines(landing: Path) -> pl.LazyFrame:
     """Every version of every till line of the sample as it should be, with `event_date`, `arrival_date` and `kind`."""
-    return pl.scan_parquet(landing / TRUTH / "transactions.parquet")
+    return pl.scan_parquet(landing / TRUTH / "transactions.parquet", glob=False)
 
 
 class TruthWriter:
