@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings
 from platform_assets.spark.session.jvm import SessionError
-from platform_assets.spark.session.reach import places_of, why_no_yarn, why_nobody_listens
+from platform_assets.spark.session.reach import places_of, why_nobody_listens
+from platform_assets.spark.session.yarn import why_no_yarn
 
 _LOOK_S = 0.1
 

@@ -10,7 +10,8 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
-from platform_assets.spark.session.reach import places_of, why_no_yarn, why_nobody_listens
+from platform_assets.spark.session.reach import places_of, why_nobody_listens
+from platform_assets.spark.session.yarn import why_no_yarn
 
 _PACKAGES_OF_CONNECT = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 
@@ -53,15 +54,11 @@ def check_spark(settings: Settings) -> tuple[Finding, ...]:
 
 def _cluster(settings: Settings) -> tuple[Finding, ...]:
     more = "executors come with the first work"
-    if settings.spark_master == "yarn" and places_of(settings):
+    if settings.spark_master == "yarn":
+        if not places_of(settings) and (why := why_no_yarn(os.environ)):
+            return (Finding("Spark", False, f"YARN is not found: {why}.", "Set HADOOP_CONF_DIR to a folder with it."),)
         setting = "yarn-site.xml in the folder that HADOOP_CONF_DIR names"
         return (_reached(settings, "YARN's ResourceManager", more, setting),)
-    if settings.spark_master == "yarn":
-        why = why_no_yarn(os.environ)
-        said = (
-            f"YARN is not found: {why}" if why else "YARN is where yarn-site.xml says: it is asked with the first work"
-        )
-        return (Finding("Spark", not why, f"{said}.", "Set HADOOP_CONF_DIR to a folder that has it." if why else ""),)
     if not places_of(settings):
         return ()
     return (_reached(settings, "Spark's master", more, "PLATFORM_SPARK_MASTER"),)

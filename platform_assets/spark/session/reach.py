@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from platform_assets.settings import Settings
-from platform_assets.spark.session.environment import OF_HADOOP
 from platform_assets.spark.session.yarn import resource_managers
 
 _WITHIN_S = 5.0
@@ -31,16 +28,6 @@ def places_of(settings: Settings) -> tuple[tuple[str, int], ...]:
         return ()
     each = (address.rpartition("://")[2] for address in addresses.split(","))
     return tuple(place for address in each for place in _place(address, _HOW[kind]))
-
-
-def why_no_yarn(environ: Mapping[str, str]) -> str:
-    """What keeps Spark from finding YARN, of which only settings of Hadoop know where it is; empty if nothing does."""
-    folders = [Path(environ[name]) for name in OF_HADOOP if environ.get(name)]
-    if not folders:
-        return f"{' or '.join(OF_HADOOP)} is to name the folder of yarn-site.xml, and is not set"
-    if any((folder / "yarn-site.xml").is_file() for folder in folders):
-        return ""
-    return f"there is no yarn-site.xml in {' or '.join(map(str, folders))}"
 
 
 def why_nobody_listens(places: tuple[tuple[str, int], ...]) -> str:

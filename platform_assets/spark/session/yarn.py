@@ -1,4 +1,4 @@
-"""Where the ResourceManagers of YARN listen, read from the files that Hadoop's own clients read it from."""
+"""Where the ResourceManagers of YARN are, read from the files that Hadoop's own clients read it from."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ def resource_managers(environ: Mapping[str, str], conf: Mapping[str, str]) -> tu
     names = said.get(f"{_MANAGER}ha.rm-ids", "").split(",") if several else []
     ends = [f".{name.strip()}" for name in names] or [""]
     return tuple(address for end in ends if (address := _address(said, end)))
+
+
+def why_no_yarn(environ: Mapping[str, str]) -> str:
+    """What keeps Spark from finding YARN, of which only settings of Hadoop know where it is; empty if nothing does."""
+    folders = [Path(environ[name]) for name in OF_HADOOP if environ.get(name)]
+    if not folders:
+        return f"{' or '.join(OF_HADOOP)} is to name the folder of yarn-site.xml, and is not set"
+    if any((folder / "yarn-site.xml").is_file() for folder in folders):
+        return ""
+    return f"there is no yarn-site.xml in {' or '.join(map(str, folders))}"
 
 
 def _address(said: Mapping[str, str], end: str) -> str:
