@@ -62,6 +62,8 @@ def describe(problem: ErrorDetails, fields: Mapping[str, object]) -> str:
     field = str(problem["loc"][0]) if problem["loc"] else ""
     name = ".".join(map(str, problem["loc"])) or "settings"
     # A name that is no setting's may have been meant for one that holds a secret.
+    if field not in fields and (close := get_close_matches(field, fields, 1, _NEARLY)):
+        return f"there is no {name}; did you mean {close[0]}?"
     is_shown = field in fields and field not in _MAY_HOLD_SECRETS
     shown = f" (got {without_secrets(str(problem['input']))[:80]!r})" if is_shown else ""
     expected = _EXPECTED.get(field) if problem["type"] == "string_pattern_mismatch" else None

@@ -284,7 +284,7 @@ def test_a_calendar_that_ends_before_it_begins_names_both_days() -> None:
 
 def test_a_misspelt_line_of_the_file_is_an_error(project: Path) -> None:
     (project / "platform.toml").write_text("batchdays = 30\n")
-    with pytest.raises(SettingsError, match="batchdays"):
+    with pytest.raises(SettingsError, match=r"there is no batchdays; did you mean batch_days\?"):
         load_settings()
 
 

@@ -119,7 +119,8 @@ def _load_module(package: str) -> ModuleType:
         if _is_absent(package, error):
             raise ContractError(
                 f"The domain {package!r} cannot be loaded: {error}.",
-                "Name an importable package that exports DOMAIN in PLATFORM_DOMAINS.",
+                "Name an importable package that exports DOMAIN in PLATFORM_DOMAINS, and the folder that it lies in, "
+                "unless it is installed, in PYTHONPATH.",
             ) from error
         said = error.what if isinstance(error, PlatformError) else getattr(error, "msg", None) or str(error)
         raise ContractError(

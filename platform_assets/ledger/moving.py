@@ -22,12 +22,25 @@ from platform_assets.ledger.connection import parse_url, switch_to_wal
 from platform_assets.ledger.database import open_database
 from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError
 from platform_assets.ledger.moved import MOVED, moved_to
-from platform_assets.ledger.schema import arrivals, catch_ups, days, looks, metadata, publications, views
+from platform_assets.ledger.schema import (
+    arrivals,
+    catch_ups,
+    days,
+    ended_holds,
+    holds,
+    looks,
+    metadata,
+    publications,
+    views,
+)
+from platform_assets.records.history import ROLL_BACK
 
 _TABLES = tuple(table for table in metadata.sorted_tables if table is not looks)
 """All but what the next plan finds anew; the order in which rows may refer to others."""
 _FROM_LAKE = (publications, days, arrivals, views, catch_ups)
 """What a new ledger finds in the lake by itself, as soon as any command looks there."""
+_FROM_ROLLBACKS = (holds, ended_holds)
+"""Of which it finds there what rollbacks hold, and held."""
 _AT_ONCE = 5000
 """Rows that are read and written together."""
 _WAITS_S = 2.0
@@ -135,7 +148,9 @@ def _alone(connection: Connection, file: Path) -> Iterator[None]:
 
 def _is_only_found(old: Connection, new: Connection) -> bool:
     """Whether a server's ledger has nothing but an index of publications that the file has as well."""
-    if any(new.execute(select(table).limit(1)).first() for table in _TABLES if table not in _FROM_LAKE):
+    others = [select(table) for table in _TABLES if table not in (*_FROM_LAKE, *_FROM_ROLLBACKS)]
+    others += [select(table).where(table.c.gate != ROLL_BACK) for table in _FROM_ROLLBACKS]
+    if any(new.execute(rows.limit(1)).first() for rows in others):
         return False
     named = select(publications.c.publication, publications.c.release)
     known = {tuple(row) for row in old.execute(named)}

@@ -20,6 +20,7 @@ from platform_assets.ledger.errors import LedgerError, LedgerMovedError, LedgerU
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import move_ledger
 from platform_assets.records.decisions import LateDecision
+from platform_assets.records.history import ROLL_BACK
 from platform_assets.records.notes import CatchUp
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, simple
 from platform_assets_tests.support.postgres import PostgresServer
@@ -106,12 +107,16 @@ def test_a_ledger_that_is_another_is_not_written_over(file: Path, server: str) -
 
 
 def test_a_database_that_somebody_looked_at_first_is_as_good_as_empty(file: Path, server: str) -> None:
-    """Any command with the new setting finds in the lake what was published, and notes what may be lacking."""
+    """Any command with the new setting finds in the lake what was published and what rollbacks hold, and notes that."""
     with Ledger.open(server) as looked:
         looked.record(simple(0, 0), simple(1, 1))
+        put_back = [replace(hold(nth(number)), gate=ROLL_BACK) for number in (1, 2)]
+        looked.hold(put_back)
+        looked.drop(put_back[:1])
         looked.notes.catch_up(CatchUp(0, 1, "decisions may be lacking", NOON))
     moved = move_ledger(file, server)
-    with Ledger.open(server) as after:
+    with Ledger.open(f"sqlite:///{moved.aside}") as before, Ledger.open(server) as after:
+        assert after.holds() == before.holds()
         assert len(after.indexed()) == moved.rows["ledger_publications"] == 3
         assert len(after.decisions(LateDecision)) == 2
         assert [note.text for note in after.notes.catch_ups()] == ["note 0", "note 1", "note 2"]

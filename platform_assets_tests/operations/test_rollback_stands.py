@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from platform_assets.engine.pending import waiting as all_that_waits
-from platform_assets.engine.platform import Platform
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.ledger.sync import rebuild
+from platform_assets.operations.lineage.ended_rollbacks import rollback_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons
@@ -157,6 +160,24 @@ def test_other_code_upstream_that_makes_the_same_undoes_no_rollback_of_what_read
     publish(platform, SILVER, [DAY], 2)
     assert taken(platform, GOLD, AUTOMATIC) == {}
     assert is_refused(platform, GOLD)
+
+
+def test_of_a_day_that_went_back_with_what_it_is_made_from_no_rollback_is_said_to_end(platform: Platform) -> None:
+    """It is not held; what was taken back would count again only where its input's hold ends, which says so."""
+    publish(platform, RAW, [DAY], 2)
+    wrong = [publish(platform, table, [DAY], 2) for table in (SILVER, GOLD)]
+    records = tuple(record for name in wrong for record in chosen_publications(platform, name))
+    rollback(platform, records, Author("undo", "it was wrong", "Zoë"))
+    stood = platform.ledger.holds()
+    assert [(hold.table, hold.day) for hold in stood] == [(SILVER, DAY)]
+    publish(platform, RAW, [DAY], 3)
+    for table in (SILVER, GOLD):
+        publish(platform, table, [DAY], 3)
+    platform.ledger.drop(stood)
+    assert rollback_of(platform, GOLD, DAY, stale=False) is None
+    ended = rollback_of(platform, SILVER, DAY, stale=False)
+    assert ended is not None
+    assert ended.table == SILVER
 
 
 def test_what_is_rolled_forward_again_is_refused_no_more(platform: Platform) -> None:

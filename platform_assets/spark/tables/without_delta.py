@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -17,6 +18,7 @@ _NEEDED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 
+_OF_NO_FILES = re.compile(r'No FileSystem for scheme "(\w+)"')
 _BY_FOLDER = "spark.sql.runSQLOnFiles"
 
 
@@ -38,6 +40,12 @@ def delta_is_missed(spark: SparkSession) -> Iterator[None]:
             raise LakeError(
                 f"This Spark session finds no table by its folder: it has {_BY_FOLDER}=false.",
                 f"Set it first, and back afterwards: spark.conf.set({_BY_FOLDER!r}, 'true').",
+            ) from error
+        if no_files := _OF_NO_FILES.search(str(error)):
+            raise LakeError(
+                f"This Spark session has nothing by which {no_files[1]}:// is read.",
+                "Stop the session and take the one that platform_assets.views() starts, or start yours as "
+                "docs/readers.md says of a lake in a bucket.",
             ) from error
         lacking = [name for name, value in _NEEDED.items() if value not in (spark.conf.get(name, "") or "")]
         if not lacking:
