@@ -61,7 +61,12 @@ def is_object_store(place: str) -> bool:
 
 def for_hadoop(place: str) -> str:
     """A place as Spark is to be told it: without a scheme it would be one of the file system of `HADOOP_CONF_DIR`."""
-    return place if is_object_store(place) else f"file:{place}"
+    return place if is_object_store(place) else f"file:{one_root(place)}"
+
+
+def one_root(folder: str) -> str:
+    """A folder with one slash before it: what follows two would be a machine in a URL, and Python keeps them."""
+    return f"/{folder.lstrip('/')}" if folder.startswith("//") else folder
 
 
 def folder_of(place: str) -> Path | None:

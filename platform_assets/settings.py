@@ -25,7 +25,7 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 
 from platform_assets.access import Access, LakeMode, StateMode, take_folder
 from platform_assets.errors import PlatformError
-from platform_assets.places import Place, folder_of
+from platform_assets.places import Place, folder_of, one_root
 from platform_assets.settings_values import (
     EMPTY_IS_NONE,
     Folder,
@@ -56,7 +56,7 @@ def _state_folder(named: str | Path | None) -> Path:
 
     Not relative to the working directory: Dagster's processes and the command line must mean the same folder.
     """
-    return project_root() / Path(named or ".platform").expanduser()
+    return Path(one_root(str(project_root() / Path(named or ".platform").expanduser())))
 
 
 class Settings(BaseSettings):
@@ -214,7 +214,7 @@ class Settings(BaseSettings):
         set_(self, "jars", java_can_open(self.state / self.jars.expanduser()))
         for name in ("lake", "landing"):
             if folder := folder_of(getattr(self, name)):
-                set_(self, name, str(self.state / folder.expanduser()))
+                set_(self, name, one_root(str(self.state / folder.expanduser())))
         set_(self, "plans", project_root() / self.plans.expanduser())
         if not self.ledger_url.get_secret_value():
             set_(self, "ledger_url", SecretStr(f"sqlite:///{quote(str(self.state / 'ledger.db'))}"))

@@ -12,7 +12,7 @@ import pytest
 from platform_assets import settings as module
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
-from platform_assets.places import names_bucket
+from platform_assets.places import for_hadoop, names_bucket
 from platform_assets.settings import Settings, SettingsError, load_settings
 
 
@@ -246,6 +246,14 @@ def test_a_folder_that_java_cannot_be_told_of_is_refused_with_the_character(fiel
     assert repr(odd) in caught.value.what
     usable = Path("/srv/it's a {folder}, (1); ü*%20")
     assert getattr(load_settings(**{field: usable}), field) == usable
+
+
+def test_a_folder_that_begins_with_two_slashes_is_the_one_with_one() -> None:
+    """As of `$ROOT/landing` where the root is `/`: Hadoop took what follows for a machine, and refused every file."""
+    settings = load_settings(state="//srv/state", lake="//srv/lake", landing="//srv/landing")
+    assert (settings.lake, settings.landing) == ("/srv/lake", "/srv/landing")
+    assert str(settings.state) == "/srv/state"
+    assert for_hadoop("//srv/landing/a.csv") == "file:/srv/landing/a.csv"
 
 
 def test_json_that_cannot_be_read_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:

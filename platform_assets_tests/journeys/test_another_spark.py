@@ -23,9 +23,9 @@ _DEFAULTS = "spark.master yarn\nspark.sql.session.timeZone Asia/Tokyo\nspark.jar
 def test_variables_of_another_spark_and_of_a_cluster_change_nothing(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Folders are those of this machine, though a path without a scheme would be one of HDFS."""
+    """Folders are those of this machine, though one without a scheme would be of HDFS, with two slashes a host's."""
     monkeypatch.setenv("PYTHONPATH", str(write_domain(tmp_path / "own")))
-    for name, value in {"LANDING": tmp_path / "it's a landing (1)", "SETTLE_S": 0, "DOMAINS": "own_till"}.items():
+    for name, value in {"LANDING": f"/{tmp_path}/it's a landing (1)", "SETTLE_S": 0, "DOMAINS": "own_till"}.items():
         monkeypatch.setenv(f"PLATFORM_{name}", str(value))
     for day in DAYS:
         deliver_sales(tmp_path / "it's a landing (1)", day, TILLS, "all {sales} ü%20.jsonl")
