@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from platform_assets.errors import PlatformError
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings
 
@@ -40,6 +41,7 @@ def session_on_demand(
     import_module("platform_assets.spark.session.running")  # by it whoever tells how far the command is asks Spark
     from platform_assets.spark.sail.session import stop_sail
     from platform_assets.spark.session.session import create_session, stop_session
+    from platform_assets.spark.tables.failures import note_what_java_says
     from platform_assets.spark.tables.lost import lost_spark_explained
 
     was_there = SparkContext._active_spark_context is not None
@@ -59,6 +61,10 @@ def session_on_demand(
                 start()
             with lost_spark_explained(settings), quiet_connection():
                 yield session
+        except Exception as error:
+            if not isinstance(error, PlatformError):
+                note_what_java_says(error, settings)
+            raise
         finally:
             stop_sail()
             for begun in starting:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
+from platform_assets.cli.session import session_on_demand
+from platform_assets.progress import no_progress
+from platform_assets.settings import Settings
 from platform_assets.spark.tables.failures import DiskFullError, complaint, full_disk_explained
 
 READING = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file {}. SQLSTATE: KD001"
@@ -82,3 +87,13 @@ def test_the_machine_is_to_blame(said: str) -> None:
 def test_a_full_disk_is_explained() -> None:
     with pytest.raises(DiskFullError, match="a stage could not be written"), full_disk_explained("a stage"):
         raise PySparkException(TASK.format("java.io.IOException: No space left on device"))
+
+
+def test_what_java_said_of_an_error_that_nobody_expected_is_told_when_java_is_gone(
+    spark: SparkSession, settings: Settings
+) -> None:
+    """A command ends its session before Python shows the error, which then asks Java what it was in vain."""
+    secret = settings.model_copy(update={"spark_conf": {"spark.some.password": "open sesame"}})
+    with pytest.raises((PySparkException, Py4JJavaError)) as raised, session_on_demand(secret, no_progress) as session:
+        session().sparkContext._jvm.java.lang.Integer.parseInt("open sesame")  # type: ignore[union-attr]
+    assert 'For input string: "***"' in "".join(raised.value.__notes__)

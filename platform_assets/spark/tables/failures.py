@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from platform_assets.errors import PlatformError
+from platform_assets.errors import PlatformError, led_to
+from platform_assets.settings import Settings
+from platform_assets.spark.session.hidden import without_secrets
 
 _SAYS = r"(?m)(?:^|: |\(|\] )"
 """Where a message or the name of a class begins; not within the path of a file, which the message may have, too."""
@@ -107,6 +109,15 @@ def failed_on_values(error: PySparkException | Py4JJavaError) -> str | None:
 
 def _first_line(text: str) -> str:
     return _CLASS.sub("", text.split("\n")[0]).rstrip(".")
+
+
+def note_what_java_says(error: BaseException, settings: Settings) -> None:
+    """Note it with the error: whoever prints one that nobody expected does so when Java is gone, and gets no word."""
+    for each in led_to(error):
+        if isinstance(each, PySparkException | Py4JJavaError):
+            with suppress(Exception):  # it is gone already
+                said = (text.strip().split("\n")[0] for text in causes(each))
+                each.add_note(without_secrets("\n".join(filter(None, said)), settings))
 
 
 def causes(error: Exception) -> Iterator[str]:
