@@ -115,7 +115,7 @@ def note_what_java_says(error: BaseException, settings: Settings) -> None:
     """Note it with the error: whoever prints one that nobody expected does so when Java is gone, and gets no word."""
     for each in led_to(error):
         if isinstance(each, PySparkException | Py4JJavaError):
-            with suppress(Exception):  # it is gone already
+            with suppress(Py4JError, OSError):  # it is gone already
                 said = (text.strip().split("\n")[0] for text in causes(each))
                 each.add_note(without_secrets("\n".join(filter(None, said)), settings))
 
