@@ -28,8 +28,13 @@ def refuse_another_pyspark() -> None:
         return
     # Workers of Python have a copy in an archive, which lies within the package.
     is_ours = Path(found.origin).resolve().is_relative_to(Path(str(installed.locate_file("pyspark"))).resolve())
-    if not is_ours or f"pyspark=={installed.version}" not in needed:
+    if not is_ours:
         raise AnotherPySparkError(
             f"Python finds another PySpark before the one that the platform was installed with: {found.origin}.",
             "Take its folder out of PYTHONPATH: nothing of another Spark is needed, also to compute on its cluster.",
+        )
+    if needed and f"pyspark=={installed.version}" not in needed:
+        raise AnotherPySparkError(
+            f"The platform needs another PySpark than {installed.version}, which Python finds: {found.origin}.",
+            "Where PYTHONPATH names that folder, take it out of PYTHONPATH; else install the right one, by `uv sync`.",
         )

@@ -21,7 +21,7 @@ _BELOW = re.compile(r"([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*")
 _ALMOST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/*(?!/).*", re.DOTALL)
 """A scheme without its two slashes, or with three; one letter would be a drive."""
 _OF_AZURE = ("abfs", "adl", "az", "azure", "wasb", "wasbs")
-_OF_OTHERS = ("file", "gs", "hdfs", "s3a", "s3n", *_OF_AZURE)
+_OTHERS = re.compile(rf"(file|gs|hdfs|s3a|s3n|{'|'.join(_OF_AZURE)}):/", re.IGNORECASE)
 """With one slash, as Hadoop writes some of them, they would be folders of that name."""
 
 
@@ -39,8 +39,8 @@ def _as_place(value: object) -> object:
         return value.rstrip("/")
     if isinstance(value, str) and (almost := _ALMOST.fullmatch(value)) and almost[1].lower() in FORMS:
         raise ValueError(f"must be written like {FORMS[almost[1].lower()]}, with two slashes")
-    if isinstance(value, str) and value.partition(":/")[0].lower() in _OF_OTHERS:
-        raise ValueError(_WHERE)
+    if isinstance(value, str) and (of_others := _OTHERS.match(value)):
+        raise ValueError(f"must be written like {FORMS['abfss']}" if of_others[1].lower() in _OF_AZURE else _WHERE)
     return value
 
 

@@ -101,7 +101,9 @@ class Settings(BaseSettings):
         default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Heap of the driver's JVM."
     )
     spark_wait_s: float = Field(
-        default=120.0, gt=0, description="How long a cluster may take to give the first executor, in seconds."
+        default=120.0,
+        gt=0,
+        description="How long YARN may take to answer, and a cluster to give the first executor, in seconds.",
     )
     engine: Literal["spark", "sail"] = Field(
         default="spark", description="What computes silver and gold tables that are admitted to it; Spark the others."

@@ -27,7 +27,9 @@ def java_can_open(folder: Path) -> Path:
         ValueError: its path has a character that Java takes for something else.
     """
     if found := _NOT_FOR_JAVA.search(str(folder)):
-        raise ValueError(f"the folder {str(folder)!r} has {found[0]!r} in its path, which Java misreads")
+        raise ValueError(
+            f"the folder {str(folder)!r} has {found[0]!r} in its path, which Java misreads: name one without"
+        )
     return folder
 
 

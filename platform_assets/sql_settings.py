@@ -70,17 +70,19 @@ OF_JAVA: Mapping[str, str] = {"user.timezone": "UTC", "user.language": "en", "us
 
 _LONGEST_LINE = str((1 << 31) - 1)
 _EVERY_FILE = "org.apache.hadoop.fs.GlobFilter$1"
+"""Hadoop's own filter for where nobody asked for one; by a name, none at all cannot be asked for."""
 
 OF_HADOOP: Mapping[str, str] = {
     "mapreduce.input.linerecordreader.line.maxlength": _LONGEST_LINE,
     "mapred.linerecordreader.maxlength": _LONGEST_LINE,
     "mapreduce.input.pathFilter.class": _EVERY_FILE,
     "mapred.input.pathFilter.class": _EVERY_FILE,
-    "io.compression.codecs": "org.apache.hadoop.io.compress.GzipCodec",
 }
-"""As Hadoop has them by itself, which a cluster's own files may say otherwise: lines that are longer and files that a
-filter leaves out, as another table format's does, would be missing in silence, and no text be read where a codec is
-named that is not there. Two have an earlier name, which Hadoop still takes."""
+"""So that nothing is left out, whatever a cluster's own files say: longer lines, and files that a filter takes out, as
+another table format's does, would be missing in silence. Hadoop still takes the earlier names."""
+
+CODECS: Mapping[str, str] = {"io.compression.codecs": "org.apache.hadoop.io.compress.GzipCodec"}
+"""What a cluster's files add to those that Hadoop has by itself: where one is not there, no text can be read."""
 
 _LEFT_ALONE = (
     "spark.sql.analyzer.lowerEmptyGroupingSet", "spark.sql.analyzer.preferColumn", "spark.sql.analyzer.singlePass",
@@ -97,7 +99,7 @@ _LEFT_ALONE = (
 """How the names of others begin, of which Spark has hundreds: they stay at its own default."""
 
 _OPTIONS_OF_JAVA = ("extraJavaOptions", "defaultJavaOptions")
-_PROPERTY = re.compile(r"""-D(user\.\w+)=([^\s"']*)""")
+_PROPERTY = re.compile(r"""-D(user\.\w+)=["']?([^\s"']*)""")
 
 _SAME = {"etc/utc": "utc", "z": "utc"}
 
@@ -114,7 +116,7 @@ def as_text(conf: object) -> object:
 
 def of_hadoop() -> dict[str, str]:
     """Those of Hadoop by the names under which Spark is told of them before it starts."""
-    return {f"spark.hadoop.{name}": value for name, value in OF_HADOOP.items()}
+    return {f"spark.hadoop.{name}": value for name, value in {**OF_HADOOP, **CODECS}.items()}
 
 
 def problems_of(conf: Mapping[str, str]) -> list[str]:
@@ -123,11 +125,16 @@ def problems_of(conf: Mapping[str, str]) -> list[str]:
     Args:
         conf: values by name, of those that somebody set.
     """
-    fixed = {**REQUIRED, **OF_PROCESSES, **OF_HADOOP, **of_hadoop()}
+    fixed = {**REQUIRED, **OF_PROCESSES}
     wrong = [
         f"{name}, which has to be {fixed[name]}"
         for name, value in conf.items()
         if name in fixed and not _same(value, fixed[name])
+    ]
+    wrong += [
+        f"{name}, which has to be left out"
+        for name, value in conf.items()
+        if value != OF_HADOOP.get(name.removeprefix("spark.hadoop."), value)
     ]
     wrong += (problem for name, value in conf.items() for problem in _of_java(name, value))
     left_alone = (name for name in conf if name.startswith(_LEFT_ALONE) and name not in REQUIRED)

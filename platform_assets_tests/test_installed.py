@@ -27,7 +27,7 @@ def install(folder: Path) -> None:
     (folder / "pyspark-3.5.3.dist-info" / "METADATA").write_text(said)
 
 
-@pytest.mark.parametrize(("command", "is_package"), [("doctor", False), ("up", True)])
+@pytest.mark.parametrize(("command", "is_package"), [("doctor", False), ("up", True), ("refresh", False)])
 def test_another_pyspark_is_refused_with_the_folder_to_take_out(
     command: str, is_package: bool, elsewhere: Path, state: Path
 ) -> None:

@@ -150,15 +150,21 @@ def _main() -> None:
     except PlatformError as error:
         _fail(error.lines, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)
     except UnicodeEncodeError as error:
-        if error.encoding != getattr(sys.stdout, "encoding", None):
+        letter, of_output = error.object[error.start], getattr(sys.stdout, "encoding", None) or "utf-8"
+        if _has(of_output, letter):  # it was for something else
             raise
-        what = [f"The output is to be {error.encoding}, which has no {error.object[error.start]!a}."]
+        what = [f"The output is to be {of_output}, which has no {letter!a}."]
         _fail(what, "Set PYTHONIOENCODING=utf-8, or a locale with every letter, as LC_ALL=C.UTF-8.", EXIT_FAILED)
     except OSError as error:
         what = [f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."]
         if error.errno in _DISK_FULL:
             _fail(what, "Free some disk space and run the same command again; what was published stays.", EXIT_FAILED)
         _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED)
+
+
+def _has(encoding: str, letter: str) -> bool:
+    """Whether it can be written so; the error itself may have another name of the encoding."""
+    return letter.encode(encoding, "replace").decode(encoding, "replace") == letter
 
 
 def _keep_private(command: str | None) -> None:

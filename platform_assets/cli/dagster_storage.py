@@ -58,7 +58,7 @@ def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterSt
     if any(isinstance(one, ImportError) and "dagster_postgres" in str(one) for one in chain):
         return DagsterStorageError(
             "dagster.yaml has Dagster's storage on PostgreSQL, whose packages are not installed.",
-            "Install them: uv sync --extra postgres, or pip install 'platform-assets[postgres]'.",
+            "Install them: uv sync --inexact --extra postgres, or pip install 'platform-assets[postgres]'.",
         )
     if not any(type(one).__module__.split(".")[0] in _OF_SERVER for one in chain):
         return None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_assets.errors import PlatformError
+from platform_assets.installed import refuse_another_pyspark
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings
 
@@ -36,6 +37,7 @@ def session_on_demand(
     Raises:
         PlatformError: Java or a jar is missing, or Spark did not start.
     """
+    refuse_another_pyspark()
     from pyspark import SparkContext
 
     import_module("platform_assets.spark.session.running")  # by it whoever tells how far the command is asks Spark

@@ -161,7 +161,7 @@ def stored(url: str) -> Stored:
     except ImportError as error:
         raise LakeError(
             f"An object store, as in {url}, needs packages that are not installed: {error}.",
-            "Install them: uv sync --extra s3, or pip install 'platform-assets[s3]'.",
+            "Install them: uv sync --inexact --extra s3, or pip install 'platform-assets[s3]'.",
         ) from error
     return Stored.of(url)
 

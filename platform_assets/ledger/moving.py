@@ -90,8 +90,8 @@ def require_server(url: str) -> None:
 def move_ledger(file: Path, url: str) -> Moved:
     """Copy all of a SQLite ledger into an empty one on a server, compare the two, and set the file aside.
 
-    One that somebody looked at with the new setting has found in the lake what was published, and nothing else: that
-    is what the file has, too, and in full, so it counts as empty.
+    One that somebody looked at with the new setting has found in the lake what was published and what rollbacks hold,
+    and nothing else: that is what the file has, too, and in full, so it counts as empty.
 
     In its place stays a note, by which processes that have the old setting are refused. Cut short, it can be called
     again: a server's ledger that has just what the file has is not copied anew.
@@ -147,7 +147,7 @@ def _alone(connection: Connection, file: Path) -> Iterator[None]:
 
 
 def _is_only_found(old: Connection, new: Connection) -> bool:
-    """Whether a server's ledger has nothing but an index of publications that the file has as well."""
+    """Whether a server's ledger has only what it found in the lake, of publications that the file has as well."""
     others = [select(table) for table in _TABLES if table not in (*_FROM_LAKE, *_FROM_ROLLBACKS)]
     others += [select(table).where(table.c.gate != ROLL_BACK) for table in _FROM_ROLLBACKS]
     if any(new.execute(rows.limit(1)).first() for rows in others):

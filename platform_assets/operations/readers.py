@@ -49,7 +49,7 @@ def read(
         MovedLakeError: the lake has none of the releases that the ledger knows.
         BeyondWindowError: it is older than the rollback window, and its files may be deleted.
         DamagedTableError: files of that release are gone.
-        LakeError: the engine is unknown, a day is none, or no Spark session is active that was started with Delta.
+        LakeError: the engine is unknown, a day is none, or no Spark session is active that can read a lake.
     """
     lake = Lake.at(settings.lake)
     now = released(settings, release)
@@ -138,7 +138,7 @@ def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | No
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
-    from platform_assets.spark.tables.without_delta import delta_is_missed
+    from platform_assets.spark.tables.unreadable_session import unreadable_session_told
 
     session = SparkSession.getActiveSession()
     if session is None:
@@ -149,6 +149,6 @@ def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | No
         )
     version = whole_snapshot(lake, table, release, days).version
     path = for_hadoop(str(lake.table_path(table)))
-    with delta_is_missed(session):
+    with unreadable_session_told(session):
         frame = session.read.format("delta").option("versionAsOf", version).load(path)
     return frame if days is None else frame.where(F.col(DAY).isin(sorted(days)))

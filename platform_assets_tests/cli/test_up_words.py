@@ -8,8 +8,10 @@ import pytest
 
 from platform_assets.cli.commands.up import describe_automation
 from platform_assets.settings import Settings
-from platform_assets_tests.support.cli.commands import run_apart
+from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import free_port
+
+__all__ = ["state"]
 
 
 def test_it_says_what_runs_by_itself_and_when(settings: Settings) -> None:
@@ -22,7 +24,7 @@ def test_it_says_what_runs_by_itself_and_when(settings: Settings) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--read-only",)])
 def test_a_folder_for_temporary_files_without_room_for_a_socket_is_told_before_anything_starts(
-    options: tuple[str, ...], tmp_path: Path
+    options: tuple[str, ...], tmp_path: Path, state: Path
 ) -> None:
     """Dagster answers at sockets, and would say so with every request to one, for a minute."""
     long = tmp_path / ("long" * 25)

@@ -61,7 +61,7 @@ def test_hostile_settings_and_executors_that_end_change_nothing_nor_does_a_kille
     lake = tmp_path / "lake"
     killed = start("refresh", environment=there)
     wait_for(lake, "raw/**/*.parquet", killed)
-    assert yarn.kill_each(EXECUTOR), "there was one to end"
+    assert yarn.kill_each(EXECUTOR), "there was none to end"
     wait_for(lake, "silver/**/*.parquet", killed)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()

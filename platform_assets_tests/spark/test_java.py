@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.spark.session.java import JavaError, find_java
+from platform_assets.spark.session import java as java_of_session
+from platform_assets.spark.session.java import MORE_OPTIONS, JavaError, find_java
 from platform_assets_tests.support.java import fake_java, says
 
 
@@ -65,13 +66,28 @@ def test_a_program_that_is_no_java_is_an_error(tmp_path: Path) -> None:
 
 
 def test_options_of_the_environment_with_which_java_does_not_run_are_named() -> None:
+    environ = {name: value for name, value in os.environ.items() if name not in MORE_OPTIONS}
     for name, options, told in (
         ("JDK_JAVA_OPTIONS", "-Xmx99999t", "heap"),
         ("JAVA_TOOL_OPTIONS", "-XX:NoSuchOption", "NoSuchOption"),
     ):
         with pytest.raises(JavaError, match=f"does not run: .*{told}") as caught:
-            find_java({**os.environ, name: options})
+            find_java({**environ, name: options})
         assert caught.value.todo == f"Correct {name}, which Java starts with."
+
+
+def test_options_of_the_environment_are_not_blamed_for_a_java_that_does_not_run_without_them(tmp_path: Path) -> None:
+    fake_java(tmp_path, "echo 'Picked up JAVA_TOOL_OPTIONS: -Da=b' >&2; echo broken >&2; exit 1")
+    with pytest.raises(JavaError, match="does not run: broken") as caught:
+        find_java({"PATH": f"{tmp_path}:/bin", "JAVA_TOOL_OPTIONS": "-Da=b"})
+    assert "Install Java" in caught.value.todo
+
+
+def test_a_java_that_does_not_end_is_told_whatever_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java_of_session, "_ANSWER_WITHIN_S", 0.5)
+    fake_java(tmp_path, "echo 'Picked up JAVA_TOOL_OPTIONS: -Da=b' >&2; exec sleep 30")
+    with pytest.raises(JavaError, match="timed out"):
+        find_java({"PATH": f"{tmp_path}:/bin:/usr/bin"})
 
 
 def test_options_that_win_over_all_others_are_not_looked_at() -> None:

@@ -12,7 +12,7 @@ from platform_assets.progress import no_progress
 from platform_assets.settings import load_settings
 from platform_assets.spark.session import health
 from platform_assets.spark.session.cluster import wait_for_manager
-from platform_assets.spark.session.environment import OF_HADOOP, only_as_settings_say
+from platform_assets.spark.session.environment import HADOOP_FOLDERS, only_as_settings_say
 from platform_assets.spark.session.health import check_spark
 from platform_assets.spark.session.jvm import SessionError
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
@@ -48,7 +48,7 @@ _PROPERTY = "<property><name>yarn.resourcemanager.{}</name><value>{}</value></pr
         ({"address": "${no.such.name}"}, ()),
         ({"ha.enabled": "true", "ha.rm-ids": "a, b", "hostname.a": "one", "address.b": "two:1"},
          (("one", 8032), ("two", 1))),
-        ({"webapp.address": "rm:8088"}, ()),
+        ({"webapp.address": "rm:8088"}, (("0.0.0.0", 8032),)),
     ],
 )  # fmt: skip
 def test_where_yarn_is_stands_in_the_first_folder_of_hadoop_that_says_something(
@@ -68,13 +68,13 @@ def test_where_yarn_is_stands_in_the_first_folder_of_hadoop_that_says_something(
 def test_a_resource_manager_that_is_not_there_is_waited_for_no_longer_than_settings_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in OF_HADOOP:
+    for name in HADOOP_FOLDERS:
         monkeypatch.delenv(name, raising=False)
     settings = load_settings(state=tmp_path, spark_master="yarn", spark_wait_s=0.2)
     with pytest.raises(SessionError, match="HADOOP_CONF_DIR or YARN_CONF_DIR is to name"):
         wait_for_manager(settings, no_progress)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    with pytest.raises(SessionError, match=f"there is no yarn-site.xml in {tmp_path}"):
+    with pytest.raises(SessionError, match=f"there is no yarn-site.xml that can be read in {tmp_path}"):
         wait_for_manager(settings, no_progress)
     with socket.create_server(("127.0.0.1", 0)) as server:
         where = f"127.0.0.1:{server.getsockname()[1]}"
@@ -109,7 +109,7 @@ def test_nobody_there_is_told_with_the_setting_and_without_the_token(tmp_path: P
 def test_of_yarn_settings_of_hadoop_are_missed_before_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in OF_HADOOP:
+    for name in HADOOP_FOLDERS:
         monkeypatch.delenv(name, raising=False)
     yarn = load_settings(state=tmp_path, spark_master="yarn")
     said = check_spark(yarn)[-1]
@@ -118,8 +118,10 @@ def test_of_yarn_settings_of_hadoop_are_missed_before_it_is_asked_for(
     said = check_spark(yarn)[-1]
     assert (said.ok, str(tmp_path) in said.message, "HADOOP_CONF_DIR" in said.todo) == (False, True, True)
     (tmp_path / "yarn-site.xml").touch()
+    assert not check_spark(yarn)[-1].ok, "it cannot be read"
+    (tmp_path / "yarn-site.xml").write_text(_SITE.format(_PROPERTY.format("address", "${of.core}:8032")))
     said = check_spark(yarn)[-1]
-    assert (said.ok, said.todo) == (True, "")
+    assert (said.ok, said.todo) == (True, ""), "only Hadoop knows whom to ask"
     assert "HADOOP_CONF_DIR" in not_started(yarn, "Can't get Kerberos realm").todo
 
 
@@ -129,7 +131,7 @@ def test_packages_that_connect_needs_are_missed_before_it_is_asked_for(
     monkeypatch.setattr(health, "_PACKAGES_OF_CONNECT", ("pandas", "no_such_package"))
     said, _ = check_spark(load_settings(state=tmp_path, spark_remote=f"sc://127.0.0.1:{free_port()}"))
     assert (said.ok, said.message) == (False, "Spark Connect needs packages that are not installed: no_such_package.")
-    assert said.todo == "Install them: uv sync --extra connect."
+    assert said.todo == "Install them: uv sync --inexact --extra connect."
 
 
 def test_a_cluster_that_gives_no_session_is_told_by_what_is_wrong_there(tmp_path: Path) -> None:

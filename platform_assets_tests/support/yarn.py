@@ -57,7 +57,7 @@ SERVERS = (
 )
 """What YARN needs besides the jars of PySpark: 66 MB."""
 HOW_TO_GET_IT = "no YARN to test with: connect to the network once, it comes from Maven's registry"
-EXECUTOR, MASTER_OF_APPLICATION = "YarnCoarseGrainedExecutorBackend", "ExecutorLauncher"
+EXECUTOR = "YarnCoarseGrainedExecutorBackend"
 _STARTS_WITHIN_S = 90
 _OPTIONS = ("-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--add-opens=java.base/java.lang=ALL-UNNAMED")
 _SERVER = "org.apache.hadoop.yarn.server"
@@ -171,7 +171,7 @@ class Yarn:
         """End every process of an application that runs now. Returns how many there were.
 
         Args:
-            what: `EXECUTOR` or `MASTER_OF_APPLICATION`.
+            what: its main class, as `EXECUTOR`.
         """
         return sum(self._kill(pid, what) for process in self._started.values() for pid in children_of(process.pid))
 

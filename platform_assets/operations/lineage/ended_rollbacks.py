@@ -122,9 +122,11 @@ def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> En
     stands = (table, day) in _put_back(platform.ledger.holds(table))
     if stands and not stale:
         return None
-    found = next(iter(_Past(platform).ended({(table, day)}, computed=not stands)), None)
     # A day that went back with all that it is made from is not held: what was taken back stays so there.
     held = {ended.hold.run for ended in platform.ledger.ended_holds(table, day) if ended.hold.is_of_good_content}
+    if not stands and not held:
+        return None
+    found = next(iter(_Past(platform).ended({(table, day)}, computed=not stands)), None)
     return found if found and (stands or found.rollback.run in held) else None
 
 

@@ -91,7 +91,8 @@ def start_server(settings: Settings) -> SailServer:
     """
     if find_spec("pysail") is None:
         raise SailError(
-            "PLATFORM_ENGINE=sail needs packages that are not installed.", "Install them: uv sync --extra sail."
+            "PLATFORM_ENGINE=sail needs packages that are not installed.",
+            "Install them: uv sync --inexact --extra sail.",
         )
     if why := why_no_socket("sail-abcdefgh/socket"):
         raise SailError(f"Sail does not start: {why}.", USE_A_SHORTER)

@@ -120,7 +120,7 @@ def _connect(server: SailServer) -> SparkSession:
     except ImportError as error:
         raise SailError(
             f"PLATFORM_ENGINE=sail needs packages that are not installed: {error}.",
-            "Install them: uv sync --extra sail.",
+            "Install them: uv sync --inexact --extra sail.",
         ) from error
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
 

@@ -13,7 +13,7 @@ from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings
 from platform_assets.spark.session.jvm import SessionError
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
-from platform_assets.spark.session.yarn import why_no_yarn
+from platform_assets.spark.session.yarn import SET_HADOOP_FOLDER, why_no_yarn
 
 _LOOK_S = 0.1
 
@@ -42,9 +42,7 @@ def wait_for_manager(settings: Settings, progress: OnProgress) -> None:
         return
     places = places_of(settings)
     if not places and (why := why_no_yarn(os.environ)):
-        raise SessionError(
-            f"YARN is not found: {why}.", "Set HADOOP_CONF_DIR to the folder with the cluster's yarn-site.xml."
-        )
+        raise SessionError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
     until = time.monotonic() + settings.spark_wait_s
     with meanwhile(progress, "waiting for YARN's ResourceManager"):
         while why := why_nobody_listens(places):

@@ -112,9 +112,9 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
         conf["spark.executorEnv.LC_ALL"] = UTF_8  # or names of files with other letters than ASCII's are not found
-        conf["spark.yarn.isPython"] = "true"  # or its executors have no PySpark, for functions in Python
+        conf["spark.yarn.isPython"] = "true"  # for YARN, whose executors had no PySpark for functions in Python
     conf |= of_store(settings.lake, os.environ)
-    conf |= settings.spark_conf | {name: f"{conf[name]},{more}" for name, more in _added(settings) if name in conf}
+    conf |= settings.spark_conf | {name: _beside(conf[name], more) for name, more in _added(settings) if name in conf}
     if not computes_here(settings):
         options = (*OF_EVERY_COUNTRY, conf.get(_OF_EXECUTORS, ""))
         conf[_OF_EXECUTORS] = " ".join(filter(None, options))
@@ -124,6 +124,10 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
 def _added(settings: Settings) -> list[tuple[str, str]]:
     """What comes beside ours, without which nothing could be read or written, and not in its place."""
     return [(name, more) for name in _LISTS if (more := settings.spark_conf.get(name))]
+
+
+def _beside(ours: str, more: str) -> str:
+    return ",".join(dict.fromkeys(each.strip() for each in f"{ours},{more}".split(",")))
 
 
 def engine_key(settings: Settings) -> str:

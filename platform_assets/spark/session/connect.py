@@ -13,7 +13,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.hidden import without_secrets
 from platform_assets.spark.session.jvm import SessionError
 from platform_assets.spark.session.reasons import cause_of, reason_of
-from platform_assets.sql_settings import OF_HADOOP, REQUIRED
+from platform_assets.sql_settings import CODECS, OF_HADOOP, REQUIRED
 
 _RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
 """With these a server is waited for three quarters of a minute, as while a network is gone; a client by itself waits
@@ -31,7 +31,7 @@ def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessio
     Raises:
         SessionError: packages are missing, the server does not answer, or it has another language.
     """
-    configs = {"spark.app.name": app_name, **REQUIRED, **OF_HADOOP, **settings.spark_conf}
+    configs = {"spark.app.name": app_name, **REQUIRED, **OF_HADOOP, **CODECS, **settings.spark_conf}
     try:
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
@@ -39,7 +39,7 @@ def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessio
     except ImportError as error:
         raise SessionError(
             f"Spark Connect needs packages that are not installed: {reason_of(error)}.",
-            "Install them: uv sync --extra connect.",
+            "Install them: uv sync --inexact --extra connect.",
         ) from error
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
     try:

@@ -26,7 +26,7 @@ _OF_ANOTHER_SPARK = (
     "_JAVA_OPTIONS",
 )
 """By which a JVM gets classes, defaults and options of another Spark, or such that win over its command line's."""
-OF_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+HADOOP_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 """Folders of a cluster's settings of Hadoop; some change what is read, as the longest line that is not left out."""
 _PYTHON = "PYSPARK_PYTHON"
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
@@ -45,7 +45,7 @@ def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
     """
     for name in _WHERE if by_connect else (*_WHERE, _CONNECT_MODE):
         os.environ.pop(name, None)
-    with _changed({_PYTHON: sys.executable, **dict.fromkeys(OF_HADOOP)} if is_here else {}):
+    with _changed({_PYTHON: sys.executable, **dict.fromkeys(HADOOP_FOLDERS)} if is_here else {}):
         yield
 
 

@@ -10,8 +10,8 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
-from platform_assets.spark.session.reach import places_of, why_nobody_listens
-from platform_assets.spark.session.yarn import why_no_yarn
+from platform_assets.spark.session.reach import places_of, what_is_asked, why_nobody_listens
+from platform_assets.spark.session.yarn import SET_HADOOP_FOLDER, why_no_yarn
 
 _PACKAGES_OF_CONNECT = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 
@@ -40,10 +40,10 @@ def check_spark(settings: Settings) -> tuple[Finding, ...]:
     there: whether it has room shows when it is asked for some.
     """
     if settings.spark_remote:
-        reached = _reached(settings, "Spark Connect", "Java and jars are the server's", "PLATFORM_SPARK_REMOTE")
+        reached = _reached(settings, "Java and jars are the server's")
         if lacking := [name for name in _PACKAGES_OF_CONNECT if find_spec(name) is None]:
             what = f"Spark Connect needs packages that are not installed: {', '.join(lacking)}."
-            return Finding("Packages", False, what, "Install them: uv sync --extra connect."), reached
+            return Finding("Packages", False, what, "Install them: uv sync --inexact --extra connect."), reached
         return (reached,)
     java = _java()
     if isinstance(java, Finding):
@@ -53,18 +53,16 @@ def check_spark(settings: Settings) -> tuple[Finding, ...]:
 
 
 def _cluster(settings: Settings) -> tuple[Finding, ...]:
-    more = "executors come with the first work"
-    if settings.spark_master == "yarn":
-        if not places_of(settings) and (why := why_no_yarn(os.environ)):
-            return (Finding("Spark", False, f"YARN is not found: {why}.", "Set HADOOP_CONF_DIR to a folder with it."),)
-        setting = "yarn-site.xml in the folder that HADOOP_CONF_DIR names"
-        return (_reached(settings, "YARN's ResourceManager", more, setting),)
-    if not places_of(settings):
+    places = places_of(settings)
+    if settings.spark_master == "yarn" and not places and (why := why_no_yarn(os.environ)):
+        return (Finding("Spark", False, f"YARN is not found: {why}.", SET_HADOOP_FOLDER),)
+    if not places and settings.spark_master != "yarn":
         return ()
-    return (_reached(settings, "Spark's master", more, "PLATFORM_SPARK_MASTER"),)
+    return (_reached(settings, "executors come with the first work"),)
 
 
-def _reached(settings: Settings, what: str, more: str, setting: str) -> Finding:
+def _reached(settings: Settings, more: str) -> Finding:
+    what, setting = what_is_asked(settings)
     if not (places := places_of(settings)):
         return Finding("Spark", True, f"{what}: {more}.")
     where = ", ".join(f"{host}:{port}" for host, port in places)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +21,8 @@ _HOW_TO_GET_IT = (
     "Install Java 17 or 21 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install "
     "openjdk@17) and put it on PATH, or point JAVA_HOME at it."
 )
-_OPTIONS, _NOT_LOOKED_AT = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"), "_JAVA_OPTIONS"
-"""Variables in which it finds some besides those of its command line; the last would win over that."""
+MORE_OPTIONS, WINNING_OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"), "_JAVA_OPTIONS"
+"""Variables in which it finds options besides those of its command line, and the one that would win over that."""
 _SAYS_NOTHING = re.compile(r"(?:NOTE: )?Picked up |Error: (?:A fatal exception|Could not create the Java Virtual)")
 _ANSWER_WITHIN_S = 60
 
@@ -59,17 +60,9 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     environ = os.environ if environ is None else environ
     executable = _executable(environ)
     try:
-        done = subprocess.run(
-            [executable, "-XX:TieredStopAtLevel=1", "-version"],
-            env={name: value for name, value in environ.items() if name != _NOT_LOOKED_AT},
-            capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=True,
-        )  # fmt: skip
+        done = _asked(executable, environ)
     except (OSError, subprocess.SubprocessError) as error:
-        # Of some options it complains on the other stream
-        said = [line for name in ("stderr", "stdout") for line in _words(getattr(error, name, None) or "")]
-        todo = next((f"Correct {name}, which Java starts with." for name in _OPTIONS if environ.get(name)), "")
-        reason = (said[-1] if said else str(error)).removesuffix(".")
-        raise JavaError(f"{executable} does not run: {reason}.", todo or _HOW_TO_GET_IT) from error
+        raise JavaError(f"{executable} does not run: {_reason(error)}.", _todo(executable, environ)) from error
     build = "\n".join(_words(done.stderr))
     version = _version(build)
     if version is None:
@@ -82,6 +75,31 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
             _HOW_TO_GET_IT,
         )
     return Java(executable, major, build)
+
+
+def _asked(executable: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [executable, "-XX:TieredStopAtLevel=1", "-version"],
+        env={name: value for name, value in environ.items() if name != WINNING_OPTIONS},
+        capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=True,
+    )  # fmt: skip
+
+
+def _reason(error: Exception) -> str:
+    """Its last words; of some options Java complains where others have their output."""
+    streams = (error.stderr, error.stdout) if isinstance(error, subprocess.CalledProcessError) else ()
+    said = [line for stream in streams for line in _words(stream)]
+    return (said[-1] if said else str(error)).removesuffix(".")
+
+
+def _todo(executable: Path, environ: Mapping[str, str]) -> str:
+    """Options of the environment are to blame only where Java runs without them."""
+    given = [name for name in MORE_OPTIONS if environ.get(name)]
+    if given:
+        with suppress(OSError, subprocess.SubprocessError):
+            _asked(executable, {name: value for name, value in environ.items() if name not in given})
+            return f"Correct {' or '.join(given)}, which Java starts with."
+    return _HOW_TO_GET_IT
 
 
 def _words(said: str) -> list[str]:

@@ -23,6 +23,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import ClassArchive
 from platform_assets.spark.session.environment import environment_of_jvm
+from platform_assets.spark.session.java import MORE_OPTIONS
 from platform_assets.spark.session.logs import last_words, log_file
 from platform_assets.spark.session.scratch import Scratch, new_scratch
 from platform_assets.sql_settings import OF_JAVA
@@ -48,7 +49,6 @@ OPTIONS = (
 """Options of every JVM we start; `spark.driver.extraJavaOptions` of the settings come after them and win."""
 
 _A_COLLECTOR = re.compile(r"-XX:\+Use(?:G1|Parallel|Serial|Shenandoah|Z|Epsilon)GC\b")
-_MORE_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 _END_WITHIN_S = 60
 _RECORDING: WeakSet[JavaGateway] = WeakSet()
@@ -173,7 +173,7 @@ def options_beside(given: str, environ: Mapping[str, str]) -> tuple[str, ...]:
         given: by the settings.
         environ: where Java finds more.
     """
-    others = " ".join((given, *(environ.get(name, "") for name in _MORE_OPTIONS)))
+    others = " ".join((given, *(environ.get(name, "") for name in MORE_OPTIONS)))
     return tuple(option for option in OPTIONS if option != _COLLECTOR or not _A_COLLECTOR.search(others))
 
 

@@ -30,6 +30,15 @@ def places_of(settings: Settings) -> tuple[tuple[str, int], ...]:
     return tuple(place for address in each for place in _place(address, _HOW[kind]))
 
 
+def what_is_asked(settings: Settings) -> tuple[str, str]:
+    """Who listens at the places of the settings, and what says where that is."""
+    if settings.spark_remote:
+        return "Spark Connect", "PLATFORM_SPARK_REMOTE"
+    if settings.spark_master == "yarn":
+        return "YARN's ResourceManager", "yarn-site.xml in the folder that HADOOP_CONF_DIR names"
+    return "Spark's master", "PLATFORM_SPARK_MASTER"
+
+
 def why_nobody_listens(places: tuple[tuple[str, int], ...]) -> str:
     """What each place answered, where nobody listens at any; empty where somebody does."""
     said: list[str] = []

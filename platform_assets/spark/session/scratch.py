@@ -63,8 +63,14 @@ def unusable_choice(settings: Settings, environ: Mapping[str, str]) -> str:
     chosen = {_VARIABLE: environ.get(_VARIABLE), _SETTING: settings.spark_conf.get(_SETTING)}
     name = next((name for name, folders in chosen.items() if folders), "")
     folders = filter(None, map(str.strip, (chosen.get(name) or "").split(",")))
-    can_be_used = any(Path(folder).is_dir() and os.access(folder, os.W_OK | os.X_OK) for folder in folders)
+    can_be_used = any(_can_be_written(Path(folder)) for folder in folders)
     return "" if can_be_used else name
+
+
+def _can_be_written(folder: Path) -> bool:
+    """Whether Spark could put files there, in a folder that it may have to make."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 @contextmanager

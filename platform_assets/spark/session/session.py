@@ -34,7 +34,7 @@ from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
 from platform_assets.spark.session.lease import borrow
 from platform_assets.spark.session.logs import log_file
-from platform_assets.spark.session.reach import places_of, why_nobody_listens
+from platform_assets.spark.session.reach import places_of, what_is_asked, why_nobody_listens
 from platform_assets.spark.session.reasons import cause_of, reason_of
 from platform_assets.spark.session.scratch import unusable_choice
 
@@ -120,14 +120,15 @@ def _keep_exceptions_quiet() -> None:
 
 def not_started(settings: Settings, reason: str) -> SessionError:
     """What a person is told where no session began: of a master that nobody reaches, Spark says only what follows."""
+    what, setting = what_is_asked(settings)
     if why := why_nobody_listens(places_of(settings)):
         return SessionError(
-            f"Spark does not start: its master does not answer at {why} (log: {log_file(settings)}).",
-            "Start the master, or correct PLATFORM_SPARK_MASTER; `platform-assets doctor` tries it at once.",
+            f"Spark does not start: {what} does not answer at {why} (log: {log_file(settings)}).",
+            f"Start it, or correct {setting}; `platform-assets doctor` tries it at once.",
         )
     if choice := unusable_choice(settings, os.environ):
         return SessionError(
-            f"Spark does not start: it can write in no folder of {choice} (log: {log_file(settings)}).",
+            f"Spark does not start: it can write in no folder of {choice}: {reason} (log: {log_file(settings)}).",
             f"Name one in {choice} that can be written in, or leave it out: the state folder is taken then.",
         )
     if not computes_here(settings) and "stopped SparkContext" in reason:
@@ -136,10 +137,10 @@ def not_started(settings: Settings, reason: str) -> SessionError:
             "Look at the log here and at the master's: its version of Spark may be another, or its secret "
             "(spark.authenticate.secret in PLATFORM_SPARK_CONF).",
         )
-    of_hadoop = "" if computes_here(settings) else ", Hadoop's settings in the folder of HADOOP_CONF_DIR"
+    folder = "" if computes_here(settings) else ", Hadoop's settings in the folder of HADOOP_CONF_DIR"
     return SessionError(
         f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
-        f"Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF{of_hadoop}, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
+        f"Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF{folder}, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
     )
 
 

@@ -10,8 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from platform_assets.errors import PlatformError
-from platform_assets.sql_settings import REQUIRED, problems_of
+from platform_assets.sql_settings import OF_HADOOP, OF_PROCESSES, REQUIRED, problems_of
 
+_BESIDES = {*OF_PROCESSES, *OF_HADOOP}
 _SET = re.compile(r"(?:^\{|, )(spark\.sql\.[^=,]+)=([^,}]*)")
 
 
@@ -36,12 +37,13 @@ def refuse_other_settings(spark: SparkSession) -> None:
 
 
 def _set_in(spark: SparkSession) -> dict[str, str]:
-    """The settings of SQL that somebody set."""
+    """The settings that somebody set, of those that are looked at."""
     conf = cast("Any", spark.conf)
     if hasattr(conf, "_jconf"):
         # As one text: a map would be asked for each of its entries, of which Java has a hundred.
         return dict(_SET.findall(conf._jconf.getAllAsJava().toString()))
-    return dict(conf.getAll)
+    # A server's others are its owner's: how its JVM starts, what it tells a store
+    return {name: value for name, value in conf.getAll.items() if name.startswith("spark.sql.") or name in _BESIDES}
 
 
 def _default(spark: SparkSession, name: str) -> str | None:

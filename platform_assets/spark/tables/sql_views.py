@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.sql_views import spark_view, statements, tables_without_view
-from platform_assets.spark.tables.without_delta import delta_is_missed
+from platform_assets.spark.tables.unreadable_session import unreadable_session_told
 
 
 def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
@@ -15,9 +15,9 @@ def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
 
     Raises:
         DamagedTableError: files of that release are gone; the views are as they were.
-        LakeError: the session was started without Delta.
+        LakeError: with this session no lake can be read; the message says what it lacks.
     """
-    with delta_is_missed(spark):
+    with unreadable_session_told(spark):
         for statement in list(statements(lake, release, "spark")):
             spark.sql(statement)
     for table in tables_without_view(lake, release):
