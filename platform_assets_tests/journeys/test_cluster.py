@@ -207,7 +207,7 @@ def test_a_worker_without_room_is_told_before_any_work(
 def test_a_master_that_is_not_there_is_named(elsewhere: Mapping[str, str], landing: Path, state: Path) -> None:
     said = run_apart("refresh", **{**elsewhere, "PLATFORM_SPARK_MASTER": "spark://127.0.0.1:1"})
     assert said.code == 3
-    assert "Spark does not start: its master does not answer at 127.0.0.1:1: Connection refused" in said.err
+    assert "Spark does not start: Spark's master does not answer at 127.0.0.1:1: Connection refused" in said.err
     assert "PLATFORM_SPARK_MASTER" in said.err
 
 
