@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -15,6 +17,14 @@ from platform_assets.settings import load_settings
 from platform_assets.spark.session.jvm import _end_half_started, _launch
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.processes import started_from
+
+
+@pytest.fixture(autouse=True)
+def sigint() -> Iterator[None]:
+    """As a terminal has it: PySpark's would cancel all jobs of the run's one JVM, those of the other processes, too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_jvm_is_ended_that_somebody_interrupted_while_it_started(

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.attached import attached
 from platform_assets.spark.session.configuration import TUNING
-from platform_assets.spark.session.session import create_session, same_interrupt, stop_session
+from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets_tests.support.installation import JARS, SMALL_DATA
 
 _LOGS = "spark.databricks.delta.delta.log.cacheSize"
@@ -41,9 +41,7 @@ class Jvm:
     def session(self) -> SparkSession:
         """The session of this process, which has its own configuration and views."""
         if SparkContext._active_spark_context is None:
-            with same_interrupt():  # or one that a test makes would cancel jobs of the other processes, too
-                spark = attached(self.port, self.secret)
-            cast("Any", spark.sparkContext).stop = _not_stopped
+            cast("Any", attached(self.port, self.secret).sparkContext).stop = _not_stopped
         return SparkSession.builder.getOrCreate()
 
 

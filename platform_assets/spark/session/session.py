@@ -96,7 +96,7 @@ def _lent(settings: Settings) -> SparkSession | None:
         return None
     Thread(target=_import_ahead, daemon=True).start()
     try:
-        with same_interrupt():
+        with _same_interrupt():
             spark = attached_by(lease)
     except (Py4JError, OSError):
         lease.connection.close()  # without a word: its keeper then ends it
@@ -156,7 +156,7 @@ def _start(
     conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(app_name)
     conf.setAll(list(configuration(settings, jars).items()))
     try:
-        with same_interrupt():
+        with _same_interrupt():
             context = SparkContext(conf=conf, gateway=SparkContext._gateway)
         spark = SparkSession.builder.getOrCreate()
     except (Py4JError, PySparkException, ValueError, OSError) as error:
@@ -182,7 +182,7 @@ def _import_ahead() -> None:
 
 
 @contextmanager
-def same_interrupt() -> Iterator[None]:
+def _same_interrupt() -> Iterator[None]:
     """Ctrl-C stays what it was.
 
     PySpark would cancel all jobs first, in the middle of whatever call is under way: the answers of the two get mixed
