@@ -21,7 +21,7 @@ from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.separable import separable_problems
 from platform_assets.contracts.versions import code_version_problems
-from platform_assets.contracts.windows import AsOf, Span, Window
+from platform_assets.contracts.windows import AsOf, Offsets, Span, Window
 
 Layer = Literal["raw", "silver", "gold"]
 LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
@@ -64,6 +64,10 @@ def _name_problems(name: str) -> Iterator[ContractError]:
         )
 
 
+def _reads_ahead(window: Window) -> bool:
+    return (isinstance(window, Span) and window.after > 0) or (isinstance(window, Offsets) and max(window.each) > 0)
+
+
 @dataclass(frozen=True)
 class Contract:
     """What a table promises.
@@ -74,7 +78,7 @@ class Contract:
         owner: who answers for it.
         columns: every column except `event_date`, in order.
         key: the natural key. Silver and gold have one row per key and day; silver over the whole table within
-            `moves_within_days` of its raw input.
+            `moves_within_days` of its raw input. `()` is one row a day, not for raw tables.
         inputs: what the transform reads. Raw tables have none, silver tables exactly one raw table, same day.
         source: where arrivals of a raw table come from.
         event_time: the raw column (timestamp or date) whose UTC date is the day.
@@ -143,14 +147,20 @@ class Contract:
                 f"declares the column {name!r} twice or in place of the day", "Remove it from `columns`.", name
             )
         for name in self.key:
-            if name not in names:
+            if name == DAY:
+                yield self._error(
+                    "names event_date in its key, of which the day is part already",
+                    "Leave it out; a silver or gold table with one row a day has key=().",
+                    "key",
+                )
+            elif name not in names:
                 yield self._error(f"has the key column {name!r} that it does not declare", "Add it to `columns`.", name)
             elif self.column(name).nullable:
                 yield self._error(f"allows nulls in its key column {name!r}", "Set nullable=False.", name)
         if len(set(self.key)) < len(self.key):
             yield self._error("names a column twice in its key", "Name each once.", "key")
-        if not self.key:
-            yield self._error("has no key", "Name the columns that identify a row.", "key")
+        if not self.key and self.layer == "raw":
+            yield self._error("has no key", "Name the columns that identify a row, as its event time.", "key")
         parts = (*self.inputs, *(read.window for read in self.inputs))
         if not wrong_among(parts, self.name):  # whether they go together is asked once each is right
             yield from self._raw_problems() if self.layer == "raw" else self._derived_problems()
@@ -239,12 +249,12 @@ class Contract:
                 "Use as_of() on silver tables.",
                 "inputs",
             )
-        ahead = [i.table for i in self.inputs if isinstance(i.window, Span) and i.window.after]
+        ahead = [i.table for i in self.inputs if _reads_ahead(i.window)]
         if ahead and any(isinstance(i.window, AsOf) for i in self.inputs):
             yield self._error(
                 f"reads days of {ahead[0]} that lie ahead beside a table that it reads as of the day",
                 "Join what is valid as of the day in a table of its own, which reads both on the same day, and read "
-                "that table through the span.",
+                "that table through its window.",
                 "inputs",
             )
 
@@ -297,6 +307,11 @@ class Contract:
     def column_names(self) -> tuple[str, ...]:
         """Names of the declared columns, in order, without the day."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that tell the rows of a day apart: the key, or the day where it has one row."""
+        return self.key or (DAY,)
 
     @property
     def needed(self) -> frozenset[str]:

@@ -6,10 +6,18 @@ Only the declarations live here. What they mean for filters and for invalidation
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.fields import Days
 from platform_assets.contracts.mistakes import check_declaration
+
+Distance = Annotated[int, Field(ge=-36_500, le=36_500)]
+"""A number of days or years from a day, negative before it."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +29,33 @@ class Span:
 
     def __post_init__(self) -> None:
         check_declaration(self, "A read window of span(before, after)")
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """Chosen days: each so many days, or years, from the day; negative is before it.
+
+    29 February has no same date in most years and reads nothing of these, so that no day counts twice.
+    """
+
+    each: tuple[Distance, ...]
+    unit: Literal["days", "years"] = "days"
+
+    def __post_init__(self) -> None:
+        check_declaration(self, "A read window of offsets(...) or same_date(...)", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
+        wrong = {
+            ("names a distance twice", "Name each once."): len(set(self.each)) < len(self.each),
+            ("names nothing", "Name what a day reads, as in offsets(-365, -1)."): not self.each,
+            ("names more than 60", "Read a range of days through span(before, after)."): len(self.each) > 60,
+            ("is the day itself", "Write same_day()."): self.each == (0,),
+            ("reaches over more than 100 years", "Name years from -100 to 100."): self.unit == "years"
+            and max(map(abs, self.each), default=0) > 100,
+        }
+        for (what, todo), is_so in wrong.items():
+            if is_so:
+                yield ContractError(f"A read window of {self.unit} {self.each} {what}.", todo, field="each")
 
 
 @dataclass(frozen=True)
@@ -38,7 +73,7 @@ class AllHistory:
     """Every day up to and including the day itself."""
 
 
-Window = Span | MonthToDate | AsOf | AllHistory
+Window = Span | Offsets | MonthToDate | AsOf | AllHistory
 
 
 def same_day() -> Span:
@@ -49,6 +84,16 @@ def same_day() -> Span:
 def span(before: int, after: int = 0) -> Span:
     """The days around the day: `span(27)` is the trailing 28 days, the day included."""
     return Span(before, after)
+
+
+def offsets(*days: int) -> Offsets:
+    """Only these days: `offsets(0, -364)` is the day and the same weekday of the year before."""
+    return Offsets(days)
+
+
+def same_date(*years: int) -> Offsets:
+    """Only the same date of these years: `same_date(0, -1)` is the day and its date of the year before."""
+    return Offsets(years, "years")
 
 
 def month_to_date() -> MonthToDate:

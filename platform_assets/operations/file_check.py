@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date
 
 from platform_assets.engine.day_contents import Files, files_at
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import release
+from platform_assets.planning.windows import Ranges, days_in
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class FileCheck:
     lake: Lake
     _seen: dict[tuple[str, int], Files | str] = field(default_factory=dict)
 
-    def problem(self, table: str, version: int, first: date, last: date) -> str | None:
+    def problem(self, table: str, version: int, spans: Ranges) -> str | None:
         """What is wrong with the files of some days of a table at a version: one that is gone, or that was changed."""
         files = self._files(table, version)
         if isinstance(files, str):
             return files
-        for day in sorted(day for day in files if first <= day <= last):
+        for day in days_in(sorted(files), spans):
             for file in files[day]:
                 size = (self.lake.table_path(table) / file.path).size()
                 if size is None and self._is_cut(table, version):

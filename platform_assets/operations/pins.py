@@ -168,7 +168,7 @@ def _decide(
 def _refuse_incomplete(platform: Platform, wanted: Release) -> None:
     intact = FileCheck(platform.lake)
     for table, version in wanted.versions.items():
-        if problem := intact.problem(table, version, date.min, date.max):
+        if problem := intact.problem(table, version, ((date.min, date.max),)):
             raise PinError(
                 f"Release {wanted.number} is no longer whole: {problem}.",
                 "Pin a newer release, or restore the file from a backup first.",

@@ -9,9 +9,9 @@ from datetime import date
 from itertools import accumulate
 from typing import cast
 
-from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span
+from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span
 from platform_assets.planning.days_on_demand import not_there
-from platform_assets.planning.windows import Calendar, day_range, days_around, days_read, union_read
+from platform_assets.planning.windows import Calendar, day_range, days_around, days_read, ranges_read, union_read
 
 Digests = Mapping[str, Mapping[date, str]]
 """The digest of every loaded day, by table."""
@@ -52,6 +52,8 @@ def fingerprints(
                 parts = _valid(have, calendar, since, views.get(read.table, {}))
             case AllHistory():
                 parts = _running(have, calendar, max(hashes, default=calendar.first))
+            case Offsets() as window:
+                parts = _chosen(have, calendar, hashes, window)
             case window:
                 parts = _joined(have, calendar, hashes, window)
         for day in list(hashes):
@@ -65,7 +67,7 @@ def fingerprints(
 def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
     """The first day as of which rows that a day reads may be joined: the first that it reads of any other input."""
     windows = [read.window for read in contract.inputs if read.window not in (AsOf(), Span(0, 0))]
-    return min((days_read(window, day, calendar)[0] for window in windows), default=day)
+    return min((first for window in windows for first, _ in ranges_read(window, day, calendar)), default=day)
 
 
 def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
@@ -91,6 +93,16 @@ def _valid(have: Mapping[date, str], calendar: Calendar, since: Mapping[date, da
     """For each day what is valid on it, or since another day, up to the first day that was never loaded."""
     unknown = next(iter(not_there(have, calendar)), date.max)
     return valid_on(view, {day: first for day, first in since.items() if day < unknown})
+
+
+def _chosen(have: Mapping[date, str], calendar: Calendar, days: Collection[date], window: Offsets) -> dict[date, str]:
+    """For each day the digests of its chosen days, unless one of them was never loaded."""
+    asked = {day: tuple(days_read(window, day, calendar)) for day in days if day in calendar}
+    return {
+        day: ",".join(f"{read}={have[read]}" for read in chosen)
+        for day, chosen in asked.items()
+        if all(have.get(read) is not None for read in chosen)
+    }
 
 
 def _joined(

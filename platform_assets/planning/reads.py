@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from platform_assets.contracts import Contract
-from platform_assets.planning.windows import Calendar, days_read, union_read
+from platform_assets.planning.windows import Calendar, in_any, ranges_read, union_read
 
 FilesRead = Mapping[str, Mapping[date, int]]
 """How many files of each day were read, by input table."""
@@ -36,7 +36,7 @@ def first_outside(
     for declared in contract.inputs:
         spans = union_read(declared.window, days, calendar)
         for day in sorted(read.get(declared.table, ())):
-            if not any(start <= day <= end for start, end in spans):
+            if not in_any(spans, day):
                 return declared.table, day
     return None
 
@@ -50,7 +50,7 @@ def read_for_day(contract: Contract, day: date, calendar: Calendar, read: FilesR
     """The part of what was read that one of the days needed, over all inputs."""
     total = Read()
     for declared in contract.inputs:
-        start, end = days_read(declared.window, day, calendar)
-        mine = [files for at, files in read.get(declared.table, {}).items() if start <= at <= end]
+        spans = ranges_read(declared.window, day, calendar)
+        mine = [files for at, files in read.get(declared.table, {}).items() if in_any(spans, at)]
         total += Read(len(mine), sum(mine))
     return total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,7 +13,7 @@ from platform_assets.planning.day_states import DayState, Stale
 from platform_assets.planning.days_on_demand import first_and_last
 from platform_assets.planning.fingerprints import View, joined_since, valid_on
 from platform_assets.planning.table_states import TableStates
-from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.planning.windows import Calendar, days_in, ranges_read
 
 Reason = Literal[
     "never computed",
@@ -134,9 +133,7 @@ def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, cal
         revisions: of the input's days, at least of those published since.
         calendar: the days that exist.
     """
-    start, end = days_read(read.window, day, calendar)
-    known = list(revisions)
-    near = known[bisect_left(known, start) : bisect_right(known, end)]
+    near = days_in(list(revisions), ranges_read(read.window, day, calendar))
     return tuple(d for d in near if revisions[d] and digest_at(revisions[d], read_at) != revisions[d][-1].digest)
 
 

@@ -14,7 +14,7 @@ from platform_assets.contracts import Input, Span
 from platform_assets.planning.configuration import Need
 from platform_assets.planning.days_on_demand import DaysOnDemand, not_there
 from platform_assets.planning.fingerprints import Digests, Views
-from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_day
 
@@ -78,10 +78,10 @@ def missing_input(
         calendar: the days that exist.
     """
     for read in inputs:
-        start, end = days_read(read.window, day, calendar)
-        at = bisect_left(missing[read.table], start)
-        if at < len(missing[read.table]) and (needed := missing[read.table][at]) <= end:
-            return read.table, needed
+        for start, end in ranges_read(read.window, day, calendar):
+            at = bisect_left(missing[read.table], start)
+            if at < len(missing[read.table]) and (needed := missing[read.table][at]) <= end:
+                return read.table, needed
     return None
 
 

@@ -5,12 +5,14 @@ Both directions come from the same declaration, so a filter can never see a day 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from bisect import bisect_left, bisect_right
+from calendar import isleap
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
-from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Span, Window
+from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Offsets, Span, Window
 
 _SHOWN = 3
 """Ranges that a line names."""
@@ -48,12 +50,48 @@ def day_range(start: date, end: date) -> Iterable[date]:
     return (start + timedelta(days=n) for n in range((end - start).days + 1))
 
 
-def days_read(window: Window, day: date, calendar: Calendar) -> tuple[date, date]:
-    """First and last day of the input that `day` reads, within the calendar."""
-    if isinstance(window, AsOf | AllHistory):
-        return calendar.clip(calendar.first, day)
-    before, after = days_around(window, day)
-    return calendar.clip(day - timedelta(days=before), day + timedelta(days=after))
+Ranges = tuple[tuple[date, date], ...]
+"""Ranges of days that do not touch, oldest first: first and last day of each."""
+
+
+def ranges_read(window: Window, day: date, calendar: Calendar) -> Ranges:
+    """The days of the input that `day` reads, within the calendar, as ranges."""
+    match window:
+        case AsOf() | AllHistory():
+            return _clipped(calendar, calendar.first, day)
+        case Offsets():
+            return ranges([chosen for chosen in _chosen(window, day) if chosen in calendar])
+        case _:
+            before, after = days_around(window, day)
+            return _clipped(calendar, day - timedelta(days=before), day + timedelta(days=after))
+
+
+def in_any(spans: Iterable[tuple[date, date]], day: date) -> bool:
+    """Return whether a day lies in one of some ranges."""
+    return any(first <= day <= last for first, last in spans)
+
+
+def days_in(days: Sequence[date], spans: Iterable[tuple[date, date]]) -> list[date]:
+    """Return those of some days that lie in ranges; both are in order, oldest first."""
+    return [day for first, last in spans for day in days[bisect_left(days, first) : bisect_right(days, last)]]
+
+
+def days_read(window: Window, day: date, calendar: Calendar) -> Iterable[date]:
+    """Every day of the input that `day` reads, oldest first."""
+    return (read for first, last in ranges_read(window, day, calendar) for read in day_range(first, last))
+
+
+def _chosen(window: Offsets, day: date, sign: int = 1) -> list[date]:
+    """The days that a day reads, in the calendar or not; with -1 as the sign, the days that read it."""
+    if window.unit == "days":
+        return [day + timedelta(days=sign * n) for n in window.each]
+    years = [day.year + sign * n for n in window.each]
+    return [day.replace(year=year) for year in years if (day.month, day.day) != (2, 29) or isleap(year)]
+
+
+def _clipped(calendar: Calendar, start: date, end: date) -> Ranges:
+    start, end = calendar.clip(start, end)
+    return ((start, end),) if start <= end else ()
 
 
 def days_before_calendar(window: Window, day: date, calendar: Calendar) -> int:
@@ -63,6 +101,8 @@ def days_before_calendar(window: Window, day: date, calendar: Calendar) -> int:
     """
     if isinstance(window, AsOf | AllHistory):
         return 0
+    if isinstance(window, Offsets):
+        return sum(chosen < calendar.first for chosen in _chosen(window, day))
     before, _ = days_around(window, day)
     return max((calendar.first - (day - timedelta(days=before))).days, 0)
 
@@ -79,6 +119,8 @@ def window_text(window: Window) -> str:
             return "same_day"
         case Span(before, after):
             return f"span({before}, {after})"
+        case Offsets(each, unit):
+            return f"{'offsets' if unit == 'days' else 'same_date'}({', '.join(map(str, each))})"
         case MonthToDate():
             return "month_to_date"
         case AsOf():
@@ -87,16 +129,18 @@ def window_text(window: Window) -> str:
             return "all_history"
 
 
-def days_reached(window: Window, changed: date, calendar: Calendar) -> tuple[date, date]:
-    """First and last day whose window holds the `changed` day of the input: the inverse of `days_read`."""
+def ranges_reached(window: Window, changed: date, calendar: Calendar) -> Ranges:
+    """The days whose window holds the `changed` day of the input, as ranges: the inverse of `ranges_read`."""
     match window:
         case Span(before, after):
-            return calendar.clip(changed - timedelta(days=after), changed + timedelta(days=before))
+            return _clipped(calendar, changed - timedelta(days=after), changed + timedelta(days=before))
+        case Offsets():
+            return ranges([day for day in _chosen(window, changed, -1) if day in calendar])
         case MonthToDate():
             next_month = (changed.replace(day=1) + timedelta(days=32)).replace(day=1)
-            return calendar.clip(changed, next_month - timedelta(days=1))
+            return _clipped(calendar, changed, next_month - timedelta(days=1))
         case AsOf() | AllHistory():
-            return calendar.clip(changed, calendar.last)
+            return _clipped(calendar, changed, calendar.last)
 
 
 def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
@@ -145,20 +189,18 @@ def within_reach(days: Collection[date], within_days: int) -> set[date]:
 
 def union_read(window: Window, days: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
     """The contiguous ranges of input days that any of `days` reads, oldest first."""
-    return _merged({days_read(window, day, calendar) for day in days})
+    return _merged({span for day in days for span in ranges_read(window, day, calendar)})
 
 
 def union_reached(window: Window, changed: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
     """The contiguous ranges of days whose window holds any of the changed days of the input, oldest first."""
-    return _merged({days_reached(window, day, calendar) for day in changed})
+    return _merged({span for day in changed for span in ranges_reached(window, day, calendar)})
 
 
 def _merged(spans: Collection[tuple[date, date]]) -> tuple[tuple[date, date], ...]:
-    """The ranges that some ranges make together; one that ends before its start is none."""
+    """The ranges that some ranges make together."""
     merged: list[tuple[date, date]] = []
     for start, end in sorted(spans):
-        if end < start:
-            continue
         if merged and start <= merged[-1][1] + timedelta(days=1):
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:

@@ -62,7 +62,7 @@ def contract_findings(
     """
     findings: list[Finding] = []
     for column, count in nulls.items():
-        examples = tuple(masking.shown_key(contract, contract.key, key) for key in (without or {}).get(column, ()))
+        examples = tuple(masking.shown_key(contract, contract.row_key, key) for key in (without or {}).get(column, ()))
         findings.append(
             Finding(
                 check="contract",
@@ -77,9 +77,9 @@ def contract_findings(
             )
         )
     if repeated:
-        key = ", ".join(contract.key)
+        key = ", ".join(contract.row_key)
         keys = f"{repeated:,} key{'' if repeated == 1 else 's'} ({key}) with more than one row"
-        examples = tuple(masking.shown_key(contract, contract.key, values) for values in twice)
+        examples = tuple(masking.shown_key(contract, contract.row_key, values) for values in twice)
         findings.append(
             Finding(
                 check="contract",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
-from platform_assets.contracts import AllHistory, AsOf, Catalogue, MonthToDate, Span
+from platform_assets.contracts import AllHistory, AsOf, Catalogue, MonthToDate, Offsets, Span
 from platform_assets.planning.windows import Calendar
 
 Season = Literal["weekday", "day of month"]
@@ -71,6 +71,9 @@ def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:
         match read.window:
             case Span(before, after):
                 start, end = start + timedelta(days=before), end - timedelta(days=after)
+            case Offsets(each, unit):
+                length = timedelta(days=1 if unit == "days" else 366)
+                start, end = start + max(0, -min(each)) * length, end - max(0, *each) * length
             case MonthToDate():
                 season = "day of month"
                 start = start if start.day == 1 else (start.replace(day=1) + timedelta(days=32)).replace(day=1)

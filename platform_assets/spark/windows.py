@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY, MonthToDate, Span, Window
+from platform_assets.contracts import DAY, MonthToDate, Offsets, Span, Window
 from platform_assets.planning.windows import ranges
 from platform_assets.spark.tables.reading import in_ranges
 
@@ -40,20 +40,25 @@ class Windowed:
             The rows with `source_date`, the day they happened, and `event_date`, the day being computed.
         """
         frame = self.frame if frame is None else frame
-        reached = F.explode(F.sequence(*self._reach()))
+        reached = F.explode(self._reached())
         spread = frame.withColumnRenamed(DAY, "source_date").withColumn(DAY, reached)
         return spread.where(in_ranges(ranges(self.days)))
 
-    def _reach(self) -> tuple[Column, Column]:
-        """First and last day that a row of `source_date` may count for, in the calendar or not."""
+    def _reached(self) -> Column:
+        """The days that a row of `source_date` may count for, in the calendar or not; some may be null."""
         source = F.col("source_date")
         match self.window:
             case Span(before, after):
-                return F.date_sub(source, after), F.date_add(source, before)
+                return F.sequence(F.date_sub(source, after), F.date_add(source, before))
+            case Offsets(each, "days"):
+                return F.array(*(F.date_sub(source, n) for n in each))
+            case Offsets(each, _):
+                dates = [F.add_months(source, -12 * years) for years in each]
+                return F.array(*(F.when(F.dayofmonth(day) == F.dayofmonth(source), day) for day in dates))
             case MonthToDate():
-                return source, F.last_day(source)
+                return F.sequence(source, F.last_day(source))
             case _:
-                return source, F.greatest(source, F.lit(max(self.days)))
+                return F.sequence(source, F.greatest(source, F.lit(max(self.days))))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from platform_assets.contracts import (
     Reconciliation,
     all_history,
     month_to_date,
+    offsets,
     same_day,
     span,
 )
@@ -93,7 +94,7 @@ def test_contract_and_conservation_cannot_be_weakened():
     }
 
 
-@pytest.mark.parametrize("window", [same_day(), span(27), month_to_date(), all_history()])
+@pytest.mark.parametrize("window", [same_day(), span(27), offsets(-364), month_to_date(), all_history()])
 def test_every_window_but_as_of_reconciles(window):
     reads = (Input("silver.transactions", window),)
     contract = replace(DAILY_SALES, inputs=reads, reconciles=reconciling("silver.transactions", ("store_id",)))

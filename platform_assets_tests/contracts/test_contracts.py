@@ -19,6 +19,7 @@ from platform_assets.contracts import (
     Rule,
     UnknownTableError,
     as_of,
+    offsets,
     same_day,
     span,
 )
@@ -38,7 +39,8 @@ def with_absent(contract: Contract, name: str) -> tuple[Column, ...]:
     [
         (DAILY_SALES, {"name": "daily_sales"}, "not <layer>.<table>"),
         (DAILY_SALES, {"name": "gold.Daily-Sales"}, "not <layer>.<table>"),
-        (DAILY_SALES, {"key": ()}, "has no key"),
+        (RAW_TRANSACTIONS, {"key": ()}, "has no key"),
+        (DAILY_SALES, {"key": ("event_date",)}, "of which the day is part already"),
         (DAILY_SALES, {"key": ("nothing",)}, "does not declare"),
         (DAILY_SALES, {"inputs": ()}, "reads nothing"),
         (DAILY_SALES, {"columns": (*DAILY_SALES.columns, K, K)}, "twice"),
@@ -49,6 +51,7 @@ def with_absent(contract: Contract, name: str) -> tuple[Column, ...]:
             {"inputs": (Input("silver.a", span(2, 1)), Input("silver.b", as_of()))},
             "of silver.a that lie",
         ),
+        (DAILY_SALES, {"inputs": (Input("silver.a", offsets(-7, 1)), Input("silver.b", as_of()))}, "of silver.a that"),
         (SILVER_TRANSACTIONS, {"inputs": (Input("raw.transactions", span(3)),)}, "same day"),
         (SILVER_TRANSACTIONS, {"key": ("household_id",)}, "allows nulls"),
         (RAW_TRANSACTIONS, {"source": None}, "no source"),

@@ -12,7 +12,7 @@ from platform_assets import contracts
 from platform_assets.settings import project_root
 
 PAGE = project_root() / "docs" / "contracts.md"
-GIVEN_BY_FUNCTIONS = {"AllHistory", "AsOf", "MonthToDate", "Span"}
+GIVEN_BY_FUNCTIONS = {"AllHistory", "AsOf", "MonthToDate", "Offsets", "Span"}
 NOT_DECLARED = {"Aggregate", "Catalogue"}
 
 

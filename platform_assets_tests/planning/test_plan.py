@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from platform_assets.contracts import AllHistory, MonthToDate, Span
+from platform_assets.contracts import AllHistory, MonthToDate, Span, offsets
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Intake, Plan, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
@@ -31,7 +31,8 @@ from platform_assets_tests.support.catalogues import (
 )
 
 some_windows = st.one_of(
-    st.builds(Span, st.integers(0, 9), st.integers(0, 9)), st.sampled_from([MonthToDate(), AllHistory()])
+    st.builds(Span, st.integers(0, 9), st.integers(0, 9)),
+    st.sampled_from([MonthToDate(), AllHistory(), offsets(-20, -1), offsets(-9, 0, 3)]),
 )
 
 

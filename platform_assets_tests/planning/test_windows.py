@@ -5,47 +5,63 @@ from __future__ import annotations
 from datetime import date, timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Span
+from platform_assets.contracts import AllHistory, AsOf, ContractError, MonthToDate, Span, offsets, same_date
 from platform_assets.planning.windows import (
     Calendar,
     day_range,
     days_before_calendar,
     days_later,
-    days_reached,
     days_read,
+    in_any,
     ranges,
+    ranges_reached,
+    ranges_read,
     union_read,
     within_reach,
 )
 
-CALENDAR = Calendar(date(2017, 1, 1), date(2018, 1, 1))
+CALENDAR = Calendar(date(2019, 1, 1), date(2021, 3, 31))
+distances = st.lists(st.integers(-800, 40), min_size=1, max_size=4, unique=True)
+years = st.lists(st.integers(-2, 1), min_size=1, max_size=3, unique=True)
 windows = st.one_of(
     st.builds(Span, st.integers(0, 40), st.integers(0, 40)),
     st.sampled_from([MonthToDate(), AsOf(), AllHistory()]),
+    distances.filter([0].__ne__).map(lambda some: offsets(*some)),
+    years.filter([0].__ne__).map(lambda some: same_date(*some)),
 )
 days = st.dates(CALENDAR.first, CALENDAR.last)
 
 
 @given(windows, days, days)
 def test_a_day_is_reached_by_exactly_the_days_it_reads(window, output, source):
-    start, end = days_read(window, output, CALENDAR)
-    first, last = days_reached(window, source, CALENDAR)
-    assert (start <= source <= end) == (first <= output <= last)
+    read = in_any(ranges_read(window, output, CALENDAR), source)
+    assert read == in_any(ranges_reached(window, source, CALENDAR), output)
+
+
+leap_days = st.sampled_from([date(2020, 2, 28), date(2020, 2, 29), date(2020, 3, 1), date(2019, 2, 28)])
+
+
+@given(years, leap_days, leap_days | days)
+def test_around_a_leap_day_a_day_is_reached_by_exactly_the_days_it_reads(some, output, source):
+    window = same_date(*{1, *some})
+    read = in_any(ranges_read(window, output, CALENDAR), source)
+    assert read == in_any(ranges_reached(window, source, CALENDAR), output)
 
 
 @given(windows, st.sets(days, max_size=20))
 def test_the_days_read_together_are_those_read_alone(window, outputs):
     together = {day for span in union_read(window, outputs, CALENDAR) for day in day_range(*span)}
-    alone = {day for output in outputs for day in day_range(*days_read(window, output, CALENDAR))}
+    alone = {day for output in outputs for day in days_read(window, output, CALENDAR)}
     assert together == alone
 
 
 @given(windows, days)
 def test_no_window_leaves_the_calendar(window, day):
-    for start, end in (days_read(window, day, CALENDAR), days_reached(window, day, CALENDAR)):
+    for start, end in (*ranges_read(window, day, CALENDAR), *ranges_reached(window, day, CALENDAR)):
         assert start in CALENDAR
         assert end in CALENDAR
 
@@ -59,18 +75,51 @@ def test_ranges_hold_every_day_once_and_do_not_touch(some):
 
 @given(windows, days)
 def test_what_the_calendar_cuts_off_is_what_a_longer_one_would_have(window, day):
-    longer = Calendar(CALENDAR.first - timedelta(days=60), CALENDAR.last)
-    start, _ = days_read(window, day, longer)
-    expected = 0 if isinstance(window, AsOf | AllHistory) else max((CALENDAR.first - start).days, 0)
+    longer = Calendar(CALENDAR.first - timedelta(days=900), CALENDAR.last)
+    before = [other for other in days_read(window, day, longer) if other < CALENDAR.first]
+    expected = 0 if isinstance(window, AsOf | AllHistory) else len(before)
     assert days_before_calendar(window, day, CALENDAR) == expected
 
 
 def test_the_trailing_28_days_end_with_the_day():
-    assert days_read(Span(27, 0), date(2017, 3, 28), CALENDAR) == (date(2017, 3, 1), date(2017, 3, 28))
+    assert ranges_read(Span(27, 0), date(2020, 3, 28), CALENDAR) == ((date(2020, 3, 1), date(2020, 3, 28)),)
 
 
 def test_a_changed_day_reaches_the_rest_of_its_month():
-    assert days_reached(MonthToDate(), date(2017, 2, 10), CALENDAR) == (date(2017, 2, 10), date(2017, 2, 28))
+    assert ranges_reached(MonthToDate(), date(2020, 2, 10), CALENDAR) == ((date(2020, 2, 10), date(2020, 2, 29)),)
+
+
+def test_a_day_with_its_year_before_reads_and_reaches_two_days_and_none_between():
+    window = offsets(-365, -1)
+    assert [*days_read(window, date(2021, 3, 1), CALENDAR)] == [date(2020, 3, 1), date(2021, 2, 28)]
+    changed = ranges_reached(window, date(2020, 1, 2), CALENDAR)
+    assert changed == ((date(2020, 1, 3),) * 2, (date(2021, 1, 1),) * 2)
+
+
+def test_a_leap_day_reads_nothing_of_a_year_without_one_so_that_no_day_counts_twice():
+    a_year_before = same_date(-1)
+    read = {day: [*days_read(a_year_before, day, CALENDAR)] for day in (date(2020, 2, 29), date(2021, 2, 28))}
+    assert read == {date(2020, 2, 29): [], date(2021, 2, 28): [date(2020, 2, 28)]}
+    assert ranges_reached(a_year_before, date(2019, 2, 28), CALENDAR) == ((date(2020, 2, 28),) * 2,)
+    assert ranges_reached(a_year_before, date(2020, 2, 29), CALENDAR) == ()
+
+
+@pytest.mark.parametrize(
+    ("declare", "what", "todo"),
+    [
+        (lambda: offsets(), "of days () names nothing", "offsets(-365, -1)"),
+        (lambda: offsets(0), "is the day itself", "Write same_day()"),
+        (lambda: same_date(0), "is the day itself", "Write same_day()"),
+        (lambda: offsets(-1, -7, -1), "names a distance twice", "Name each once"),
+        (lambda: offsets(*range(-100, -1)), "names more than 60", "span(before, after)"),
+        (lambda: offsets(-40_000), "each[0]=", "greater than or equal to -36500"),
+        (lambda: same_date(-101), "more than 100 years", "from -100 to 100"),
+    ],
+)
+def test_chosen_days_that_make_no_window_are_refused_with_the_way_out(declare, what, todo):
+    with pytest.raises(ContractError) as refused:
+        declare()
+    assert (what in refused.value.what, todo in refused.value.todo, refused.value.field) == (True, True, "each")
 
 
 @given(st.sets(st.dates(), max_size=5), st.integers(0, 3))

@@ -59,9 +59,9 @@ def least(before: Digests, after: Digests) -> dict[str, set[int]]:
     for contract in TABLES:
         for day in calendar.days() if contract.inputs else ():
             for read in contract.inputs:
-                start, end = days_read(read.window, day, calendar)
+                window = set(days_read(read.window, day, calendar))
                 then, now = before.get(read.table, {}), after[read.table]
-                if any(then.get(one) != now[one] for one in now if start <= one <= end):
+                if any(then.get(one) != now[one] for one in now if one in window):
                     found.setdefault(contract.name, set()).add(day.day)
     return found
 

@@ -17,9 +17,10 @@ from platform_assets.contracts import (
     LandingFiles,
     MonthToDate,
     Span,
+    offsets,
 )
 from platform_assets.domains.retail import DOMAIN
-from platform_assets.planning.windows import Calendar, day_range, days_read
+from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.quality.seasonality import rhythm_of
 
 EVER = Calendar(date(2010, 1, 1), date(2030, 1, 1))
@@ -37,7 +38,10 @@ def chain(windows):
     return Catalogue.of([Domain("chain", tuple(tables), "nowhere")])
 
 
-windows = st.one_of(st.builds(Span, st.integers(0, 9), st.integers(0, 9)), st.just(MonthToDate()))
+windows = st.one_of(
+    st.builds(Span, st.integers(0, 9), st.integers(0, 9)),
+    st.sampled_from([MonthToDate(), offsets(-20, -1), offsets(3)]),
+)
 
 
 @given(st.lists(windows, max_size=3), st.dates(date(2017, 1, 1), date(2017, 3, 1)), st.integers(0, 90))
@@ -46,7 +50,7 @@ def test_comparable_days_read_nothing_beyond_the_calendar(some, first, length):
     calendar = Calendar(first, first + timedelta(days=length))
     full = set(calendar.days())
     for window in some:
-        full = {day for day in full if full.issuperset(day_range(*days_read(window, day, EVER)))}
+        full = {day for day in full if full.issuperset(days_read(window, day, EVER))}
     assert set(rhythm_of(catalogue, catalogue.names[-1], calendar).full.days()) == full
 
 

@@ -14,8 +14,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import Amount, Reconciliation, Window, all_history, month_to_date, same_day, span
-from platform_assets.planning.windows import Calendar, day_range, days_read
+from platform_assets.contracts import (
+    Amount,
+    Reconciliation,
+    Window,
+    all_history,
+    month_to_date,
+    offsets,
+    same_day,
+    span,
+)
+from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences
 from platform_assets.spark.compare.checksums import differing_days
 from platform_assets.spark.compare.reconciliation import differences
@@ -37,7 +46,7 @@ SUMS = (
     Amount("x", "sum(x)", "sum(x)"),
 )
 ENDS = (Amount("least", "min(least)", "min(x)"), Amount("most", "min(most)", "max(x)"))
-WINDOWS = [same_day(), span(3), span(1, 2), month_to_date(), all_history()]
+WINDOWS = [same_day(), span(3), span(1, 2), offsets(-5, -2, 0), month_to_date(), all_history()]
 
 
 def some_rows(seed: int) -> list[Row]:
@@ -68,7 +77,7 @@ def right(rows: list[Row], window: Window) -> dict[date, dict[Name, Values]]:
     """What a right transform computes, by day and key."""
     found: dict[date, dict[Name, Values]] = {}
     for day in DAYS:
-        read = set(day_range(*days_read(window, day, CALENDAR)))
+        read = set(days_read(window, day, CALENDAR))
         by_key: defaultdict[Name, list[Row]] = defaultdict(list)
         for row in rows:
             if row[0] in read:

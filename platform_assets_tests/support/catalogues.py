@@ -110,7 +110,6 @@ def brute_force(catalogue: Catalogue, changed: Mapping[str, Iterable[date]]) -> 
     for contract in catalogue:
         for day in CALENDAR.days():
             for read in contract.inputs:
-                start, end = days_read(read.window, day, CALENDAR)
-                if any(start <= d <= end for d in dirty.get(read.table, ())):
+                if not dirty.get(read.table, set()).isdisjoint(days_read(read.window, day, CALENDAR)):
                     dirty.setdefault(contract.name, set()).add(day)
     return {name: days for name, days in dirty.items() if days and not name.startswith("raw.")}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from platform_assets.cli.console import console, say
 from platform_assets.cli.grids import new_grid
-from platform_assets.contracts import AllHistory, AsOf, Input, MonthToDate, Span
+from platform_assets.contracts import AllHistory, AsOf, Input, MonthToDate, Offsets, Span
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import release
@@ -155,6 +155,8 @@ def _reads(read: Input) -> str:
             return f"the same day of {read.table}"
         case Span(before, after):
             return f"{before + after + 1} days of {read.table}"
+        case Offsets(each):
+            return f"{len(each)} days of {read.table}"
         case MonthToDate():
             return f"the month to date of {read.table}"
         case AsOf():

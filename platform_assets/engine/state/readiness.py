@@ -6,8 +6,7 @@ Answered from the ledger, without a session; the only rows read are those of ref
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -17,7 +16,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import states_around
 from platform_assets.planning.day_states import Blocked, Held, Missing, Stale, UpToDate
 from platform_assets.planning.loaded import comes_with
-from platform_assets.planning.windows import days_read
+from platform_assets.planning.windows import days_in, ranges_read
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import DayRecord, Hold
 
@@ -118,14 +117,9 @@ def _notes(platform: Platform, contract: Contract, day: date, holds_on: Mapping[
     notes: list[str] = []
     for read in contract.inputs:
         holds = holds_on.get(read.table, {})
-        start, end = days_read(read.window, day, platform.calendar)
-        if held := _between(sorted(holds), start, end):
+        if held := days_in(sorted(holds), ranges_read(read.window, day, platform.calendar)):
             more = f" and {len(held) - 1:,} more" if len(held) > 1 else ""
             notes.append(
                 f"reads {read.table} with its last good content of {held[0]}{more} (held: {holds[held[0]].reason})"
             )
     return tuple(notes)
-
-
-def _between(days: Sequence[date], start: date, end: date) -> Sequence[date]:
-    return days[bisect_left(days, start) : bisect_right(days, end)]

@@ -123,13 +123,13 @@ def _computed(
     values = " || ".join(
         f"coalesce('{name}=' || length({text}) || ':' || {text}, '')" for name, text in zip(columns, texts, strict=True)
     )
-    by_key, in_order = (", ".join(f'"{name}"' for name in names) for names in (key, order))
-    before = f"OVER (PARTITION BY {by_key} ORDER BY {in_order})"
+    by_key, in_order, both = (", ".join(f'"{name}"' for name in names) for names in (key, order, (*order, *key)))
+    before = f"OVER ({f'PARTITION BY {by_key} ' if key else ''}ORDER BY {in_order})"
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        texts_of = database.from_arrow(rows).project(f"{in_order}, {by_key}, {values} AS text")
+        texts_of = database.from_arrow(rows).project(f"{both}, {values} AS text")
         hashed = texts_of.project(
-            f"{in_order}, {by_key}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
+            f"{both}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
         )
         changes = hashed.project(
             f"{DAY}, if(lag(low) {before} IS NULL, 1, 0) AS things, "

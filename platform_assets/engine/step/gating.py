@@ -90,11 +90,11 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
     repeated = [day for day, profile in staged.profiles.items() if profile.repeated_keys]
     without = {
         column: keys_without(
-            _rows(staged), [day for day, counts in nulls.items() if column in counts], column, contract.key
+            _rows(staged), [day for day, counts in nulls.items() if column in counts], column, contract.row_key
         )
         for column in {column for counts in nulls.values() for column in counts}
     }
-    twice = keys_of_several_rows(_rows(staged), repeated, contract.key) if repeated else _NONE
+    twice = keys_of_several_rows(_rows(staged), repeated, contract.row_key) if repeated else _NONE
     required = sum(not column.nullable for column in contract.columns)
     result: dict[date, Checked] = {}
     for day in days:
@@ -115,7 +115,7 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
             findings = (moved_keys_finding(contract, day, staged.moved[day]), *findings)
         passed = (
             f"{counted(profile.digest.rows, 'row')} in {len(contract.columns)} columns as declared, key "
-            f"({', '.join(contract.key)}) unique, no null in {required} columns that may have none"
+            f"({', '.join(contract.row_key)}) unique, no null in {required} columns that may have none"
         )
         result[day] = checked("contract", findings, passed, {"rows": profile.digest.rows})
     return result

@@ -10,7 +10,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import ReleaseIndex
 from platform_assets.engine.state.readiness import Readiness
 from platform_assets.engine.step.staging import Staged
-from platform_assets.planning.windows import day_range, days_read
+from platform_assets.planning.windows import days_read
 from platform_assets.quality.baseline import Interval, Undecided
 from platform_assets.quality.findings import Finding
 from platform_assets.quality.losses import is_loss, loss_finding, not_missed, rows_before
@@ -72,7 +72,7 @@ def _share_left(
 
 def _rows_read(snapshot: LakeSnapshot, read: Input, day: date, at: int) -> tuple[int, int]:
     """Rows of an input that a day reads: at a release, and now."""
-    days = set(day_range(*days_read(read.window, day, snapshot.platform.calendar)))
+    days = set(days_read(read.window, day, snapshot.platform.calendar))
     then = snapshot.platform.ledger.current_days(read.table, at=at, among=days)
     now = snapshot.days(read.table, days)
     return sum(record.rows for record in then.values()), sum(record.rows for record in now.values())

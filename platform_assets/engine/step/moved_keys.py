@@ -22,7 +22,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import computed_by, made_by, release
 from platform_assets.planning.key_scope import KeyScope, is_mixed
-from platform_assets.planning.windows import day_range, days_read, ranges, union_read
+from platform_assets.planning.windows import Ranges, day_range, in_any, ranges, ranges_read, union_read
 from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.differences import EXAMPLES
 from platform_assets.records.history import DayRecord
@@ -134,14 +134,14 @@ class _Then:
             return {}
         path = self.snapshot.platform.lake.table_path(table)
         then = {day: files for day, files in self._files(version).items() if day in other}
-        windows = {day: days_read(self.read.window, day, calendar) for day in days}
+        windows = {day: ranges_read(self.read.window, day, calendar) for day in days}
         gone = {day for day, files in then.items() if any((path / file.path).size() is None for file in files)}
         if gone:
             why = "what the rest of the day was made from is not there any more"
             return {
                 day: MovedKeys(table, unknown=why)
-                for day, (first, last) in windows.items()
-                if any(first <= one <= last for one in gone)
+                for day, window in windows.items()
+                if any(in_any(window, one) for one in gone)
             }
         schema = spark_schema(self.snapshot.platform.catalogue[table])
         now = self.snapshot.files(table)
@@ -149,7 +149,7 @@ class _Then:
             read_days(self.spark, path, then, schema, ranges(other)),
             read_days(self.spark, path, now, schema, ranges(other)),
         )
-        moved = {day: [row for row in found if _within(row, *window)] for day, window in windows.items()}
+        moved = {day: [row for row in found if _within(row, window)] for day, window in windows.items()}
         return {day: self._told(rows) for day, rows in moved.items() if rows}
 
     def _files(self, version: int) -> Files:
@@ -174,13 +174,13 @@ class _Then:
 
         def side(rows: DataFrame, prefix: str) -> DataFrame:
             return rows.where(known).select(
-                *(F.col(name).alias(f"_key_{at}") for at, name in enumerate(source.key)),
+                *(F.col(name).alias(f"_key_{at}") for at, name in enumerate(source.row_key)),
                 F.col(DAY).alias(f"_{prefix}_day"),
                 F.struct(*(F.col(name).cast("string") for name in names)).alias(f"_{prefix}_of"),
                 mine.alias(f"_{prefix}_mine"),
             )
 
-        keys = [f"_key_{at}" for at in range(len(source.key))]
+        keys = [f"_key_{at}" for at in range(len(source.row_key))]
         both = side(then.where(self._counted(source)), "then").join(side(now, "now"), keys)
         crossing = both.where(F.col("_then_mine") != F.col("_now_mine"))
         other = F.when(F.col("_then_mine"), F.col("_now_of")).otherwise(F.col("_then_of"))
@@ -210,10 +210,10 @@ class _Then:
         return MovedKeys(
             self.read.table,
             sum(row["records"] for row in rows),
-            (f"{shown(source, source.key, tuple(first['key']))} from {then} to {now}",),
+            (f"{shown(source, source.row_key, tuple(first['key']))} from {then} to {now}",),
             tuple(shown(source, names, other) for other in others[:EXAMPLES]),
         )
 
 
-def _within(row: Row, first: date, last: date) -> bool:
-    return all(first <= day <= last for day in (row["_then_day"], row["_now_day"]))
+def _within(row: Row, window: Ranges) -> bool:
+    return all(in_any(window, day) for day in (row["_then_day"], row["_now_day"]))

@@ -179,5 +179,5 @@ def _where(contract: Contract, staged: DataFrame, again: DataFrame, masking: Mas
     """The columns and the first keys that differ, sensitive values masked."""
     differences = disagreements(staged, again, contract)
     columns = sorted({name for difference in differences for name in difference.columns})
-    keys = "; ".join(masking.shown_key(contract, contract.key, difference.key) for difference in differences)
+    keys = "; ".join(masking.shown_key(contract, contract.row_key, difference.key) for difference in differences)
     return (f", in {', '.join(columns)}" if columns else "") + (f", of {keys}" if keys else "")

@@ -213,7 +213,7 @@ def _profiles(
     # On a cluster the driver would fetch what its executors have at hand.
     unique = days_of_unique_keys(folder, contract.key) if is_one_process(session) else ()
     required = [column.name for column in contract.columns if not column.nullable]
-    profiles = profile(rows, required, contract.key, unique)
+    profiles = profile(rows, required, contract.row_key, unique)
     failpoint("stage.profiled")
     if strays := set(profiles) - set(days):
         raise TransformError(

@@ -186,7 +186,7 @@ def _beside(
     contract = platform.catalogue[table]
     summed = amounts(contract)
     days = tuple(
-        compared(platform.lake, table, day, contract.key, summed, (sides[0][day], sides[1][day]))
+        compared(platform.lake, table, day, contract.row_key, summed, (sides[0][day], sides[1][day]))
         for day in sorted(sides[0])
     )
     columns, examples = columns_beside(platform.lake, contract, sides, platform.masking, most)

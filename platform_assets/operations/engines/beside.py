@@ -97,7 +97,9 @@ def compare_engines(
                 sides.append({day: files.get(day, ()) for day in chosen})
         both = (sides[0], sides[1])
         beside = tuple(
-            compared(platform.lake, contract.name, day, contract.key, amounts(contract), (both[0][day], both[1][day]))
+            compared(
+                platform.lake, contract.name, day, contract.row_key, amounts(contract), (both[0][day], both[1][day])
+            )
             for day in chosen
         )
         columns, examples = columns_beside(platform.lake, contract, both, platform.masking, most_examples)

@@ -13,7 +13,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import ReleaseIndex
 from platform_assets.operations.lineage.provenance import arrivals_named
 from platform_assets.planning.new_arrivals import RawDay, new_arrivals
-from platform_assets.planning.windows import day_range, days_read
+from platform_assets.planning.windows import days_read
 from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord
 
 
@@ -97,7 +97,7 @@ class NewSince:
             source, marks = self._platform.catalogue[read.table], self._marks[read.table]
             made = record is not None and bool(record.digest)
             at = self._shown_by(read.table, record.reads.get(read.table, -1)) if record and made else -1
-            window = day_range(*days_read(read.window, day, self._platform.calendar)) if made else [day]
+            window = days_read(read.window, day, self._platform.calendar) if made else [day]
             later = [each for each in window if each in marks and marks[each].release > at]
             then = self._then(read.table, later, at)
             for each in later:

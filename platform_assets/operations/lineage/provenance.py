@@ -20,7 +20,7 @@ from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import DayState, stale_through_data, unblocked
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
 from platform_assets.planning.table_states import TableStates, missing_days, missing_input
-from platform_assets.planning.windows import day_range, days_before_calendar, days_read, window_text
+from platform_assets.planning.windows import days_before_calendar, days_read, window_text
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import Scope
@@ -146,7 +146,7 @@ def _differences(
         now = tables.marks.get(read.table, {})
         days = [
             day
-            for day in day_range(*days_read(read.window, record.day, tables.calendar))
+            for day in days_read(read.window, record.day, tables.calendar)
             if day not in now or now[day].release > read_at
         ]
         revisions = platform.ledger.revisions(read.table, days, at=shown_by.newest)
@@ -188,7 +188,7 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
     wanted: defaultdict[int, set[date]] = defaultdict(set)
     for day, record in readers.items():
         version = record.reads.get(read.table, -1)
-        wanted[version].update(day_range(*days_read(read.window, day, platform.calendar)))
+        wanted[version].update(days_read(read.window, day, platform.calendar))
     records: dict[date, DayRecord] = {}
     for version in sorted(wanted):
         if version >= 0:

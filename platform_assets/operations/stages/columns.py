@@ -118,7 +118,7 @@ def _frame(lake: Lake, contract: Contract, files: Files, only: Sequence[str] | N
     if not there:
         return pl.DataFrame()
     rows = rows_of_files(lake.table_path(contract.name), there)
-    names = [name for name in only or rows.schema.names if name in rows.schema.names and name != DAY]
+    names = [name for name in only or rows.schema.names if name in rows.schema.names]
     frame = pl.from_arrow(rows.to_table(columns=names))
     assert isinstance(frame, pl.DataFrame)
     return frame
@@ -128,11 +128,7 @@ def _of_one_type(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) 
     """The columns that both sides have, each of a type that has the values of both."""
     if not before.height or not after.height:
         return before, after
-    return of_one_type(before, after, [*_key(contract), *_values(contract, (before, after))])
-
-
-def _key(contract: Contract) -> list[str]:
-    return [name for name in contract.key if name != DAY]
+    return of_one_type(before, after, [*contract.row_key, *_values(contract, (before, after))])
 
 
 def _values(contract: Contract, frames: Sequence[pl.DataFrame]) -> list[str]:
@@ -147,7 +143,7 @@ def _values(contract: Contract, frames: Sequence[pl.DataFrame]) -> list[str]:
 def _both(contract: Contract, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Keys of both sides, with the values of both; those after have a suffix."""
     before, after = frames
-    return before.join(after, on=_key(contract), how="inner", nulls_equal=True, suffix=_AFTER)
+    return before.join(after, on=list(contract.row_key), how="inner", nulls_equal=True, suffix=_AFTER)
 
 
 _AFTER = " after"
@@ -166,7 +162,7 @@ def _differing(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, 
     """Rows of keys that differ, in order, by how they do."""
     import polars as pl
 
-    key = _key(contract)
+    key = list(contract.row_key)
     before, after = frames
     if not before.height or not after.height:
         return {how: side.sort(key) for how, side in (("removed", before), ("added", after)) if side.height}
@@ -191,7 +187,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _example(contract: Contract, day: date, how: str, row: Mapping[str, Any], masking: Masking) -> Example:
-    key = _key(contract)
+    key = list(contract.row_key)
 
     def shown(name: str, value: Any) -> Any:
         return masking.masked(value) if contract.column(name).sensitive else value

@@ -9,7 +9,6 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from platform_assets.contracts import DAY
 from platform_assets.contracts.amounts import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
@@ -87,7 +86,7 @@ def compare(
         if not only.has_table(change.table):
             continue
         contract = contracts.get(change.table)
-        key = contract.key if contract else ()
+        key = contract.row_key if contract else ()
         names = {*(amounts(contract) if contract else ()), *(sums or {}).get(change.table, ())}
         live = files_at(platform.lake, change.table, snapshot.version(change.table))
         asked = [(day, content) for day, content in sorted(change.days.items()) if only.has_day(day)]
@@ -121,7 +120,6 @@ def compared(
         columns: whose nulls and distribution are compared, too.
     """
     before, after = (_rows(lake, table, day, files) for files in sides)
-    key = [name for name in key if name != DAY]
     added, removed, changed = _keys(key or _shared(before, after), before, after)
     then, now = _sums(before, summed), _sums(after, summed)
     return StagedDay(
@@ -146,7 +144,7 @@ def _rows(lake: Lake, table: str, day: date, files: Sequence[DataFile]) -> pl.Da
     arrow = rows_of_files(lake.table_path(table), {day: tuple(files)}).to_table()
     frame = pl.from_arrow(arrow)
     assert isinstance(frame, pl.DataFrame)
-    return frame.drop(DAY)
+    return frame
 
 
 def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame | None) -> tuple[int, int, int]:

@@ -32,7 +32,7 @@ from platform_assets.planning.key_scope import is_mixed, shown_keys
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.planning.steps import batches
-from platform_assets.planning.windows import days_read, ranges, which
+from platform_assets.planning.windows import ranges, ranges_read, which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.masking import Masking
 from platform_assets.records.admission import EngineName
@@ -138,7 +138,7 @@ class _Work:
         """What the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
         expected = Digest.parse(record.digest)
         version = self.snapshot.release.versions[self.contract.name]
-        if reason := self.intact.problem(self.contract.name, version, record.day, record.day):
+        if reason := self.intact.problem(self.contract.name, version, ((record.day, record.day),)):
             return Verified(record.day, "different", reason, expected)
         if reason := self._not_verifiable(record):
             return Verified(record.day, "not verifiable", reason, expected)
@@ -160,11 +160,11 @@ class _Work:
         if other_contract:
             return f"made under another contract: {self._contract_changes(record)}"
         for read in self.contract.inputs:
-            first, last = days_read(read.window, record.day, self.platform.calendar)
+            spans = ranges_read(read.window, record.day, self.platform.calendar)
             version = record.reads.get(read.table)
             if version is None:
                 return f"it is not on record which version of {read.table} it was made from"
-            if version >= 0 and (problem := self.intact.problem(read.table, version, first, last)):
+            if version >= 0 and (problem := self.intact.problem(read.table, version, spans)):
                 return f"what it was made from is not there any more: {problem}"
             if version >= 0 and (others := self._other_columns(read.table, version)):
                 return f"{read.table}, which it was made from, has other columns now: {others}"
@@ -252,7 +252,7 @@ def _with_examples(
 ) -> Verified:
     differences = disagreements(published, computed, contract)
     examples = tuple(
-        f"{masking.shown_key(contract, contract.key, difference.key)}: {_described(difference)}"
+        f"{masking.shown_key(contract, contract.row_key, difference.key)}: {_described(difference)}"
         for difference in differences
     )
     return Verified(day.day, day.verdict, day.reason, day.expected, day.actual, examples)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dagster._core.definitions.utils import is_valid_owner
 
-from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span, Window
+from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span, Window
 from platform_assets.visible import visible
 
 
 def describe_table(contract: Contract) -> str:
     """The contract's words, then its key, what a day reads, and how to see its rows, as Markdown."""
-    lines = [contract.description, "", f"- One row per day and {', '.join(contract.key)}."]
+    per = " and ".join(filter(None, ("day", ", ".join(contract.key))))
+    lines = [contract.description, "", f"- One row per {per}."]
     if contract.source is not None:
         lines.append(f"- Delivered as files in `{contract.source.folder}`, which are taken by themselves.")
     for read in contract.inputs:
@@ -38,6 +39,8 @@ def describe_window(window: Window) -> str:
             return f"the same day and the {before} before it"
         case Span(before=before, after=after):
             return f"the same day, the {before} before it and the {after} after it"
+        case Offsets(each, unit):
+            return f"the days {', '.join(f'{n:+}' for n in each)} {unit} from it"
         case MonthToDate():
             return "from the first of the month to the day"
         case AsOf():

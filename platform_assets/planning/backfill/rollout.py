@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,7 +10,7 @@ from math import ceil
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.planning.windows import Calendar, ranges_read
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,9 @@ def rollout_steps(
 
 def _waits(contract: Contract, day: date, left: Mapping[str, Sequence[date]], calendar: Calendar) -> bool:
     """Whether a day reads one that is still to be computed."""
-    return any(_reads_some(days_read(read.window, day, calendar), left.get(read.table, ())) for read in contract.inputs)
-
-
-def _reads_some(window: tuple[date, date], days: Sequence[date]) -> bool:
-    """Whether a window holds one of some days, which are in order."""
-    at = bisect_left(days, window[0])
-    return at < len(days) and days[at] <= window[1]
+    return any(
+        bisect_left(days, first) < bisect_right(days, last)
+        for read in contract.inputs
+        for days in [left.get(read.table, ())]
+        for first, last in ranges_read(read.window, day, calendar)
+    )

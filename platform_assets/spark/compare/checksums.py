@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, IntegralType
 
 from platform_assets.contracts import DAY, Reconciliation
-from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.spark.tables.row_hash import row_hash_sql
 from platform_assets.spark.windows import Windowed
 
@@ -132,6 +132,7 @@ def _windowed(by_day: Mapping[date, list[int]], theirs: Windowed, days: Collecti
     running = [list(accumulate((by_day[day][n] for day in known), initial=0)) for n in range(len(_BASES))]
     of_windows: dict[date, list[int]] = {}
     for day in days:
-        start, end = days_read(theirs.window, day, _ALWAYS)
-        of_windows[day] = [sums[bisect_right(known, end)] - sums[bisect_left(known, start)] for sums in running]
+        read = ranges_read(theirs.window, day, _ALWAYS)
+        spans = [(bisect_left(known, start), bisect_right(known, end)) for start, end in read]
+        of_windows[day] = [sum(sums[end] - sums[start] for start, end in spans) for sums in running]
     return of_windows

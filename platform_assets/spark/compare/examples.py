@@ -28,7 +28,7 @@ def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequ
 
 def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> Keys:
     """Keys that more than one row of a day has."""
-    return _first(_of(rows, days).groupBy(DAY, *key).count().where(F.col("count") > 1), key)
+    return _first(_of(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
 
 
 def keys_not_as_expected(
@@ -72,7 +72,7 @@ def _of(rows: DataFrame, days: Collection[date]) -> DataFrame:
 
 def _first(rows: DataFrame, key: Sequence[str]) -> Keys:
     in_order = SortWindow.partitionBy(DAY).orderBy(*(F.asc_nulls_last(name) for name in key))
-    ranked = rows.select(DAY, *key).distinct().withColumn("_rank", F.row_number().over(in_order))
+    ranked = rows.select(*dict.fromkeys((DAY, *key))).distinct().withColumn("_rank", F.row_number().over(in_order))
     shown = ranked.where(F.col("_rank") <= EXAMPLES).select(DAY, "_rank", F.array(*as_text(key)).alias("_key"))
     keys: defaultdict[date, list[Key]] = defaultdict(list)
     for row in sorted(shown.collect(), key=lambda row: (row[DAY], row["_rank"])):

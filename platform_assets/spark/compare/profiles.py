@@ -122,5 +122,5 @@ def profile_raw(staged: DataFrame) -> RawProfile:
 
 
 def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:
-    twice = staged.groupBy(DAY, *key).count().where(F.col("count") > 1)
+    twice = staged.groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1)
     return {row[DAY]: row["count"] for row in twice.groupBy(DAY).count().collect()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts import Contract
 from platform_assets.records.differences import EXAMPLES, Key
 from platform_assets.spark.compare.examples import as_text
 from platform_assets.spark.tables.row_hash import row_hash
@@ -37,9 +37,9 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
         right: rows of the same day, made another time.
     """
     values = [name for name in contract.column_names if name not in contract.key]
-    sides = [_side(rows, contract.key, values, at) for at, rows in enumerate((left, right))]
-    both = sides[0].unionByName(sides[1], allowMissingColumns=True).groupBy(*contract.key)
-    names = [name for side in sides for name in side.columns if name not in contract.key]
+    sides = [_side(rows, contract.row_key, values, at) for at, rows in enumerate((left, right))]
+    both = sides[0].unionByName(sides[1], allowMissingColumns=True).groupBy(*contract.row_key)
+    names = [name for side in sides for name in side.columns if name not in contract.row_key]
     merged = both.agg(*(F.max(name).alias(name) for name in names))
     unequal = [~F.col(f"_0_{at}").eqNullSafe(F.col(f"_1_{at}")) for at in range(len(values))]
     differs = ~F.col("_rows_0").eqNullSafe(F.col("_rows_1"))
@@ -47,9 +47,11 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
         differs = differs | one_differs
     shown = (
         merged.where(differs)
-        .orderBy(*(F.asc_nulls_last(name) for name in contract.key))
+        .orderBy(*(F.asc_nulls_last(name) for name in contract.row_key))
         .limit(EXAMPLES)
-        .select(F.array(*as_text(contract.key)).alias("key"), "_rows_0", "_rows_1", F.array(*unequal).alias("unequal"))
+        .select(
+            F.array(*as_text(contract.row_key)).alias("key"), "_rows_0", "_rows_1", F.array(*unequal).alias("unequal")
+        )
     )
     return tuple(_disagreement(row, values) for row in shown.collect())
 
@@ -57,7 +59,7 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
 def _side(rows: DataFrame, key: Sequence[str], values: Sequence[str], at: int) -> DataFrame:
     """One row per key: how many there are of it, and a hash of every other column."""
     hashes = [F.max(row_hash([name])).alias(f"_{at}_{n}") for n, name in enumerate(values)]
-    return rows.drop(DAY).groupBy(*key).agg(F.count(F.lit(1)).alias(f"_rows_{at}"), *hashes)
+    return rows.groupBy(*key).agg(F.count(F.lit(1)).alias(f"_rows_{at}"), *hashes)
 
 
 def _disagreement(row: Row, values: Sequence[str]) -> Disagreement:

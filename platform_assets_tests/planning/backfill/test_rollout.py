@@ -83,7 +83,7 @@ def test_each_planned_day_is_in_one_step_and_after_all_it_reads(windows, days, s
         for contract in catalogue:
             for day in step.days.get(contract.name, ()):
                 for read in contract.inputs:
-                    needs = set(day_range(*days_read(read.window, day, CALENDAR))) & all_planned.get(read.table, set())
+                    needs = set(days_read(read.window, day, CALENDAR)) & all_planned.get(read.table, set())
                     assert needs <= staged.get(read.table, set())
             staged.setdefault(contract.name, set()).update(step.days.get(contract.name, ()))
     assert [step.share for step in steps] == sorted({step.share for step in steps})

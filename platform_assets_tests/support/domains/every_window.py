@@ -11,6 +11,7 @@ from platform_assets.contracts import (
     LandingFiles,
     as_of,
     month_to_date,
+    offsets,
     same_day,
     span,
 )
@@ -51,6 +52,7 @@ DOMAIN = Domain(
         _computed("gold.daily", Input("silver.sales", same_day()), Input("silver.products", as_of())),
         _computed("gold.joined", Input("silver.sales", span(2)), Input("silver.products", as_of())),
         _computed("gold.around", Input("silver.sales", span(2, 1))),
+        _computed("gold.beside", Input("silver.sales", offsets(-3, 0))),
         _computed("gold.month", Input("gold.daily", month_to_date())),
         _computed("gold.so_far", Input("silver.sales", month_to_date()), Input("silver.products", as_of())),
         _computed("gold.ever", Input("silver.sales", AllHistory())),

@@ -24,7 +24,7 @@ from platform_assets.planning.plan import make_plan
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import Request
 from platform_assets.planning.table_states import TableStates
-from platform_assets.planning.windows import Calendar, day_range, days_read
+from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayMark
 
@@ -179,7 +179,7 @@ class Memory:
         """The rows that a day would be made from; None while an input was never loaded."""
         inputs: list[Content] = []
         for read in contract.inputs:
-            days = list(day_range(*days_read(read.window, day, CALENDAR)))
+            days = list(days_read(read.window, day, CALENDAR))
             have = self.content[read.table]
             if any(one not in have for one in days):
                 return None
