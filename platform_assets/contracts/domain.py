@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from keyword import iskeyword
 
@@ -117,6 +118,12 @@ class Catalogue:
             if contract.name == name:
                 return contract
         raise unknown_table(name, self.names)
+
+    @cached_property
+    def histories(self) -> frozenset[str]:
+        """The raw tables whose silver rows are read as of a day."""
+        as_of = {read.table for contract in self.tables for read in contract.inputs if isinstance(read.window, AsOf)}
+        return frozenset(read.table for contract in self.tables if contract.name in as_of for read in contract.inputs)
 
     def protecting(self, name: str) -> tuple[Protected, ...]:
         """What protects days of a table: what does so of any raw table that it is made from."""

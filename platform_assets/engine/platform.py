@@ -107,6 +107,10 @@ class Platform:
         """The days that exist today."""
         return Calendar(self.settings.calendar_first, self.settings.last_day())
 
+    def counted_on(self, table: str, day: date) -> date:
+        """Return the day on which raw rows count: of a history from before the calendar, the calendar's first."""
+        return max(day, self.settings.calendar_first) if table in self.catalogue.histories else day
+
     @cached_property
     def masking(self) -> Masking:
         """How sensitive values are shown."""

@@ -20,7 +20,7 @@ from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.sync import day_records
 from platform_assets.planning.days_on_demand import DaysOnDemand
 from platform_assets.planning.last_look import Since
-from platform_assets.planning.loaded import Delivered, loaded_days
+from platform_assets.planning.loaded import Delivered, loaded_days, with_history
 from platform_assets.planning.reasons import Revision
 from platform_assets.records.history import DayMark, DayRecord, Hold, Marks
 from platform_assets.records.manifest import STAGED, TableChange
@@ -114,7 +114,7 @@ class LakeSnapshot:
 
     def digests(self, table: str) -> dict[date, str]:
         """Content of every loaded day of a table."""
-        return {day: record.digest for day, record in self._counting(table, self.days(table)).items()}
+        return {day: mark.digest for day, mark in self.marks([table])[table].items()}
 
     def marks(self, tables: Collection[str]) -> Marks:
         """What planning looks at, of every loaded day of some tables, oldest first."""
@@ -175,12 +175,15 @@ class LakeSnapshot:
         mine = [hold for hold in self.staged.holds if table in (None, hold.table)]
         return tuple(sorted([*there, *mine], key=lambda hold: (hold.table, hold.day, hold.created_at)))
 
-    def _counting(self, table: str, days: dict[date, _Content]) -> dict[date, _Content]:
+    def _counting(self, table: str, days: dict[date, DayMark]) -> dict[date, DayMark]:
         """The loaded days: of a raw table those that its source has had the time to deliver."""
         contract = self.platform.catalogue[table] if table in self.platform.catalogue.names else None
         if contract is None or contract.source is None:
             return days
-        return loaded_days(contract, days, self.delivered(table))
+        delivered = self.delivered(table)
+        if table in self.platform.catalogue.histories:
+            days = with_history(days, delivered.calendar.first)
+        return loaded_days(contract, days, delivered)
 
     def _over(self, table: str) -> Mapping[date, DayRecord]:
         return self._staged.get(table, {})

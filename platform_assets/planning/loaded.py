@@ -6,6 +6,7 @@ that it makes no difference when the files were taken: the end is the same.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +15,7 @@ from typing import Protocol, TypeVar
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.planning.days_on_demand import days_in_question, not_there
 from platform_assets.planning.windows import Calendar, days_later
+from platform_assets.records.history import DayMark
 
 
 class Content(Protocol):
@@ -64,6 +66,20 @@ def loaded_days(contract: Contract, days: Mapping[date, _Content], delivered: De
         for day, content in days.items()
         if day in delivered.calendar and (not content.rows or _had_its_time(contract, day, delivered))
     }
+
+
+def with_history(days: dict[date, DayMark], first: date) -> dict[date, DayMark]:
+    """Return the days of a history, oldest first, with rows from before the calendar counted on its first day."""
+    opening = [mark for day, mark in days.items() if day <= first and mark.rows]
+    if first not in days or all(mark.day == first for mark in opening):
+        return days
+    digests = "".join(f"{mark.day}={mark.digest}," for mark in opening)
+    whole = days[first]._replace(
+        digest=hashlib.sha256(digests.encode()).hexdigest()[:32],
+        rows=sum(mark.rows for mark in opening),
+        release=max(mark.release for mark in (days[first], *opening)),
+    )
+    return {**days, first: whole}
 
 
 def empty_days(

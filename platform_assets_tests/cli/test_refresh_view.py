@@ -68,6 +68,7 @@ def test_rows_that_wait_for_a_decision_are_told_and_are_no_mistake(capsys: pytes
     assert (
         "late 3 rows delivered for raw.sales came too late, or too far ahead, and wait: `platform-assets late" in said
     )
+    assert "A history that is loaded for the first time is taken by `late approve FILE`." in said
     assert outcome.json()["late_rows"] == {RAW: 3}
     assert not outcome.wants_a_look
 

@@ -9,14 +9,20 @@ from typing import Any
 
 import pytest
 
+from platform_assets.contracts import Domain
+from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state import reference_data as views
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.reference_data import view_of
+from platform_assets.operations.lineage.provenance import explain
 from platform_assets.planning.fingerprints import View, valid_on
+from platform_assets.planning.late_queue import LateSelection
 from platform_assets.planning.selection import BY_PERSON
-from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.domains import daily
+from platform_assets_tests.support.history import DAILY, person
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 TABLE = "silver.products"
@@ -104,17 +110,86 @@ def test_what_differs_is_another_row_to_a_view_whatever_its_texts_hold(make_worl
     assert all(one != other for one, other in combinations(seen, 2))
 
 
+BEFORE = [
+    product(1, "2010-05-01", "DRINKS", updated_at="2016-12-30T00:00:00Z"),
+    product(1, "2016-12-20", "MEAT", updated_at="2016-12-29T00:00:00Z"),
+    product(2, "2011-01-01", "TOYS"),
+]
+DOMAIN = Domain(
+    "key_alone",
+    tuple(replace(table, key=("product_id",)) if table.table == "products" else table for table in daily.TABLES),
+    daily.DOMAIN.transforms,
+)
+"""A product is named by its key alone, without the day on which its attributes take effect."""
+
+
+def with_attributes_from_before(make_world: MakeWorld, domains: str) -> World:
+    world = make_world(days=len(DAYS), domains=domains)
+    world.deliver_rows("products", DAYS[0], "first.jsonl", BEFORE)
+    world.deliver_rows("products", DAYS[3], "p.jsonl", [product(1, DAYS[3], "DELI")])
+    for number, day in enumerate(DAYS):
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(number, 1, day), sale(number, 2, day)])
+    return world
+
+
+def approve_all(world: World) -> None:
+    days = frozenset(date.fromisoformat(row["effective_date"]) for row in BEFORE)
+    with world.open() as platform:
+        approve(platform, lambda: world.spark, LateSelection(table="raw.products", days=days), person())
+
+
+@pytest.mark.parametrize("domains", [DAILY, pytest.param(__name__, marks=pytest.mark.proof)])
+def test_what_was_valid_when_the_calendar_begins_holds_from_its_first_day(make_world: MakeWorld, domains: str) -> None:
+    world = with_attributes_from_before(make_world, domains)
+    world.refresh()
+    meat, deli = ["MEAT"] * 3, ["DELI"] * 5
+    assert departments(world) == [[one, "UNKNOWN"] if one < "UNKNOWN" else [] for one in (*meat, *deli)]
+
+    approve_all(world)
+    taken = world.refresh()
+    assert (recomputed(taken, TABLE), recomputed(taken, "gold.daily_sales")) == ({1}, {*range(1, 9)})
+    assert departments(world) == [[one, "TOYS"] for one in (*meat, *deli)], "what was replaced in 2016 changes nothing"
+    assert {row["effective_date"].year for row in world.rows(TABLE, DAYS[0])} == {2011, 2016}
+
+    with world.open() as platform:
+        origin = explain(platform, platform.catalogue[TABLE], calendar()[0]).origin
+    assert origin is not None
+    assert [str(day) for day in origin.inputs[0].days] == ["2010-05-01", "2011-01-01", "2016-12-20", DAYS[0]]
+
+    restated = restate(world, "2016-12-20", "FISH")
+    assert recomputed(restated, "gold.daily_sales") == {1, 2, 3}
+    corrected = world.digests()
+    other = with_attributes_from_before(make_world, domains)
+    restate(other, "2016-12-20", "FISH")
+    approve_all(other)
+    other.refresh()
+    again = other.digests()
+    assert {name: again[name] for name in (TABLE, "gold.daily_sales")} == {
+        name: corrected[name] for name in (TABLE, "gold.daily_sales")
+    }, "whatever was taken first"
+
+    with world.open() as platform:
+        withdraw(platform, lambda: world.spark, [f"products/{DAYS[-1]}/2016-12-20-FISH.jsonl"], person())
+    assert recomputed(world.refresh(), "gold.daily_sales") == {1, 2, 3}
+    assert departments(world) == [[one, "TOYS"] for one in (*meat, *deli)]
+
+
 @pytest.mark.proof
-def test_what_took_effect_before_the_calendar_is_known_on_no_day(make_world: MakeWorld) -> None:
-    """As with every other window: a correction that comes later must find the day as its neighbours are."""
+def test_another_first_day_of_the_calendar_begins_with_what_was_valid_then(make_world: MakeWorld) -> None:
     world = load(make_world)
+    first = world.digests()["gold.daily_sales"]
     world = replace(world, settings=world.settings.model_copy(update={"calendar_first": date.fromisoformat(DAYS[1])}))
-    assert [day.day for day in view(world)] == [4, 7]
     with world.open() as platform:
         stale = {step.table: step.days for step in plan_steps(platform, BY_PERSON).steps}
-    assert {day.day for day in stale["gold.daily_sales"]} == {2, 3}
-    world.recompute(["gold.daily_sales"], calendar()[1:])
-    assert [sold[0] for sold in departments(world)[1:]] == [*["UNKNOWN"] * 2, *["DELI"] * 3, *["FISH"] * 2]
+    assert stale[TABLE] == (date.fromisoformat(DAYS[1]),)
+    world.refresh()
+    assert [sold[0] for sold in departments(world)[1:]] == [*["MEAT"] * 2, *["DELI"] * 3, *["FISH"] * 2]
+    assert [day.day for day in view(world)] == [2, 4, 7]
+
+    world = replace(world, settings=world.settings.model_copy(update={"calendar_first": date.fromisoformat(DAYS[0])}))
+    world.refresh()
+    assert [day.day for day in view(world)] == [1, 4, 7]
+    assert world.digests()["gold.daily_sales"] == first
 
 
 @pytest.mark.proof

@@ -139,7 +139,8 @@ class Outcome:
             )
         for table, rows in self.late_rows.items():
             came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
-            say("[yellow]late[/]", f"{came}: `platform-assets late list`")
+            history = "A history that is loaded for the first time is taken by `late approve FILE`."
+            say("[yellow]late[/]", f"{came}: `platform-assets late list`. {history}")
         for table, found in self.quarantined.items():
             broke = f"{counted(found.rows, 'row')} of {counted(found.days, 'day')} broke a rule"
             # Those of a stage are nowhere yet that anybody reads.

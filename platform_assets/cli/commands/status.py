@@ -132,7 +132,8 @@ def _table_status(
     delay = delays(platform.catalogue)[contract.name]
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
-    outside = [day for day, of_day in delivered.items() if of_day.delivered and day not in platform.calendar]
+    counted = {platform.counted_on(contract.name, day): day for day, of_day in delivered.items() if of_day.delivered}
+    outside = [day for on, day in counted.items() if on not in platform.calendar]
     return TableStatus(
         table=contract.name,
         newest=newest,

@@ -41,7 +41,7 @@ def reached_by(platform: Platform, parts: Sequence[ArrivalRecord]) -> Reached:
     """
     table = parts[0].table
     days = frozenset(_days_of(platform, table, parts)) if any(part.taken for part in parts) else frozenset[date]()
-    changed: dict[str, Collection[date]] = {table: days}
+    changed: dict[str, Collection[date]] = {table: {platform.counted_on(table, day) for day in days}}
     for contract in platform.catalogue:
         reached = {
             day

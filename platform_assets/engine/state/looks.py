@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -17,11 +18,18 @@ def last_look(snapshot: LakeSnapshot) -> Since | None:
     platform = snapshot.platform
     if _is_staged(snapshot):
         return None
-    return platform.ledger.looks.since(
+    since = platform.ledger.looks.since(
         _look_for(platform),
         at=snapshot.number,
         calendar=platform.calendar,
         today=platform.settings.current_day(),
+    )
+    return since and replace(
+        since,
+        published={
+            table: {*days, *(platform.counted_on(table, day) for day in days)}
+            for table, days in since.published.items()
+        },
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -20,6 +21,7 @@ from platform_assets.planning.parts import NO_PARTS, has_heavy_key
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
+from platform_assets.spark.raw.history import valid_at_start
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
 from platform_assets.spark.raw.versions import greatest, row_balances
@@ -111,8 +113,11 @@ def transform_inputs(
     if contract.layer == "silver":
         read = contract.inputs[0]
         source = platform.catalogue[read.table]
-        raw = effective_raw_rows(platform, spark, source, days, snapshot)
-        rows = _newest(source, contract, within_reach_only(raw, source.moves_within_days))
+        before = _days_before(platform, source, days, snapshot)
+        raw = effective_raw_rows(platform, spark, source, {*days, *before}, snapshot)
+        raw = within_reach_only(raw, source.moves_within_days)
+        raw = valid_at_start(raw, platform.calendar.first, source, contract.rules) if before else raw
+        rows = _newest(source, contract, raw)
         return {read.parameter: arranged(rows) if arranged else rows}
 
     def rows_of(read: Input) -> InputRows:
@@ -138,11 +143,16 @@ def _prepare_silver(
 ) -> Prepared:
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
-    raw = _read(platform, spark, source, raw_schema(source), ranges(days), snapshot)
-    withdrawn: Mapping[date, int] = {}
-    if has_withdrawals(source.name, days, snapshot):
-        withdrawn, raw = withdrawn_rows(raw), effective_rows(raw)
+    before = _days_before(platform, source, days, snapshot)
+    raw_days = {*days, *before}
+    raw = _read(platform, spark, source, raw_schema(source), ranges(raw_days), snapshot)
+    withdrawn = Counter[date]()
+    if has_withdrawals(source.name, raw_days, snapshot):
+        for day, rows in withdrawn_rows(raw).items():
+            withdrawn[platform.counted_on(source.name, day)] += rows
+        raw = effective_rows(raw)
     raw = within_reach_only(raw, source.moves_within_days)
+    raw = valid_at_start(raw, platform.calendar.first, source, contract.rules) if before else raw
     with users_code(contract.name):
         counts = with_withdrawn(row_balances(raw, source.key, contract.rules, source.voided), withdrawn)
     any_bad = any(balance["quarantined"] for balance in counts.values())
@@ -163,6 +173,12 @@ def _prepare_silver(
         inputs={source.name: raw},
         own_jobs=own_jobs,
     )
+
+
+def _days_before(platform: Platform, source: Contract, days: Collection[date], snapshot: LakeSnapshot) -> set[date]:
+    """Return the raw days before the calendar whose rows count on its first day, if that is one of some days."""
+    counted_on = {day: platform.counted_on(source.name, day) for day in snapshot.files(source.name)}
+    return {day for day, on in counted_on.items() if day != on and on in days}
 
 
 def _newest(

@@ -37,7 +37,7 @@ def files_read(
     Raises:
         UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
     """
-    inputs = [_Input(platform.lake, read.table, snapshot.files(read.table)) for read in contract.inputs]
+    inputs = [_Input(platform, read.table, snapshot.files(read.table)) for read in contract.inputs]
     locations: defaultdict[str, set[Location]] = defaultdict(set)
     for scan in scans_of(frame):
         for table, files in _declared(platform.lake, contract, days, inputs, scan).items():
@@ -74,9 +74,11 @@ def refuse_jobs_of_its_own(contract: Contract, jobs: int) -> None:
 class _Input:
     """A table that may be read: its files, with their days."""
 
-    def __init__(self, lake: Lake, table: str, days: Files) -> None:
-        self.table, self.folder = table, lake.table_path(table)
-        self.live = {self.folder / file.path: day for day, files in days.items() for file in files}
+    def __init__(self, platform: Platform, table: str, days: Files) -> None:
+        self.table, self.folder = table, platform.lake.table_path(table)
+        self.live = {
+            self.folder / file.path: platform.counted_on(table, day) for day, files in days.items() for file in files
+        }
 
 
 def _declared(

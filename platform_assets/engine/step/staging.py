@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -138,12 +139,12 @@ def stage_days(
         NotRepeatableError: it does not always give the same.
         SessionSettingsError: the session would compute something else than all others.
     """
-    recorded: dict[date, int] = {}
+    recorded = Counter[date]()
     if contract.layer == "silver":
         source = contract.inputs[0].table
-        loaded = snapshot.days(source)
-        recorded = {day: record.delivered for day, record in loaded.items()}
-        if not any(snapshot.files(source).get(day) for day in days):
+        for day, record in snapshot.days(source).items():
+            recorded[platform.counted_on(source, day)] += record.delivered
+        if {platform.counted_on(source, day) for day in snapshot.files(source)}.isdisjoint(days):
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     refuse_other_settings(session)

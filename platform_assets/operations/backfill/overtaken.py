@@ -58,7 +58,7 @@ def _since(platform: Platform, release: int, again: dict[str, set[date]]) -> Ite
 def _reaches(platform: Platform, record: PublicationRecord, table: str, days: set[date]) -> bool:
     changed: dict[str, set[date]] = {}
     for one in record.days:
-        changed.setdefault(one.table, set()).add(one.day)
+        changed.setdefault(one.table, set()).add(platform.counted_on(one.table, one.day))
     if days & changed.get(table, set()):
         return True
     return any(

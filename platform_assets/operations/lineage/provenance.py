@@ -193,7 +193,9 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
     for version in sorted(wanted):
         if version >= 0:
             at = shown_by(read.table, version)
-            records |= platform.ledger.current_days(read.table, at=at, among=wanted[version])
+            among = None if read.table in platform.catalogue.histories else wanted[version]
+            there = platform.ledger.current_days(read.table, at=at, among=among)
+            records |= {day: of for day, of in there.items() if platform.counted_on(read.table, day) in wanted[version]}
     return _origin(
         platform,
         shown_by,

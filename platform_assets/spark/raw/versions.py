@@ -90,7 +90,9 @@ def row_balances(
             F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("kept"),
             F.count_if(~F.col("tied") & (F.col(VOID) == top)).alias("voided"),
             F.count_if(F.col("rows") > 0).alias("keys"),
-            F.count_if((F.col("rows") > 0) & F.isnull(F.coalesce(RECORD, VOID, TOMBSTONE))).alias("keys_quarantined"),
+            F.count_if((F.col("quarantined") > 0) & F.isnull(F.coalesce(RECORD, VOID, TOMBSTONE))).alias(
+                "keys_quarantined"
+            ),
             F.bool_or("tied").alias("tied"),
         )
         .collect()
