@@ -14,6 +14,9 @@ from functools import lru_cache
 
 from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Offsets, Span, Window
 
+Ranges = tuple[tuple[date, date], ...]
+"""Ranges of days that do not touch, oldest first: first and last day of each."""
+
 _SHOWN = 3
 """Ranges that a line names."""
 
@@ -31,9 +34,10 @@ class Calendar:
     def __contains__(self, day: date) -> bool:
         return self.first <= day <= self.last
 
-    def clip(self, start: date, end: date) -> tuple[date, date]:
-        """The part of a range that lies in the calendar; its end is before its start if none does."""
-        return max(start, self.first), min(end, self.last)
+    def clip(self, start: date, end: date) -> Ranges:
+        """The part of a range that lies in the calendar, as one range; none if none does."""
+        start, end = max(start, self.first), min(end, self.last)
+        return ((start, end),) if start <= end else ()
 
     def days(self) -> tuple[date, ...]:
         """Every day, oldest first."""
@@ -50,20 +54,16 @@ def day_range(start: date, end: date) -> Iterable[date]:
     return (start + timedelta(days=n) for n in range((end - start).days + 1))
 
 
-Ranges = tuple[tuple[date, date], ...]
-"""Ranges of days that do not touch, oldest first: first and last day of each."""
-
-
 def ranges_read(window: Window, day: date, calendar: Calendar) -> Ranges:
     """The days of the input that `day` reads, within the calendar, as ranges."""
     match window:
         case AsOf() | AllHistory():
-            return _clipped(calendar, calendar.first, day)
+            return calendar.clip(calendar.first, day)
         case Offsets():
             return ranges([chosen for chosen in _chosen(window, day) if chosen in calendar])
         case _:
             before, after = days_around(window, day)
-            return _clipped(calendar, day - timedelta(days=before), day + timedelta(days=after))
+            return calendar.clip(day - timedelta(days=before), day + timedelta(days=after))
 
 
 def in_any(spans: Iterable[tuple[date, date]], day: date) -> bool:
@@ -87,11 +87,6 @@ def _chosen(window: Offsets, day: date, sign: int = 1) -> list[date]:
         return [day + timedelta(days=sign * n) for n in window.each]
     years = [day.year + sign * n for n in window.each]
     return [day.replace(year=year) for year in years if (day.month, day.day) != (2, 29) or isleap(year)]
-
-
-def _clipped(calendar: Calendar, start: date, end: date) -> Ranges:
-    start, end = calendar.clip(start, end)
-    return ((start, end),) if start <= end else ()
 
 
 def days_before_calendar(window: Window, day: date, calendar: Calendar) -> int:
@@ -133,17 +128,17 @@ def ranges_reached(window: Window, changed: date, calendar: Calendar) -> Ranges:
     """The days whose window holds the `changed` day of the input, as ranges: the inverse of `ranges_read`."""
     match window:
         case Span(before, after):
-            return _clipped(calendar, changed - timedelta(days=after), changed + timedelta(days=before))
+            return calendar.clip(changed - timedelta(days=after), changed + timedelta(days=before))
         case Offsets():
             return ranges([day for day in _chosen(window, changed, -1) if day in calendar])
         case MonthToDate():
             next_month = (changed.replace(day=1) + timedelta(days=32)).replace(day=1)
-            return _clipped(calendar, changed, next_month - timedelta(days=1))
+            return calendar.clip(changed, next_month - timedelta(days=1))
         case AsOf() | AllHistory():
-            return _clipped(calendar, changed, calendar.last)
+            return calendar.clip(changed, calendar.last)
 
 
-def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
+def ranges(days: Collection[date]) -> Ranges:
     """The days as contiguous ranges, first and last day of each, oldest first."""
     spans: list[tuple[date, date]] = []
     for day in sorted(set(days)):
@@ -187,17 +182,17 @@ def within_reach(days: Collection[date], within_days: int) -> set[date]:
     return reached
 
 
-def union_read(window: Window, days: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
+def union_read(window: Window, days: Collection[date], calendar: Calendar) -> Ranges:
     """The contiguous ranges of input days that any of `days` reads, oldest first."""
     return _merged({span for day in days for span in ranges_read(window, day, calendar)})
 
 
-def union_reached(window: Window, changed: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
+def union_reached(window: Window, changed: Collection[date], calendar: Calendar) -> Ranges:
     """The contiguous ranges of days whose window holds any of the changed days of the input, oldest first."""
     return _merged({span for day in changed for span in ranges_reached(window, day, calendar)})
 
 
-def _merged(spans: Collection[tuple[date, date]]) -> tuple[tuple[date, date], ...]:
+def _merged(spans: Collection[tuple[date, date]]) -> Ranges:
     """The ranges that some ranges make together."""
     merged: list[tuple[date, date]] = []
     for start, end in sorted(spans):

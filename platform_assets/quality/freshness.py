@@ -28,7 +28,7 @@ def overdue_days(
         delay_days: how many days after itself a day is delivered.
     """
     newest_due = today - timedelta(days=delay_days + contract.freshness.within_days + 1)
-    due = day_range(*calendar.clip(calendar.first, newest_due))
+    due = (day for span in calendar.clip(calendar.first, newest_due) for day in day_range(*span))
     present = set(published) | contract.closed_days
     return tuple(day for day in due if day not in present)
 

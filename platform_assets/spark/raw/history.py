@@ -23,8 +23,6 @@ def valid_at_start(raw: DataFrame, first: date, source: Contract, rules: Sequenc
 
     Args:
         raw: rows that count, of the first day, of days before it, and maybe of later ones.
-        first: the first day of the calendar.
-        source: contract of the raw table.
         rules: of the silver table.
     """
     thing = [name for name in source.key if name != source.event_time]
