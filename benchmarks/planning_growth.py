@@ -40,7 +40,7 @@ from platform_assets.contracts import MonthToDate
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.state.planner import plan_steps
-from platform_assets.planning.windows import Calendar, day_range, days_reached
+from platform_assets.planning.windows import Calendar, day_range, ranges_reached
 
 SIZES_YEARS = (1, 2, 5, 10, 30)
 MOST_S, MOST_TIMES = 0.2, 1.5
@@ -151,7 +151,7 @@ def check(installation: Installation, expected: Mapping[str, tuple[date, ...]]) 
 def reached(day: date, calendar: Calendar) -> dict[str, tuple[date, ...]]:
     """The days that other content of one raw day reaches, written down by hand."""
     trailing = tuple(other for other in day_range(day, day + timedelta(days=27)) if other in calendar)
-    month = tuple(day_range(*days_reached(MonthToDate(), day, calendar)))
+    month = tuple(reached for span in ranges_reached(MonthToDate(), day, calendar) for reached in day_range(*span))
     one = (day,)
     return {
         f"silver.{SOURCE}": one,
