@@ -78,7 +78,9 @@ class Contract:
         inputs: what the transform reads. Raw tables have none, silver tables exactly one raw table, same day.
         source: where arrivals of a raw table come from.
         event_time: the raw column (timestamp or date) whose UTC date is the day.
-        updated_at: the raw timestamp column that orders the versions of a key; without one, the arrival date does.
+        updated_at: the raw column that orders the versions of a key, or several, the most significant first: moments,
+            dates, whole numbers such as a sequence number. Where they are equal, or there is none, the later arrival
+            date counts: docs/versions.md.
         voided: the raw boolean column that withdraws a key.
         moves_within_days: how far apart two versions of one key can lie.
         delivers: `daily` where every open day brings an arrival, so that a day without one is missing; `on change`
@@ -112,7 +114,7 @@ class Contract:
     inputs: tuple[Input, ...] = ()
     source: LandingFiles | None = None
     event_time: str | None = None
-    updated_at: str | None = None
+    updated_at: str | tuple[str, ...] | None = None
     voided: str | None = None
     moves_within_days: Days = 0
     delivers: Literal["daily", "on change"] = "daily"
@@ -180,12 +182,12 @@ class Contract:
                 "Set it on the silver table that reads it.",
                 "code_version",
             )
-        expected = {
-            self.event_time: ("timestamp", "date"),
-            self.updated_at: ("timestamp",),
-            self.voided: ("boolean",),
-        }
-        for name, types in expected.items():
+        expected = [
+            (self.event_time, ("timestamp", "date")),
+            *((name, ("timestamp", "date", "int", "long")) for name in self.versioned_by),
+            (self.voided, ("boolean",)),
+        ]
+        for name, types in expected:
             if name is not None and (name not in self.column_names or self.column(name).type not in types):
                 yield self._error(
                     f"needs {name!r} as a column of type {' or '.join(types)}",
@@ -299,9 +301,14 @@ class Contract:
         return tuple(column.name for column in self.columns)
 
     @property
+    def versioned_by(self) -> tuple[str, ...]:
+        """The columns that order the versions of a key, the most significant first; none where it declares none."""
+        return (self.updated_at,) if isinstance(self.updated_at, str) else self.updated_at or ()
+
+    @property
     def needed(self) -> frozenset[str]:
         """The columns without which no row can be taken and ordered."""
-        named = (*self.key, self.event_time, self.updated_at, self.voided)
+        named = (*self.key, self.event_time, *self.versioned_by, self.voided)
         return frozenset(name for name in named if name is not None)
 
     def column(self, name: str) -> Column:

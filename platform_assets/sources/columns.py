@@ -11,7 +11,7 @@ from platform_assets.contracts import Contract
 from platform_assets.sources.names import LONGEST_NAME, folded, listed, repeated_names
 from platform_assets.sources.text import Lines
 
-RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_rescued"})
+RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_place", "_rescued"})
 """Names the platform needs for itself while it parses a file."""
 
 _WHERE_NULL = "where that means null, declare it with may_be_absent=True"

@@ -11,6 +11,7 @@ from platform_assets.cli.console import console, say
 from platform_assets.cli.files_view import refused_lines
 from platform_assets.cli.warned_view import DayWarning, print_warnings
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.planning.replays import REPLAY
 from platform_assets.quality.repairs import remedy
 from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted
@@ -47,6 +48,7 @@ class Outcome:
         refused_in: files of which some rows were refused and others taken, by raw table.
         delivered_rows: of all files of which any were taken, by raw table.
         late_rows: that wait in a late queue since, by raw table.
+        replays: what is to be said of files whose content came before, by path.
         quarantined: of the days that it computed, by silver table.
         warnings: what gates found of days that were published all the same, by table, the newest day first.
         growing: files that were changed a moment ago.
@@ -64,6 +66,7 @@ class Outcome:
     refused_in: dict[str, list[Arrival]]
     delivered_rows: dict[str, int]
     late_rows: dict[str, int]
+    replays: dict[str, str]
     quarantined: dict[str, Quarantined]
     warnings: tuple[DayWarning, ...]
     growing: int
@@ -91,6 +94,7 @@ class Outcome:
             "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
             "refused_rows": self.refused_rows,
             "late_rows": self.late_rows,
+            "replays": [{"path": path, "note": note} for path, note in self.replays.items()],
             "quarantined": {table: found._asdict() for table, found in self.quarantined.items()},
             "warnings": [warning.json() for warning in self.warnings],
             "growing_files": self.growing,
@@ -140,6 +144,8 @@ class Outcome:
         for table, rows in self.late_rows.items():
             came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
             say("[yellow]late[/]", f"{came}: `platform-assets late list`")
+        for line in refused_lines(self.replays):
+            say("[yellow]sent again[/]", line)
         for table, found in self.quarantined.items():
             broke = f"{counted(found.rows, 'row')} of {counted(found.days, 'day')} broke a rule"
             # Those of a stage are nowhere yet that anybody reads.
@@ -192,6 +198,7 @@ def outcome_of(
         refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
         refused_in=dict(refused_in),
         delivered_rows=dict(delivered_rows),
+        replays={arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(REPLAY)},
         late_rows={table: rows for table, rows in late_rows.items() if rows},
         quarantined={done.table: found for done in result.steps if (found := _quarantined(done)).rows},
         warnings=tuple(warning for done in result.steps for warning in DayWarning.of(done.table, done.published)),

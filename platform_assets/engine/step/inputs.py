@@ -22,8 +22,8 @@ from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
-from platform_assets.spark.raw.versions import greatest, row_balances
-from platform_assets.spark.raw.withdrawals import effective_rows, with_withdrawn, withdrawn_rows
+from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded
+from platform_assets.spark.raw.withdrawals import with_withdrawn, withdrawn_rows
 from platform_assets.spark.tables.key_scope import in_scope
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.scans import with_own_jobs
@@ -111,8 +111,7 @@ def transform_inputs(
     if contract.layer == "silver":
         read = contract.inputs[0]
         source = platform.catalogue[read.table]
-        raw = effective_raw_rows(platform, spark, source, days, snapshot)
-        rows = _newest(source, contract, within_reach_only(raw, source.moves_within_days))
+        rows = _newest(source, contract, _versions(platform, spark, source, days, snapshot))
         return {read.parameter: arranged(rows) if arranged else rows}
 
     def rows_of(read: Input) -> InputRows:
@@ -138,13 +137,12 @@ def _prepare_silver(
 ) -> Prepared:
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
-    raw = _read(platform, spark, source, raw_schema(source), ranges(days), snapshot)
     withdrawn: Mapping[date, int] = {}
     if has_withdrawals(source.name, days, snapshot):
-        withdrawn, raw = withdrawn_rows(raw), effective_rows(raw)
-    raw = within_reach_only(raw, source.moves_within_days)
+        withdrawn = withdrawn_rows(_read(platform, spark, source, raw_schema(source), ranges(days), snapshot))
+    raw = _versions(platform, spark, source, days, snapshot)
     with users_code(contract.name):
-        counts = with_withdrawn(row_balances(raw, source.key, contract.rules, source.voided), withdrawn)
+        counts = with_withdrawn(row_balances(raw, source, contract.rules), withdrawn)
     any_bad = any(balance["quarantined"] for balance in counts.values())
     heavy = any(
         has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
@@ -165,11 +163,28 @@ def _prepare_silver(
     )
 
 
+def superseded_rows(
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
+) -> DataFrame:
+    """The raw rows of some days of a silver table of which another version counts, each with what beat it."""
+    source = platform.catalogue[contract.inputs[0].table]
+    raw = _versions(platform, spark, source, days, snapshot)
+    return superseded(with_verdict(raw, contract.rules, source.voided).where("_good"), source)
+
+
+def _versions(
+    platform: Platform, spark: SparkSession, source: Contract, days: Collection[date], snapshot: LakeSnapshot
+) -> DataFrame:
+    """The raw rows of some days that count, in their order, with what other days within reach tell of their keys."""
+    raw = in_order(effective_raw_rows(platform, spark, source, days, snapshot), source, *snapshot.places(source))
+    return within_reach_only(raw, source.moves_within_days)
+
+
 def _newest(
     source: Contract, contract: Contract, raw: DataFrame, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
     good = with_verdict(raw, contract.rules, source.voided).where("_good").drop("_good")
-    newest = greatest(good, source.key, parts, heavy=heavy)
+    newest = greatest(good, source, parts, heavy=heavy)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 
 

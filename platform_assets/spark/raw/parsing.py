@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import count
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,6 +24,7 @@ from platform_assets.records.line_copies import ENDING, MARKED
 from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import cast, is_cast, lost
 from platform_assets.spark.raw.delivered_digits import with_all_digits
+from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.row_hash import order_hash
@@ -34,8 +36,11 @@ _HALF_A_CHARACTER = (
     r"r'(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}'"
 )
 """Whether a line of JSON names half of a character, as text that was cut does: Java makes a question mark of each."""
-_IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
+_IS_NOT_BLANK = rf"{_LINE} rlike '[^\\x00-\\x20]'"
 
+
+_AS_DATED: Mapping[str, date] = {}
+_PARTS_IN_TASK = 1024
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 """What is not taken literally in a path, unless there is a backslash before it."""
@@ -67,8 +72,15 @@ class Layout:
         )
 
 
-def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
+def parse(
+    spark: SparkSession, layouts: Sequence[Layout], contract: Contract, came: Mapping[str, date] = _AS_DATED
+) -> DataFrame:
     """The rows of some landed files, each read and judged once.
+
+    Args:
+        layouts: the files.
+        contract: of the raw table.
+        came: when the content of files arrived first, of those that came before: by that their rows are late.
 
     Returns:
         Rows in `raw_schema`, nothing computed yet. What must not enter raw has no day: of a refused row `_kind` is the
@@ -78,7 +90,10 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
     parsed: DataFrame | None = None
     for layout in layouts:
         typed = _typed(_located(_read(spark, layout, contract), layout, contract), layout, contract)
-        rows = _judged(typed, layout, contract).select(*_raw_columns(typed, contract))
+        first = F.create_map(*(F.lit(value) for pair in came.items() for value in pair))[F.col("_arrival")]
+        judged = _judged(typed, layout, contract)
+        judged = judged.withColumn("_came", F.coalesce(first, "_arrival_date") if came else F.col("_arrival_date"))
+        rows = judged.select(*_raw_columns(typed, contract))
         parsed = rows if parsed is None else parsed.union(rows)
     return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
 
@@ -86,12 +101,12 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
 def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
     paths = [_PATTERN.sub(r"\\\g<0>", for_hadoop(file)) for file in layout.files]
     reader = spark.read
-    where = F.col("_metadata.file_path").alias("_file_path")
+    where = (F.col("_metadata.file_path").alias("_file_path"), _place(layout.format).alias(PLACE))
     match layout.format:
         case "parquet":
-            return reader.parquet(*paths).select("*", where)
+            return reader.parquet(*paths).select("*", *where)
         case "json":
-            lines = reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where)
+            lines = reader.text(paths).select(F.col("value").alias(_LINE), *where).where(_IS_NOT_BLANK)
             return with_all_digits(_json_fields(lines, layout), _LINE, contract)
         case "csv":
             text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
@@ -100,14 +115,29 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
             frame = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _LINE).csv(paths)
             fields = [_named(name) for name in frame.columns]
             texts = [_restored(field).alias(name) for field, name in zip(fields, frame.columns, strict=True)]
-            return frame.select(*(texts if layout.copied else fields), where).withColumn("_broken", F.col(_LINE))
+            return frame.select(*(texts if layout.copied else fields), *where).withColumn("_broken", F.col(_LINE))
+
+
+def _place(format: Format) -> Column:
+    """Return a number that grows from row to row of a file, however Spark deals out the file's parts.
+
+    Of text Spark knows no row number, but where the part begins that a task reads, and how many rows the task has read.
+    A part has fewer rows than bytes, so that the next one begins beyond all of its numbers, also where a task has read
+    hundreds of parts before. Nothing must drop rows before they are numbered.
+    """
+    if format == "parquet":
+        return F.col("_metadata.row_index")
+    in_task = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1))
+    return F.col("_metadata.file_block_start") * F.lit(_PARTS_IN_TASK) + in_task
 
 
 def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     """Each line as the text of its fields; `_broken` where it is anything but exactly one object."""
     text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken", "allowSingleQuotes": "false"}
-    fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select("_fields.*", _LINE, "_file_path")
+    fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select(
+        "_fields.*", _LINE, "_file_path", PLACE
+    )
     # Spark reads the first object of a line and forgets the rest: a line of which a brace is not the end is looked at
     # once more, as all but the last item of an array.
     more = F.instr(_LINE, "}") < F.length(F.rtrim(_LINE))
@@ -157,6 +187,7 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         rescued.alias("_rescued"),
         "_arrival",
         "_arrival_date",
+        PLACE,
     )
     return with_columns(located, {c.name: F.expr(cast(given, types[c.name], c.type)) for given, c in other})
 
@@ -213,7 +244,7 @@ def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, 
         if column.name in losses:
             text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
             checks.append((losses[column.name], f"concat('{column.name}: not {column.type}: ', {text})"))
-    for needed in (*contract.key, contract.event_time, contract.updated_at):
+    for needed in (*contract.key, contract.event_time, *contract.versioned_by):
         if needed is not None:
             checks.append((f"`{needed}` IS NULL", f"'{needed}: no value'"))
     is_void = f"coalesce(`{contract.voided}`, false)" if contract.voided else "false"
@@ -251,23 +282,22 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
     assert contract.event_time is not None
     day = f"to_date({columns[contract.event_time]})"
     kind = f"CASE WHEN `{contract.voided}` THEN '{VOID}' ELSE '{RECORD}' END" if contract.voided else f"'{RECORD}'"
-    in_time = f"date_diff(_arrival_date, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
+    in_time = f"date_diff(_came, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
     for closed in contract.protected:
         days = f"{day} BETWEEN DATE'{closed.first}' AND DATE'{closed.last}'"
-        in_time += f" AND NOT ({days} AND _arrival_date > DATE'{closed.since}')"
-    of_source = contract.updated_at and columns.get(contract.updated_at, f"`{contract.updated_at}`")
-    version = of_source or "CAST(_arrival_date AS timestamp)"
+        in_time += f" AND NOT ({days} AND _came > DATE'{closed.since}')"
     computed = {
         "_rescued": f"CASE WHEN _reason IS NULL THEN _rescued ELSE {_payload(typed.columns, contract)} END",
         "_kind": f"CASE WHEN _reason IS NULL THEN {kind} ELSE _reason END",
-        "_version": version,
         "_order_day": day,
         DAY: f"CASE WHEN _reason IS NULL AND {in_time} THEN {day} END",
     }
     return [
         *(F.expr(f"{columns.get(name, f'`{name}`')} AS `{name}`") for name in contract.column_names),
         *map(F.col, ("_arrival", "_arrival_date")),
-        *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind", "_version")),
+        *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind")),
+        file_order().alias(FILE_ORDER),
+        F.col(PLACE),
         order_hash(contract.column_names).alias("_row_hash"),
         *(F.expr(f"{computed[name]} AS {name}") for name in ("_order_day", DAY)),
     ]

@@ -30,7 +30,12 @@ def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None) -> D
     kept = F.lit(True)
     for rule in rules:
         kept = kept & _kept(rule)
-    return _judged(raw, F.coalesce(F.col(voided), F.lit(False)) | kept if voided else kept, "_good")
+    return _judged(raw, is_void(voided) | kept, "_good")
+
+
+def is_void(voided: str | None) -> Column:
+    """Whether a row withdraws its key; of a tombstone, whether the version that it tells does."""
+    return F.coalesce(F.col(voided), F.lit(False)) if voided else F.lit(False)
 
 
 def with_broken_rules(raw: DataFrame, rules: Sequence[Rule]) -> DataFrame:

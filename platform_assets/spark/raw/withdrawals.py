@@ -30,7 +30,7 @@ def withdrawn_rows(raw: DataFrame) -> dict[date, int]:
 
 def with_withdrawn(row_balances: RowBalances, withdrawn: Mapping[date, int]) -> dict[date, dict[str, int]]:
     """What becomes of all raw rows of each day, from the fates of those that count and the number of the others."""
-    names = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions")
+    names = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "rivals", "most_versions")
     nothing = dict.fromkeys(names, 0)
     return {
         day: {**(balance := row_balances.get(day, nothing)), "raw": balance["raw"] + withdrawn.get(day, 0)}
