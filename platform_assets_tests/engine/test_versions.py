@@ -79,7 +79,7 @@ def test_rivals_are_told_with_examples_and_a_contract_can_have_them_block(
     assert len(lost.splitlines()) == 6 == step.published[DAY].figures["superseded"]
     with_contracts(monkeypatch, stock.RAW, replace(stock.SILVER, checks=Checks(rivals="block")))
     world.deliver_rows("stock", "2017-01-03", "d.jsonl", [item(7, 70)])
-    assert "keys with rivals" in step_of(world).held[DAY].reason
+    assert "keys with rivals" in step_of(world).held[DAY][0].message
 
 
 def test_a_file_sent_again_undoes_no_correction_and_is_told_and_who_means_it_anew_withdraws_the_first(

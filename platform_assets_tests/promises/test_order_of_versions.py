@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pytest
 
@@ -116,6 +116,7 @@ def left_of(world: World) -> tuple[dict[int, Any], dict[date, int]]:
 
 
 ORDERS = [(), ("updated_at",), ("lsn",), ("updated_at", "lsn")]
+BY: tuple[Literal["name", "modified"] | None, ...] = (None, "name", "modified")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_the_version_that_counts_follows_from_what_was_delivered_and_rivals_are_
 ) -> None:
     """Eight files are taken in three refreshes, in any order."""
     random = Random(seed)
-    order, by = ORDERS[(seed + 3) % 4], (None, "name", "modified")[seed % 3]
+    order, by = ORDERS[(seed + 3) % 4], BY[seed % 3]
     source = LandingFiles("stock", order=by)
     raw = replace(stock.RAW, updated_at=order or None, source=source)
     monkeypatch.setattr(stock, "DOMAIN", replace(stock.DOMAIN, tables=(raw, stock.SILVER)))
