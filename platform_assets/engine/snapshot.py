@@ -114,6 +114,11 @@ class LakeSnapshot:
         over = {day: record for day, record in self._over(table).items() if among is None or day in among}
         return _loaded({**released, **over}) if over else released
 
+    def published_since(self, earlier: LakeSnapshot, table: str, among: Collection[date]) -> set[date]:
+        """Return the days of a table that others published since an earlier snapshot, be it with the files they had."""
+        then, now = earlier.days(table, among), self.days(table, among)
+        return {day for day, record in now.items() if day not in then or then[day].publication != record.publication}
+
     def digests(self, table: str) -> dict[date, str]:
         """Content of every loaded day of a table."""
         return {day: record.digest for day, record in self._counting(table, self.days(table)).items()}

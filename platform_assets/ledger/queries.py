@@ -150,15 +150,17 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
 def known_files(table: str) -> Select[Any]:
     """As `all_arrivals` of one table, of each only what tells whether a file is the one that was taken."""
     file = arrivals.c
-    query = select(file.path, file.size, file.modified_ns, file.sha256, file.reason.is_not(None))
+    # Platforms of before gave no reason to a file of which each row was refused.
+    is_refused = or_(file.reason.is_not(None), and_(file.refused > 0, file.refused == file.landed))
+    query = select(file.path, file.size, file.modified_ns, file.sha256, is_refused)
     return _counting(query).where(file.table == table).order_by(_release, file.arrival_date, file.path)
 
 
 def refused_rows() -> Select[Any]:
-    """How many rows of each raw table were refused at parsing."""
-    rows = cast(func.sum(arrivals.c.refused), BigInteger)  # PostgreSQL's sum of such is a decimal
-    query = _counting(select(arrivals.c.table, rows.label("rows")))
-    return query.group_by(arrivals.c.table)
+    """Count the rows of each raw table that were refused at parsing, of every file as it was delivered last."""
+    newest = all_arrivals(None, refused_only=True).order_by(None).subquery()
+    rows = cast(func.sum(newest.c.refused), BigInteger)  # PostgreSQL's sum of such is a decimal
+    return select(newest.c.table, rows.label("rows")).group_by(newest.c.table)
 
 
 def withdrawn(table: str) -> Select[Any]:

@@ -19,11 +19,10 @@ from platform_assets.words import counted
 if TYPE_CHECKING:
     from platform_assets.engine.meanwhile import PublishedMeanwhile
     from platform_assets.engine.refresh import RefreshResult
-    from platform_assets.engine.results import StepResult
 
 
 class Quarantined(NamedTuple):
-    """What broke a rule in the days of a table that a refresh computed.
+    """What broke a rule in the days of a table that a refresh computed, and had not broken one before.
 
     Args:
         rows: that broke one.
@@ -39,7 +38,8 @@ class Outcome:
     """What a refresh did, for people and programs.
 
     Args:
-        published: days by table.
+        published: days with new content, by table.
+        unchanged: days that were computed and came out as they were, by table.
         struck: days by table that turned out to need nothing.
         why_struck: why not, in a few words.
         left: days that were not published, by table, with the reason.
@@ -50,7 +50,7 @@ class Outcome:
         late_rows: that wait in a late queue since, by raw table.
         replays: what is to be said of files whose content came before, by path.
         quarantined: of the days that it computed, by silver table.
-        warnings: what gates found of days that were published all the same, by table, the newest day first.
+        warnings: what gates newly found of days that were published all the same, by table, the newest day first.
         growing: files that were changed a moment ago.
         seconds: wall time.
         stage: that the days are in, and no release yet.
@@ -58,6 +58,7 @@ class Outcome:
     """
 
     published: dict[str, int]
+    unchanged: dict[str, int]
     struck: dict[str, int]
     why_struck: str
     left: list[tuple[str, str, str]]
@@ -88,6 +89,7 @@ class Outcome:
         """The document of `--json`."""
         return {
             "staged" if self.stage else "published": self.published,
+            "unchanged": self.unchanged,
             "struck": self.struck,
             "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
             "files": self.files,
@@ -122,6 +124,10 @@ class Outcome:
         for table, count in self.published.items():
             done = f"in the stage {self.stage}" if self.stage else "published"
             console.print(f"{table}: {counted(count, 'day')} {done}", highlight=False)
+        for table, count in self.unchanged.items():
+            console.print(
+                f"{table}: {counted(count, 'day')} came out as before, readers see nothing new", highlight=False
+            )
         for table, count in self.struck.items():
             console.print(f"{table}: {counted(count, 'day')} struck: {self.why_struck}", highlight=False)
         for other in self.others:
@@ -176,7 +182,7 @@ def outcome_of(
         others: what others published meanwhile of the days that were planned.
     """
     published = {done.table: len(done.published) for done in result.ingests if done.published}
-    published |= {done.table: len(done.published) for done in result.steps if done.published}
+    published |= {done.table: new for done in result.steps if (new := len(done.published) - len(done.unchanged))}
     left = [
         (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
     ]
@@ -191,6 +197,7 @@ def outcome_of(
             delivered_rows[arrival.table] += arrival.landed
     return Outcome(
         published=published,
+        unchanged={done.table: len(done.unchanged) for done in result.steps if done.unchanged},
         struck={table: len(days) for table, days in result.struck.items()},
         why_struck=result.why_struck,
         left=left,
@@ -200,15 +207,19 @@ def outcome_of(
         delivered_rows=dict(delivered_rows),
         replays={arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(REPLAY)},
         late_rows={table: rows for table, rows in late_rows.items() if rows},
-        quarantined={done.table: found for done in result.steps if (found := _quarantined(done)).rows},
-        warnings=tuple(warning for done in result.steps for warning in DayWarning.of(done.table, done.published)),
+        quarantined={
+            done.table: Quarantined(sum(broken.values()), len(broken))
+            for done in result.steps
+            if (broken := done.newly_quarantined)
+        },
+        warnings=tuple(
+            DayWarning(done.table, day, warned)
+            for done in result.steps
+            for day in sorted(done.published, reverse=True)
+            for warned in done.newly_warned(day)
+        ),
         growing=sum(len(done.growing) for done in result.ingests),
         seconds=seconds,
         stage=stage,
         others=others,
     )
-
-
-def _quarantined(done: StepResult) -> Quarantined:
-    rows = [content.figures.get("quarantined", 0) for content in done.published.values()]
-    return Quarantined(sum(rows), sum(count > 0 for count in rows))

@@ -273,6 +273,13 @@ def _arrival(
     erased: Mapping[str, int],
     replayed: Mapping[str, Delivery],
 ) -> Arrival:
+    refused = rejected.taken.get(file.path, 0)
+    if inspection.landed and refused == inspection.landed:  # such an arrival has delivered nothing
+        reason = reason or (
+            f"has no row that can be taken: all {refused:,} are refused; `platform-assets read "
+            f"{refused_table(contract.name)}` says why; repair the file under its name, or correct the contract and "
+            f"`platform-assets reload {contract.name}`"
+        )
     return Arrival(
         table=contract.name,
         path=file.path,
@@ -282,7 +289,7 @@ def _arrival(
         modified_ns=file.modified_ns,
         landed=inspection.landed,
         taken=taken.taken.get(file.path, 0),
-        refused=rejected.taken.get(file.path, 0),
+        refused=refused,
         late=waiting.taken.get(file.path, 0),
         erased=erased.get(file.path, 0),
         reason=reason,

@@ -224,12 +224,14 @@ def _volume(
     lost = losses(snapshot, contract, state, staged, {day: verdict.usual for day, verdict in verdicts.items()})
     result: dict[date, Checked] = {}
     for day in state.ready:
-        verdict = verdicts[day]
+        verdict, before = verdicts[day], state.before.get(day)
         if finding := volume_finding(contract, verdict):
-            finding = with_rows_before(finding, verdict.rows, state.before.get(day))
+            finding = with_rows_before(finding, verdict.rows, before)
         finding = finding or lost.get(day)
         if finding is None and isinstance(verdict.usual, baseline.Undecided) and verdict.usual.lacks_history:
             finding = scant_finding(contract, day, verdict.rows, beside.usual(day), verdict.usual)
+        if before and before.rows == verdict.rows and not any(each.gate == "volume" for each in before.warnings):
+            finding = None  # nothing was found of as many rows: that other days are compared with now is no news
         findings = [finding] if finding else []
         result[day] = checked("volume", findings, str(verdict), verdict.numbers, judged=verdict.is_known)
     return result
