@@ -31,15 +31,15 @@ def correct_backfills(instance: dg.DagsterInstance, platform: Platform) -> int:
     for backfill in instance.get_backfills(filters=recent, limit=_MOST):
         if (data := backfill.asset_backfill_data) is None:
             continue
-        failed, good = data.failed_and_downstream_subset, {}
+        failed, done = data.failed_and_downstream_subset, AssetGraphSubset()
         for contract in platform.catalogue:
-            if subset := failed.partitions_subsets_by_asset_key.get(asset_key(contract.name)):
+            key = asset_key(contract.name)
+            if subset := failed.partitions_subsets_by_asset_key.get(key):
                 keys = set(subset.get_partition_keys())
                 days = [day for day in platform.calendar.days() if str(day) in keys]
-                if done := [str(day) for day in good_days(platform, contract, days)]:
-                    good[asset_key(contract.name)] = subset.empty_subset().with_partition_keys(done)
-        if good:
-            done = AssetGraphSubset(partitions_subsets_by_asset_key=good)
+                good = subset.empty_subset().with_partition_keys([*map(str, good_days(platform, contract, days))])
+                done |= AssetGraphSubset(partitions_subsets_by_asset_key={key: good})
+        if not done.is_empty:
             materialized, left = data.materialized_subset | done, failed - done
             data = data._replace(materialized_subset=materialized, failed_and_downstream_subset=left)
             status = BulkActionStatus.COMPLETED_SUCCESS if left.is_empty else backfill.status
