@@ -3,14 +3,13 @@
 import dagster as dg
 from dagster._core.execution.backfill import BulkActionStatus
 
-from platform_assets_tests.orchestration.test_held_days import NOTHING_NEW, lift, load, refresh
 from platform_assets_tests.support.orchestration.backfills import ask, launch, look_after_backfills, status
 from platform_assets_tests.support.orchestration.daemon import Daemon
+from platform_assets_tests.support.orchestration.loaded import LOADED, NOTHING_NEW, lift, load, refresh
 from platform_assets_tests.support.orchestration.partitions import days_of_asset
-from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, hold_a_correction
+from platform_assets_tests.support.orchestration.readings import GOLD, RAW, SILVER, hold_a_correction
 from platform_assets_tests.support.world import World
 
-LOADED = DAYS[:3]
 COUNTS = """
 query ($id: String!) {
   partitionBackfillOrError(backfillId: $id) {
@@ -25,7 +24,7 @@ query ($id: String!) {
 
 
 def given_up(daemon: Daemon) -> str:
-    """A backfill of days that are loaded, whose run and whose second try are not dispatched in time."""
+    """A backfill of days that are loaded, whose run is not dispatched in time and not tried again."""
     backfill = launch(daemon, LOADED)
     [run] = daemon.queued()
     daemon.instance.add_run_tags(run.run_id, {"dagster/max_retries": "0"})
