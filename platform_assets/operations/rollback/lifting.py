@@ -9,7 +9,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.operations.rollback.selection import RollbackError
 from platform_assets.planning.windows import which
-from platform_assets.records.history import ROLL_BACK, Hold
+from platform_assets.records.history import Hold
 from platform_assets.records.manifest import new_publication
 
 
@@ -30,5 +30,5 @@ def lift_rollbacks(
             "`platform-assets status` shows the days that are held, and what ends each.",
         )
     if not dry_run:
-        publish_changes(platform, new_publication(), ROLL_BACK, [], author, lifts={table: tuple(sorted(held))})
+        publish_changes(platform, new_publication(), "roll back", [], author, lifts={table: tuple(sorted(held))})
     return tuple(hold for _, hold in sorted(held.items()))

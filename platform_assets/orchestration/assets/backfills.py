@@ -31,14 +31,14 @@ def correct_backfills(instance: dg.DagsterInstance, platform: Platform) -> int:
     for backfill in instance.get_backfills(filters=recent, limit=_MOST):
         if (data := backfill.asset_backfill_data) is None:
             continue
-        failed, done = data.failed_and_downstream_subset, AssetGraphSubset()
+        failed, done = data.failed_and_downstream_subset, AssetGraphSubset.create_empty_subset()
         for contract in platform.catalogue:
             key = asset_key(contract.name)
             if subset := failed.partitions_subsets_by_asset_key.get(key):
                 keys = set(subset.get_partition_keys())
                 days = [day for day in platform.calendar.days() if str(day) in keys]
                 good = subset.empty_subset().with_partition_keys([*map(str, good_days(platform, contract, days))])
-                done |= AssetGraphSubset(partitions_subsets_by_asset_key={key: good})
+                done |= AssetGraphSubset({key: good}, set())
         if not done.is_empty:
             materialized, left = data.materialized_subset | done, failed - done
             data = data._replace(materialized_subset=materialized, failed_and_downstream_subset=left)
