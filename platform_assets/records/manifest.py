@@ -17,7 +17,9 @@ from pydantic import BaseModel, ConfigDict
 
 from platform_assets.records.refused import Attempt
 
-Decides = Literal["", "acceptance", "stage", "put back", "recovery", "erasure lifted"]
+Decides = Literal[
+    "", "acceptance", "stage", "put back", "recovery", "erasure lifted", "lasting rollback", "rollback lifted"
+]
 """What a person decides by a publication whose kind does not say so by itself."""
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload", "erasure"]
 ArrivalKind = Literal["delivery", "approval", "due", "withdrawal", "reload"]
@@ -254,6 +256,7 @@ class Manifest(_Value):
         on_host: the machine on which it ran; empty likewise.
         decides: what a person decided by it, where the kind does not say so.
         exposures: that are to be told of it, by name, each with the tables of the publication that it reads.
+        lifts: days, by table, of which it ends rollbacks that last until they are lifted.
     """
 
     publication: str
@@ -273,6 +276,7 @@ class Manifest(_Value):
     on_host: str = ""
     decides: Decides = ""
     exposures: dict[str, tuple[str, ...]] = {}
+    lifts: dict[str, tuple[date, ...]] = {}
 
 
 @cache

@@ -58,7 +58,7 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
         f"lacks the column {', '.join(column.name for column in missing)}{where}",
         f"it has {', '.join(meant)}, which the contract does not declare" if meant else "",
         f"expected are {', '.join(contract.column_names)}",
-        "" if {column.name for column in missing} & contract.needed else _WHERE_NULL,
+        "" if any(column.may_be_absent or column.name in contract.needed for column in missing) else _WHERE_NULL,
     ]
     return "; ".join(part for part in parts if part)
 

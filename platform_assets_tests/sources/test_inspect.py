@@ -412,6 +412,7 @@ def test_files_of_every_format_may_lack_a_column_that_may_be_absent_and_no_other
     assert (look(name, file("note", "paid"), SPARSE).reason or "").startswith("lacks the column paid")
     capital = look(name, file("note", written="NOTE"), SPARSE)
     assert "; it has NOTE, which the contract does not declare" in (capital.reason or "")
+    assert "may_be_absent" not in (capital.reason or ""), "it is declared so already"
 
 
 @pytest.mark.parametrize("text", ['[{"id": 1}]', '\ufeff [\n{"id": 1},\n{"id": 2}\n]\n'])
