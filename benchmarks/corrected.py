@@ -93,6 +93,7 @@ def corrections(name: str, days: Sequence[date], raw: Path, silver: Path) -> Cor
         "_arrival_date": f"event_date + {LATE_DAYS}",
         "_rescued": "NULL",
         "_kind": "'record'",
+        "_version": "NULL",
         "_file_order": "'corrections'",
         "_place": "0",
         "_row_hash": "0",

@@ -38,7 +38,8 @@ def correct_backfills(instance: dg.DagsterInstance, platform: Platform) -> int:
                 keys = set(subset.get_partition_keys())
                 days = [day for day in platform.calendar.days() if str(day) in keys]
                 good = subset.empty_subset().with_partition_keys([*map(str, good_days(platform, contract, days))])
-                done |= AssetGraphSubset({key: good}, set())
+                subsets = {**done.partitions_subsets_by_asset_key, key: good}
+                done = done._replace(partitions_subsets_by_asset_key=subsets)
         if not done.is_empty:
             materialized, left = data.materialized_subset | done, failed - done
             data = data._replace(materialized_subset=materialized, failed_and_downstream_subset=left)

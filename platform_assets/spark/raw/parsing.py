@@ -296,6 +296,7 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
         *(F.expr(f"{columns.get(name, f'`{name}`')} AS `{name}`") for name in contract.column_names),
         *map(F.col, ("_arrival", "_arrival_date")),
         *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind")),
+        F.expr("CAST(NULL AS timestamp) AS _version"),
         file_order().alias(FILE_ORDER),
         F.col(PLACE),
         order_hash(contract.column_names).alias("_row_hash"),

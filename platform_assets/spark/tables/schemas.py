@@ -33,7 +33,8 @@ def raw_schema(contract: Contract) -> StructType:
     `_arrival` is the file below the landing root, or the approval that took a late row from one; `_rescued` what the
     contract does not declare, as JSON; `_kind` one of record, void, tombstone, withdrawal; `_file_order` is the file's
     name as it sorts, and `_place` the row's place in it: they order versions that nothing else orders, and are null in
-    rows that were taken before raw had them. `_row_hash` tells contents apart; `_order_day` is the day of the event.
+    rows that were taken before raw had them, as `_version` is in all others. `_row_hash` tells contents apart;
+    `_order_day` is the day of the event.
     """
     return schema_of(
         **{column.name: column.type for column in contract.columns},
@@ -41,6 +42,7 @@ def raw_schema(contract: Contract) -> StructType:
         _arrival_date="date",
         _rescued="string",
         _kind="string",
+        _version="timestamp",
         _file_order="string",
         _place="long",
         _row_hash="long",
