@@ -156,7 +156,7 @@ def _prepare_silver(
         frame,
         clustered=not heavy,
         parts=parts,
-        quarantined=quarantined(raw, source.column_names, contract.rules, source.voided) if any_bad else None,
+        quarantined=quarantined(raw, source.column_names, contract.rules, source.void_condition) if any_bad else None,
         counts=counts,
         inputs={source.name: raw},
         own_jobs=own_jobs,
@@ -169,7 +169,7 @@ def superseded_rows(
     """The raw rows of some days of a silver table of which another version counts, each with what beat it."""
     source = platform.catalogue[contract.inputs[0].table]
     raw = _versions(platform, spark, source, days, snapshot)
-    return superseded(with_verdict(raw, contract.rules, source.voided).where("_good"), source)
+    return superseded(with_verdict(raw, contract.rules, source.void_condition).where("_good"), source)
 
 
 def _versions(
@@ -183,7 +183,7 @@ def _versions(
 def _newest(
     source: Contract, contract: Contract, raw: DataFrame, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
-    good = with_verdict(raw, contract.rules, source.voided).where("_good").drop("_good")
+    good = with_verdict(raw, contract.rules, source.void_condition).where("_good").drop("_good")
     newest = greatest(good, source, parts, heavy=heavy)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 
