@@ -168,6 +168,12 @@ class Contract:
     def _raw_problems(self) -> Iterator[ContractError]:
         if self.source is None or self.event_time is None:
             yield self._error("has no source or no event time", "Give `source` and `event_time`.", "source")
+        if self.source is not None and self.source.replaces and self.moves_within_days:
+            yield self._error(
+                "has a source that replaces whole days, and records that move between days",
+                "Leave out `moves_within_days`: a source that brings both days whole has moved the record itself.",
+                "moves_within_days",
+            )
         if self.deep_restatement_days is not None and self.deep_restatement_days <= self.restatement_window_days:
             yield self._error(
                 f"restates {self.deep_restatement_days} days deep, which its restatement window of "

@@ -232,6 +232,8 @@ def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]
                 "voided": source.voided,
                 "moves_within_days": source.moves_within_days,
             }
+            if source.source is not None and source.source.replaces:
+                order[read.table]["replaces"] = source.source.replaces
         elif isinstance(read.window, AsOf):
             effective = catalogue[source.inputs[0].table].event_time
             order[read.table] = {"key": list(source.key), "effective": effective}

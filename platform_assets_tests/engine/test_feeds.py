@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from platform_assets.cli.warned_view import DayWarning
+from platform_assets.contracts import ContractError, LandingFiles
+from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.step.repeated_keys import keys_on_two_days
 from platform_assets.errors import PlatformError
 from platform_assets_tests.support.domains import feeds
 from platform_assets_tests.support.feeds import FEEDS, deliver, order
+from platform_assets_tests.support.history import person
 from platform_assets_tests.support.world import MakeWorld, World
 
 
@@ -141,3 +144,32 @@ def warnings(world: World) -> list[str]:
         (day, *content.warnings) for day, content in step.published.items() if content.warnings
     ]
     return [str(warning) for warning in DayWarning.of(step.table, step.published)]
+
+
+@pytest.mark.parametrize("newer_first", [False, True])
+def test_a_day_delivered_again_is_what_its_newest_arrival_brought_until_that_is_withdrawn(
+    world: World, monkeypatch: pytest.MonkeyPatch, newer_first: bool
+) -> None:
+    """In whatever order the arrivals are taken; the files of one arrival date are one delivery."""
+    with_raw(monkeypatch, source=LandingFiles("orders", replaces="days"))
+    older = {"2017-01-02/a.jsonl": [order(1, "10.00", 5), order(2, "20.00", 1), order(3, "30.00", 1)]}
+    newer = {
+        "2017-01-03/a.jsonl": [order(1, "11.00", 2), order(9, "9.00", 2, day="2017-01-03")],
+        "2017-01-03/b.jsonl": [order(2, "20.00", 1)],
+    }
+    for files in (newer, older) if newer_first else (older, newer):
+        for path, rows in files.items():
+            arrival, _, name = path.partition("/")
+            world.deliver_rows("orders", arrival, name, rows)
+        world.refresh()
+    assert amounts(world) == {1: "11.00", 2: "20.00", 9: "9.00"}
+    assert balance(world) == {"raw": 5, "superseded": 3, "voided": 0, "quarantined": 0}
+    with world.open() as platform:
+        withdraw(platform, lambda: world.spark, [f"orders/{path}" for path in newer], person("a bad export"))
+    world.refresh()
+    assert amounts(world) == {1: "10.00", 2: "20.00", 3: "30.00"}
+
+
+def test_a_source_that_replaces_days_has_no_records_that_move() -> None:
+    with pytest.raises(ContractError, match=r"raw\.orders has a source that replaces whole days"):
+        replace(feeds.RAW, source=LandingFiles("orders", replaces="days"), moves_within_days=3)

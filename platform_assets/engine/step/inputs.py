@@ -23,7 +23,7 @@ from platform_assets.spark.raw.dead_letters import quarantined
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
 from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded
-from platform_assets.spark.raw.withdrawals import with_withdrawn, withdrawn_rows
+from platform_assets.spark.raw.withdrawals import delivered_rows, newest_deliveries, with_withdrawn, withdrawn_rows
 from platform_assets.spark.tables.key_scope import in_scope
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.scans import with_own_jobs
@@ -143,6 +143,9 @@ def _prepare_silver(
     raw = _versions(platform, spark, source, days, snapshot)
     with users_code(contract.name):
         counts = with_withdrawn(row_balances(raw, source, contract.rules), withdrawn)
+    if source.source is not None and source.source.replaces:
+        for day, rows in delivered_rows(effective_raw_rows(platform, spark, source, days, snapshot)).items():
+            counts[day]["raw"] = rows + withdrawn.get(day, 0)
     any_bad = any(balance["quarantined"] for balance in counts.values())
     heavy = any(
         has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
@@ -177,7 +180,8 @@ def _versions(
 ) -> DataFrame:
     """The raw rows of some days that count, in their order, with what other days within reach tell of their keys."""
     raw = in_order(effective_raw_rows(platform, spark, source, days, snapshot), source, *snapshot.places(source))
-    return within_reach_only(raw, source.moves_within_days)
+    is_replaced = source.source is not None and source.source.replaces
+    return within_reach_only(newest_deliveries(raw) if is_replaced else raw, source.moves_within_days)
 
 
 def _newest(
