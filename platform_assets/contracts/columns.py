@@ -24,6 +24,11 @@ def digits_of(type_: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match and match[1] else None
 
 
+def words(condition: str) -> frozenset[str]:
+    """Return what may be names of columns in a condition of SQL: all its words, but for those in texts."""
+    return frozenset(re.findall(r"\w+", re.sub(r"'[^']*'", " ", condition.lower())))
+
+
 @dataclass(frozen=True)
 class Column:
     """One column: a name, a Spark SQL type, and what it means.

@@ -12,7 +12,7 @@ from datetime import date
 from typing import Literal
 
 from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
-from platform_assets.contracts.columns import IDENTIFIER, Column
+from platform_assets.contracts.columns import IDENTIFIER, Column, words
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
@@ -81,7 +81,8 @@ class Contract:
         updated_at: the raw column that orders the versions of a key, or several, the most significant first: moments,
             dates, whole numbers such as a sequence number. Where they are equal, or there is none, the later arrival
             date counts: docs/versions.md.
-        voided: the raw boolean column that withdraws a key.
+        voided: what withdraws a key: a raw boolean column, or a condition over raw columns such as `op = 'D'`, in Spark
+            SQL. Null withdraws nothing.
         moves_within_days: how far apart two versions of one key can lie.
         delivers: `daily` where every open day brings an arrival, so that a day without one is missing; `on change`
             where a day without one is loaded and empty.
@@ -167,6 +168,12 @@ class Contract:
     def _raw_problems(self) -> Iterator[ContractError]:
         if self.source is None or self.event_time is None:
             yield self._error("has no source or no event time", "Give `source` and `event_time`.", "source")
+        if self.source is not None and self.source.replaces and self.moves_within_days:
+            yield self._error(
+                "has a source that replaces whole days, and records that move between days",
+                "Leave out `moves_within_days`: a source that brings both days whole has moved the record itself.",
+                "moves_within_days",
+            )
         if self.deep_restatement_days is not None and self.deep_restatement_days <= self.restatement_window_days:
             yield self._error(
                 f"restates {self.deep_restatement_days} days deep, which its restatement window of "
@@ -182,10 +189,17 @@ class Contract:
                 "Set it on the silver table that reads it.",
                 "code_version",
             )
+        is_column = self.voided is None or IDENTIFIER.fullmatch(self.voided)
+        if self.voided is not None and not is_column and not words(self.voided) & {*self.column_names}:
+            yield self._error(
+                f"has the condition voided={self.voided!r}, which looks at none of its columns",
+                "Name a boolean column, or compare one that it declares, as op = 'D'.",
+                "voided",
+            )
         expected = [
             (self.event_time, ("timestamp", "date")),
             *((name, ("timestamp", "date", "int", "long")) for name in self.versioned_by),
-            (self.voided, ("boolean",)),
+            (self.voided if is_column else None, ("boolean",)),
         ]
         for name, types in expected:
             if name is not None and (name not in self.column_names or self.column(name).type not in types):
@@ -308,8 +322,13 @@ class Contract:
     @property
     def needed(self) -> frozenset[str]:
         """The columns without which no row can be taken and ordered."""
-        named = (*self.key, self.event_time, *self.versioned_by, self.voided)
-        return frozenset(name for name in named if name is not None)
+        named = {*self.key, self.event_time, *self.versioned_by, *words(self.voided or "")}
+        return frozenset(name for name in self.column_names if name in named)
+
+    @property
+    def void_condition(self) -> str | None:
+        """The condition in Spark SQL by which a raw row withdraws its key."""
+        return f"`{self.voided}`" if self.voided in self.column_names else self.voided and f"({self.voided})"
 
     def column(self, name: str) -> Column:
         """The declared column of that name.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from platform_assets.contracts import AsOf, Catalogue, Contract
+from platform_assets.contracts import AsOf, Catalogue, Contract, Rule
 from platform_assets.contracts.columns import digits_of
 from platform_assets.planning.windows import window_text
 
@@ -87,7 +87,7 @@ def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
             "columns": {column.name: [column.type, column.nullable] for column in contract.columns},
             "key": list(contract.key),
             "inputs": {read.table: window_text(read.window) for read in contract.inputs},
-            "rules": {rule.name: rule.expression for rule in contract.rules},
+            "rules": {rule.name: _rule(rule) for rule in contract.rules},
             "order": _order(catalogue, contract),
         }
     )
@@ -214,6 +214,10 @@ def _listed(names: list[str]) -> str:
     return f"({', '.join(names)})"
 
 
+def _rule(rule: Rule) -> str:
+    return rule.expression if rule.breach == "skip" else f"{rule.expression}, a breach takes the key back"
+
+
 def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]]:
     """How the rows of inputs are told apart and put in order: of raw tables by silver, of as-of inputs by gold."""
     order: dict[str, dict[str, Any]] = {}
@@ -228,6 +232,8 @@ def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]
                 "voided": source.voided,
                 "moves_within_days": source.moves_within_days,
             }
+            if source.source is not None and source.source.replaces:
+                order[read.table]["replaces"] = source.source.replaces
         elif isinstance(read.window, AsOf):
             effective = catalogue[source.inputs[0].table].event_time
             order[read.table] = {"key": list(source.key), "effective": effective}

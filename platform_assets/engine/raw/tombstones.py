@@ -68,7 +68,7 @@ def stage_tombstones(
     there = {day: files for day, files in snapshot.files(contract.name).items() if day in near}
     withdrawn = has_withdrawals(contract.name, near, snapshot)
     if not withdrawn:  # which say of other files' rows that they count no more
-        there = may_share_keys(there, staged, [name for name in contract.key if _has_bounds(contract, name)])
+        there = may_share_keys(there, staged, bounded_key(contract))
     present: DataFrame | None = None
     if there:
         rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
@@ -134,8 +134,9 @@ def reach_of_moves(contract: Contract, snapshot: LakeSnapshot) -> int:
     return max(contract.moves_within_days, *compared, 0)
 
 
-def _has_bounds(contract: Contract, name: str) -> bool:
-    return contract.column(name).type in ("long", "int", "string", "date")
+def bounded_key(contract: Contract) -> list[str]:
+    """Return the columns of the key whose bounds in Delta's log are exact or rounded outwards."""
+    return [name for name in contract.key if contract.column(name).type in ("long", "int", "string", "date")]
 
 
 def has_withdrawals(table: str, days: Collection[date], snapshot: LakeSnapshot) -> bool:

@@ -28,6 +28,7 @@ from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.large_days import large_days
 from platform_assets.engine.step.published_diff import effects
+from platform_assets.engine.step.repeated_keys import repeated_keys
 from platform_assets.engine.step.sail import by_sail
 from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
@@ -148,6 +149,8 @@ def _computed(
         accept = accepted_checks(state, staged, work.accept, work.looked_at)
         with values_explained(contract.name, state.ready):
             checks = judge(snapshot, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
+        for day, finding in repeated_keys(snapshot, contract, publication, state.ready, to_come).items():
+            checks[day] = checks[day].failing(finding)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
         tied = tied_days(platform, contract, state, failing, snapshot, to_come=work.days.intersection(to_come))

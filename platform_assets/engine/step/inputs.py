@@ -23,7 +23,7 @@ from platform_assets.spark.raw.dead_letters import quarantined
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
 from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded
-from platform_assets.spark.raw.withdrawals import with_withdrawn, withdrawn_rows
+from platform_assets.spark.raw.withdrawals import delivered_rows, newest_deliveries, with_withdrawn, withdrawn_rows
 from platform_assets.spark.tables.key_scope import in_scope
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.scans import with_own_jobs
@@ -143,6 +143,9 @@ def _prepare_silver(
     raw = _versions(platform, spark, source, days, snapshot)
     with users_code(contract.name):
         counts = with_withdrawn(row_balances(raw, source, contract.rules), withdrawn)
+    if source.source is not None and source.source.replaces:
+        for day, rows in delivered_rows(effective_raw_rows(platform, spark, source, days, snapshot)).items():
+            counts[day]["raw"] = rows + withdrawn.get(day, 0)
     any_bad = any(balance["quarantined"] for balance in counts.values())
     heavy = any(
         has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
@@ -156,7 +159,7 @@ def _prepare_silver(
         frame,
         clustered=not heavy,
         parts=parts,
-        quarantined=quarantined(raw, source.column_names, contract.rules, source.voided) if any_bad else None,
+        quarantined=quarantined(raw, source.column_names, contract.rules, source.void_condition) if any_bad else None,
         counts=counts,
         inputs={source.name: raw},
         own_jobs=own_jobs,
@@ -169,7 +172,7 @@ def superseded_rows(
     """The raw rows of some days of a silver table of which another version counts, each with what beat it."""
     source = platform.catalogue[contract.inputs[0].table]
     raw = _versions(platform, spark, source, days, snapshot)
-    return superseded(with_verdict(raw, contract.rules, source.voided).where("_good"), source)
+    return superseded(with_verdict(raw, contract.rules, source.void_condition).where("_good"), source)
 
 
 def _versions(
@@ -177,13 +180,14 @@ def _versions(
 ) -> DataFrame:
     """The raw rows of some days that count, in their order, with what other days within reach tell of their keys."""
     raw = in_order(effective_raw_rows(platform, spark, source, days, snapshot), source, *snapshot.places(source))
-    return within_reach_only(raw, source.moves_within_days)
+    is_replaced = source.source is not None and source.source.replaces
+    return within_reach_only(newest_deliveries(raw) if is_replaced else raw, source.moves_within_days)
 
 
 def _newest(
     source: Contract, contract: Contract, raw: DataFrame, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
-    good = with_verdict(raw, contract.rules, source.voided).where("_good").drop("_good")
+    good = with_verdict(raw, contract.rules, source.void_condition).where("_good").drop("_good")
     newest = greatest(good, source, parts, heavy=heavy)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 

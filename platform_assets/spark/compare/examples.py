@@ -50,7 +50,7 @@ def keys_not_as_expected(
         Keys whose newest good version is a record and that are not in `rows`, and keys of `rows` for which it is not.
     """
     key = source.key
-    good = with_verdict(_of(raw, days), rules, source.voided).where("_good")
+    good = with_verdict(_of(raw, days), rules, source.void_condition).where("_good")
     newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*order_of(source))))
     expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
     actual = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))

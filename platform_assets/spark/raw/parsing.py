@@ -218,7 +218,7 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         if (given := _as_delivered(n)) in types
     }
     spared = {name: loss for name, loss in losses.items() if contract.voided and name not in contract.needed}
-    is_void = f"coalesce(`{contract.voided}`, false)"
+    is_void = f"coalesce({contract.void_condition}, false)"
     counts = {name: f"({loss}) AND NOT {is_void}" if name in spared else loss for name, loss in losses.items()}
     judged = typed.withColumn("_reason", F.expr(_refusal(types, counts, layout, contract)))
     if not spared:
@@ -244,10 +244,13 @@ def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, 
         if column.name in losses:
             text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
             checks.append((losses[column.name], f"concat('{column.name}: not {column.type}: ', {text})"))
+    is_void = f"coalesce({contract.void_condition}, false)" if contract.voided else "false"
+    if contract.voided:
+        why = f"'{contract.event_time}: no value, by which a delete finds the day of its record'"
+        checks.append((f"`{contract.event_time}` IS NULL AND {is_void}", why))
     for needed in (*contract.key, contract.event_time, *contract.versioned_by):
         if needed is not None:
             checks.append((f"`{needed}` IS NULL", f"'{needed}: no value'"))
-    is_void = f"coalesce(`{contract.voided}`, false)" if contract.voided else "false"
     for name, is_in_years in _in_years(contract).items():
         says = f"concat('{name}: ', CAST(to_date(`{name}`) AS string), ' is not in the years 1 to 9999')"
         matters = "" if name in contract.needed else f" AND NOT {is_void}"
@@ -281,7 +284,8 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
     columns = {name: f"CASE WHEN {is_in} THEN `{name}` END" for name, is_in in _in_years(contract).items()}
     assert contract.event_time is not None
     day = f"to_date({columns[contract.event_time]})"
-    kind = f"CASE WHEN `{contract.voided}` THEN '{VOID}' ELSE '{RECORD}' END" if contract.voided else f"'{RECORD}'"
+    is_void = contract.void_condition
+    kind = f"CASE WHEN {is_void} THEN '{VOID}' ELSE '{RECORD}' END" if is_void else f"'{RECORD}'"
     in_time = f"date_diff(_came, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
     for closed in contract.protected:
         days = f"{day} BETWEEN DATE'{closed.first}' AND DATE'{closed.last}'"

@@ -20,7 +20,7 @@ from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.replays import Delivery
 from platform_assets.planning.replays import file_order as file_order_of
-from platform_assets.records.row_kinds import RECORD, TOMBSTONE, VOID
+from platform_assets.records.row_kinds import BREACH, RECORD, TOMBSTONE, VOID
 from platform_assets.spark.raw.rules import is_void, with_verdict
 from platform_assets.spark.tables.parts import SHARE, in_parts
 
@@ -73,7 +73,7 @@ def in_order(
         replayed: first file of the same content, by arrival, as `planning.replays` finds it.
         modified: when the file of each arrival was changed last, of a source that orders its files by it.
     """
-    rows = identified(raw).withColumn("_void", is_void(source.voided))
+    rows = identified(raw).withColumn("_void", is_void(source.void_condition))
     if replayed or modified:
         places = {path: (None, None, ns) for path, ns in modified.items()} | {
             path: (str(first.arrival_date), file_order_of(first.path), modified.get(first.path))
@@ -124,7 +124,7 @@ def superseded(good: DataFrame, source: Contract) -> DataFrame:
     ranked = good.withColumns(
         {"_rank": F.row_number().over(newest_first), "_superseded_by": F.first("_arrival").over(newest_first)}
     )
-    lost = ranked.where((F.col("_rank") > 1) & (F.col("_kind") != TOMBSTONE))
+    lost = ranked.where((F.col("_rank") > 1) & ~F.col("_kind").isin(TOMBSTONE, BREACH))
     return lost.select(*source.column_names, "_arrival", "_superseded_by", DAY)
 
 
@@ -145,21 +145,21 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
     key, order = source.key, order_of(source)
     is_row = F.col("_kind") != TOMBSTONE
     columns = dict.fromkeys((DAY, *key, "_kind", *order, "_good"))
-    judged = with_verdict(raw, rules, source.voided).select(*columns)
-    newest = {
-        kind: F.max(F.when(F.col("_good") & (F.col("_kind") == kind), F.col(order[0]))).alias(kind)
-        for kind in (RECORD, VOID, TOMBSTONE)
-    }
+    judged = with_verdict(raw, rules, source.void_condition).select(*columns)
+    breaks = F.col("_kind") == BREACH  # competes as a tombstone does: what it beats is neither kept nor voided
+    kinds = {RECORD: F.col("_kind") == RECORD, VOID: F.col("_kind") == VOID, TOMBSTONE: ~is_row | breaks}
+    newest = [F.max(F.when(F.col("_good") & of_kind, F.col(order[0]))).alias(kind) for kind, of_kind in kinds.items()]
     # Versions that differ in what is declared mostly fall into different buckets; other keys are looked at once more.
     may_rival = F.col("_good") & ~F.col("_void")
     bucket = f"shiftleft(1L, CAST(pmod(xxhash64({', '.join(map('`{}`'.format, declared_order(source)))}), 64) AS int))"
     per_key = judged.groupBy(DAY, *key).agg(
         F.count(F.lit(1)).alias("versions"),
         F.count_if(is_row).alias("rows"),
-        F.count_if(is_row & ~F.col("_good")).alias("quarantined"),
+        F.count_if(is_row & (~F.col("_good") | breaks)).alias("quarantined"),
+        F.count_if(F.col("_good") & ~breaks).alias("good"),
         F.count_if(may_rival).alias("may_rival"),
         F.bit_or(F.when(may_rival, F.expr(bucket))).alias("buckets"),
-        *newest.values(),
+        *newest,
     )
     # Only versions of the same instant need the rest of the order, and only few keys have such.
     tied = (
@@ -177,7 +177,7 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
             F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("expected"),
             F.count_if(~F.col("tied") & (F.col(VOID) == top)).alias("voided"),
             F.count_if(F.col("rows") > 0).alias("keys"),
-            F.count_if((F.col("rows") > 0) & F.isnull(F.coalesce(RECORD, VOID, TOMBSTONE))).alias("keys_quarantined"),
+            F.count_if((F.col("rows") > 0) & (F.col("good") == 0)).alias("keys_quarantined"),
             F.count_if("asked").alias("asked"),
         )
         .collect()
@@ -200,7 +200,7 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
 
 def rivals(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> DataFrame:
     """The keys of each day whose version is not settled by what is declared, with the `files` of their rows."""
-    tops = _tops(with_verdict(raw, rules, source.voided), source)
+    tops = _tops(with_verdict(raw, rules, source.void_condition), source)
     return tops.where("top.rivals").select(DAY, *source.key, F.col("top.files").alias("files"))
 
 
