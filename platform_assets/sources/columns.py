@@ -22,19 +22,22 @@ _MOST_NAMES = 1000
 
 
 def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
-    """What is wrong with the columns of a file that names them once.
+    """All that is wrong with the columns of a file that names them once.
 
     Spark does not tell capital letters from small ones, so names that differ only in them are one name twice.
     """
-    if longest := max((name for name in columns if len(name) > LONGEST_NAME), key=len, default=None):
-        return f"has a column with a name of {len(longest):,} characters, more than {LONGEST_NAME:,}; shorten it"
-    if repeated := repeated_names(columns):
-        return f"has the column {listed([name or 'without a name' for name in repeated])} more than once"
-    if missing := missing_columns(columns, contract):
-        return missing
-    if reserved := sorted({name for name in columns if folded(name) in RESERVED}):
-        return f"has the column {', '.join(reserved)}, a name the platform keeps for itself; rename it"
-    return None
+    longest = max((len(name) for name in columns), default=0)
+    repeated = listed([name or "without a name" for name in repeated_names(columns)])
+    reserved = ", ".join(sorted({name for name in columns if folded(name) in RESERVED}))
+    reasons = (
+        f"has a column with a name of {longest:,} characters, more than {LONGEST_NAME:,}; shorten it"
+        if longest > LONGEST_NAME
+        else None,
+        f"has the column {repeated} more than once" if repeated else None,
+        missing_columns(columns, contract),
+        f"has the column {reserved}, a name the platform keeps for itself; rename it" if reserved else None,
+    )
+    return "; ".join(filter(None, reasons)) or None
 
 
 def missing_columns(names: Collection[str], contract: Contract, where: str = "") -> str | None:

@@ -18,6 +18,9 @@ _MOST_FOOTER = 1 << 26
 _ENDING = 8
 """Bytes after the footer: its length, and four letters."""
 
+_SHOWN = 10
+"""Columns of which each is told by itself what is wrong with it."""
+
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
 _UNKNOWN_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
 
@@ -71,15 +74,17 @@ def depth(type_: pa.DataType) -> int:
 
 
 def wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
-    """What keeps the columns of a file from becoming those of its contract, if anything."""
-    if "" in schema.names:
-        return "has a column without a name"
-    for column in (column for column in contract.columns if column.name in schema.names):
-        if what := _unusable_type(schema.field(column.name).type, column.type):
-            return f"has {column.name} as {what}, which cannot become {column.type}"
-    if repeated := [name for field in schema for name in _repeated_fields(field.type, field.name)]:
-        return f"has the field {listed(repeated)} more than once"
-    return None
+    """All that keeps the columns of a file from becoming those of its contract, if anything."""
+    declared = {column.name: column.type for column in contract.columns}
+    becomes = [(field, declared[field.name]) for field in schema if field.name in declared]
+    unusable = [(field.name, _unusable_type(field.type, type_), type_) for field, type_ in becomes]
+    repeated = [name for field in schema for name in _repeated_fields(field.type, field.name)]
+    reasons = [
+        "has a column without a name" if "" in schema.names else None,
+        *[f"has {name} as {what}, which cannot become {type_}" for name, what, type_ in unusable if what][:_SHOWN],
+        f"has the field {listed(repeated)} more than once" if repeated else None,
+    ]
+    return "; ".join(filter(None, reasons)) or None
 
 
 def unknown_encoding(metadata: pq.FileMetaData) -> str | None:

@@ -7,7 +7,7 @@ Nothing here knows today's date: what becomes of a row follows from the row, the
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import count
@@ -20,10 +20,10 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
 from platform_assets.contracts.landing import Format
 from platform_assets.places import for_hadoop
-from platform_assets.records.line_copies import ENDING, MARKED
+from platform_assets.records.line_copies import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN
 from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import cast, is_cast, lost
-from platform_assets.spark.raw.delivered_digits import with_all_digits
+from platform_assets.spark.raw.delivered_values import with_delivered_values
 from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.reading import no_rows
@@ -107,15 +107,20 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
             return reader.parquet(*paths).select("*", *where)
         case "json":
             lines = reader.text(paths).select(F.col("value").alias(_LINE), *where).where(_IS_NOT_BLANK)
-            return with_all_digits(_json_fields(lines, layout), _LINE, contract)
+            return with_delivered_values(_json_fields(lines, layout), _LINE, contract)
         case "csv":
             text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
             # Quotes within quotes are doubled, as everybody but Spark writes them.
             reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
             frame = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _LINE).csv(paths)
             fields = [_named(name) for name in frame.columns]
-            texts = [_restored(field).alias(name) for field, name in zip(fields, frame.columns, strict=True)]
-            return frame.select(*(texts if layout.copied else fields), *where).withColumn("_broken", F.col(_LINE))
+            broken = F.when(F.isnotnull(_LINE), F.lit(f"not {len(layout.columns)} fields"))
+            if layout.copied:
+                is_marked, (fault, line) = F.startswith(fields[0], F.lit(BROKEN)), _parts_of_broken(fields[0])
+                broken = F.when(is_marked, fault).otherwise(broken)
+                fields = [*map(_restored, fields[:-1]), F.when(is_marked, line).otherwise(_restored(fields[-1]))]
+            named = [field.alias(name) for field, name in zip(fields, frame.columns, strict=True)]
+            return frame.select(*named, *where, broken.alias("_broken"))
 
 
 def _place(format: Format) -> Column:
@@ -132,9 +137,10 @@ def _place(format: Format) -> Column:
 
 
 def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
-    """Each line as the text of its fields; `_broken` where it is anything but exactly one object."""
+    """Each line as the text of its fields, with all their `_names`; `_broken` is why it is not one object, if so."""
     text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken", "allowSingleQuotes": "false"}
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken"}
+    options |= {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
     fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select(
         "_fields.*", _LINE, "_file_path", PLACE
     )
@@ -142,16 +148,25 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     # once more, as all but the last item of an array.
     more = F.instr(_LINE, "}") < F.length(F.rtrim(_LINE))
     is_single = F.json_array_length(F.concat(F.lit("["), _LINE, F.lit(",0]"))) == 2
-    return fields.withColumn(
-        "_broken", F.coalesce("_broken", F.when(more & ~F.coalesce(is_single, F.lit(False)), F.col(_LINE)))
-    )
+    fields = fields.withColumn("_names", F.json_object_keys(_LINE))
+    is_none = F.isnotnull("_broken") | F.isnull("_names") | (more & ~F.coalesce(is_single, F.lit(False)))
+    # Of two fields with one name Spark keeps the last.
+    is_twice = F.size(F.array_distinct("_names")) < F.size("_names")
+    broken = F.when(is_none, F.lit("not one JSON object")).when(is_twice, F.lit("names a field twice"))
+    return fields.withColumn("_broken", broken)
 
 
-def _restored(text: Column) -> Column:
+def _restored(text: Column, marks: Iterable[tuple[str, str]] = MARKED) -> Column:
     """A text with its line ends, which a copy has as marks."""
-    for written, meant in MARKED:
+    for written, meant in marks:
         text = F.replace(text, F.lit(written), F.lit(meant))
     return text
+
+
+def _parts_of_broken(text: Column) -> tuple[Column, Column]:
+    """Of a record that a copy has marked as broken: what is wrong with it, and its line as it was delivered."""
+    fault, line = (F.split_part(text, F.lit(BROKEN), F.lit(part)) for part in (2, 3))
+    return fault, _restored(line, MARKED_IN_BROKEN)
 
 
 def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
@@ -177,7 +192,7 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     extra = [name for name in layout.names if name not in contract.column_names]
     rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
     if layout.format == "json":
-        names = F.array_except(F.json_object_keys(_LINE), F.array(*map(F.lit, contract.column_names)))
+        names = F.array_except("_names", F.array(*map(F.lit, contract.column_names)))
         rescued = F.when(F.size(names) > 0, F.col(_LINE))
     other = [(_as_delivered(n), column) for n, column in _to_cast(contract, types)]
     located = frame.select(
@@ -238,8 +253,7 @@ def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, 
         texts = [column.name for column in contract.columns if column.type == "string" and column.name not in losses]
         checks += [(f"NOT is_valid_utf8(`{name}`)", f"'{name}: not UTF-8'") for name in texts]
     if "_broken" in types:
-        what = "not one JSON object" if layout.format == "json" else f"not {len(layout.columns)} fields"
-        checks.append(("_broken IS NOT NULL", f"'broken line: {what}'"))
+        checks.append(("_broken IS NOT NULL", "concat('broken line: ', _broken)"))
     for n, column in enumerate(contract.columns):
         if column.name in losses:
             text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
