@@ -189,7 +189,8 @@ def _orders(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Con
     for table in sorted(before.keys() | after.keys()):
         had, has = before.get(table, {}), after.get(table, {})
         for part in sorted(had.keys() | has.keys()):
-            kept = table.startswith("raw.") and part not in _OF_READING and part in had and part in has
+            is_kept = part == "times" or (part not in _OF_READING and part in had and part in has)
+            kept = table.startswith("raw.") and is_kept and bool(had) and bool(has)
             for change in _named("order", *({f"{table} {part}": of[part]} if part in of else {} for of in (had, has))):
                 yield replace(change, needs="another table") if kept else change
 
@@ -234,6 +235,8 @@ def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]
             }
             if source.source is not None and source.source.replaces:
                 order[read.table]["replaces"] = source.source.replaces
+            if times := {c.name: c.zone or c.epoch for c in source.columns if c.zone or c.epoch}:
+                order[read.table]["times"] = times
         elif isinstance(read.window, AsOf):
             effective = catalogue[source.inputs[0].table].event_time
             order[read.table] = {"key": list(source.key), "effective": effective}

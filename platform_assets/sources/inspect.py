@@ -22,6 +22,8 @@ from platform_assets.sources.names import listed
 from platform_assets.sources.parquet import (
     beyond,
     depth,
+    nanoseconds,
+    rows_of,
     too_large_footer,
     unknown_codec,
     unknown_encoding,
@@ -54,6 +56,7 @@ class Inspection:
         notes: what a person should know.
         is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it is broken, spans
             lines or has a zero within quotes, or it is compressed and Spark does not see that by its name.
+        nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it, as `Layout` has them.
     """
 
     columns: tuple[str, ...]
@@ -62,6 +65,7 @@ class Inspection:
     reason: str | None = None
     notes: tuple[str, ...] = ()
     is_read_as_lines: bool = False
+    nanoseconds: tuple[tuple[str, str], ...] = ()
 
 
 def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> Inspection:
@@ -96,6 +100,8 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
         if error.is_utf16:
             return _refused(f"is UTF-16 text; {AS_UTF_8}")
         return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {AS_UTF_8}")
+    except (TypeError, AttributeError, LookupError):  # whose words are about programs, not about the file
+        return _refused(f"cannot be looked into: what it says of itself is no {file.format}; write it again")
     except Exception as error:  # noqa: BLE001 - in which ways libraries fail at bytes made up for it, nobody knows
         return _refused(f"cannot be looked into: {type(error).__name__}: {_first_line(error)}")
 
@@ -158,7 +164,8 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         try:
             parquet = pq.ParquetFile(stream)
             if reason := beyond(parquet.metadata, file.size, limits):
-                return _refused(reason, parquet.metadata.num_rows)
+                return _refused(reason, rows_of(parquet.metadata))
+            landed = rows_of(parquet.metadata)
             schema = parquet.schema_arrow.remove_metadata()
             codec = unknown_codec(parquet.metadata) or unknown_encoding(parquet.metadata)
             said = said_to_spark(parquet.metadata)
@@ -169,7 +176,7 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         except UnicodeDecodeError:
             return _refused("has a column whose name is not UTF-8; rename it")
         if reason := limits.too_nested(max((depth(field.type) for field in schema), default=0)):
-            return _refused(reason, parquet.metadata.num_rows)
+            return _refused(reason, landed)
         names = tuple(schema.names)
         reasons = (
             wrong_columns(names, contract),
@@ -185,7 +192,8 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
                 if _is_of_the_system(error):
                     raise
                 reason = _corrupt(error)
-        return _judge(names, schema.to_string() + said, parquet.metadata.num_rows, contract, reason)
+        inspection = _judge(names, schema.to_string() + said, landed, contract, reason)
+        return replace(inspection, nanoseconds=nanoseconds(parquet.schema))
 
 
 def _is_unknown_gzip(file: LandedFile) -> bool:

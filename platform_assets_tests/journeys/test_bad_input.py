@@ -58,8 +58,8 @@ def parquet_of(*rows: dict[str, Any]) -> bytes:
 def nanoseconds() -> bytes:
     buffer = io.BytesIO()
     table = pq.read_table(io.BytesIO(parquet_of(sale(32, 1, DAYS[0]))))
-    at = table.column("updated_at").cast(pa.timestamp("ns", "UTC"))
-    pq.write_table(table.set_column(table.schema.get_field_index("updated_at"), "updated_at", at), buffer)
+    at = pa.array([[moment] for moment in table.column("updated_at").to_pylist()], pa.list_(pa.timestamp("ns", "UTC")))
+    pq.write_table(table.append_column("written", at), buffer)
     return buffer.getvalue()
 
 
@@ -118,7 +118,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "page.parquet": (spoiled(parquet_of(sale(31, 1, DAYS[0]))), "is corrupt: "),
     "nanoseconds.parquet": (
         nanoseconds(),
-        "has updated_at in nanoseconds, which Spark does not read; write microseconds",
+        "has written.list.element in nanoseconds, which Spark does not read; write microseconds",
     ),
     "narrow.csv": (csv_of(sale(33, 1, DAYS[0]), columns=COLUMNS[:-1]), "lacks the column voided; "),
     "twice.csv": (csv_of(sale(34, 1, DAYS[0])).replace("store_id", "WEEK", 1), "has the column WEEK, week more than"),

@@ -313,7 +313,10 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
         "has columns encoded as BYTE_STREAM_SPLIT, which Spark does not read",
     ),
     "page.parquet": (_lying_page, "has a page of 2,147,483,647 bytes, more than 536,870,912"),
-    "nanoseconds.parquet": (lambda: parquet(more=pa.array([WHEN], pa.timestamp("ns"))), "has more in nanoseconds"),
+    "nanoseconds.parquet": (
+        lambda: parquet(more=pa.array([[WHEN]], pa.list_(pa.timestamp("ns")))),
+        "has more.list.element in nanoseconds",
+    ),
     "time.parquet": (lambda: parquet(more=pa.array([time(1)], pa.time64("us"))), "has more as TIME"),
     "binary.parquet": (lambda: parquet(celsius=pa.array([b"\xff"])), "has celsius as binary"),
     "brotli.parquet": (lambda: parquet({"compression": "brotli"}), "is compressed with BROTLI"),

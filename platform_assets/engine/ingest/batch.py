@@ -49,7 +49,7 @@ from platform_assets.spark.tables.staging import stage
 from platform_assets.spark.tables.written import lies_elsewhere
 from platform_assets.words import counted
 
-_Look = tuple[Format, str, tuple[str, ...], bool]
+_Look = tuple[Format, str, tuple[str, ...], bool, tuple[tuple[str, str], ...]]
 """What files have in common that are read together."""
 
 _MOST_LAYOUTS = 16
@@ -255,11 +255,14 @@ def _layouts(
     alike: defaultdict[_Look, list[str]] = defaultdict(list)
     for file in files:
         alike[_look(file, seen[file])].append(str(copies.get(file, file.file)))
-    return [Layout(kind, columns, tuple(paths), copied) for (kind, _, columns, copied), paths in alike.items()]
+    return [
+        Layout(kind, columns, tuple(paths), copied, nanoseconds)
+        for (kind, _, columns, copied, nanoseconds), paths in alike.items()
+    ]
 
 
 def _look(file: LandedFile, inspection: Inspection) -> _Look:
-    return file.format, inspection.schema, inspection.columns, inspection.is_read_as_lines
+    return file.format, inspection.schema, inspection.columns, inspection.is_read_as_lines, inspection.nanoseconds
 
 
 def _arrival(

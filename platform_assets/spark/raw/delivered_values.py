@@ -10,9 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import Column, Contract
-from platform_assets.spark.raw.casting import compared_decimals
 
-_DIGITS_OF_A_DOUBLE = 15
 _MOST_NESTED = 100
 """How deep lists and objects may lie in each other within a line of which a value is read anew."""
 
@@ -70,5 +68,6 @@ def _may_be_other(column: Column, line: str) -> str:
     # As with an exponent that no such number has.
     is_zero = f"{field} IN ('0.0', '-0.0') AND (contains({line}, 'e-') OR contains({line}, 'E-'))"
     is_fine = f"{field} RLIKE '[EI]' OR length(substring_index({field}, '.', -1)) > {column.digits[1]}"
-    is_large = f"abs(try_cast({field} AS double)) >= {10.0 ** (_DIGITS_OF_A_DOUBLE - compared_decimals(column))!r}D"
-    return f"{nested} OR {is_zero} OR {may_be} AND ({is_fine} OR {is_large})"
+    # A double holds 15 digits.
+    is_long = f"{line} RLIKE r'[0-9][0-9.]{{15}}'"
+    return f"{nested} OR {is_zero} OR {may_be} AND ({is_fine} OR {is_long})"

@@ -22,7 +22,7 @@ from platform_assets.contracts.landing import Format
 from platform_assets.places import for_hadoop
 from platform_assets.records.line_copies import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN
 from platform_assets.records.row_kinds import RECORD, VOID
-from platform_assets.spark.raw.casting import cast, is_cast, lost
+from platform_assets.spark.raw.casting import YEARS, cast, is_cast, lost, misfit, nanoseconds
 from platform_assets.spark.raw.delivered_values import with_delivered_values
 from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.added import with_columns
@@ -55,12 +55,14 @@ class Layout:
         columns: names in the files' order; a column of the contract that is not among them is null.
         files: their addresses.
         copied: whether these are copies, each with its records on lines of their own, as `sources.lines` writes them.
+        nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it: `Z` if it counts in UTC.
     """
 
     format: Format
     columns: tuple[str, ...]
     files: tuple[str, ...]
     copied: bool = False
+    nanoseconds: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +106,9 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
     where = (F.col("_metadata.file_path").alias("_file_path"), _place(layout.format).alias(PLACE))
     match layout.format:
         case "parquet":
-            return reader.parquet(*paths).select("*", *where)
+            types = {column.name: column.type for column in contract.columns}
+            in_words = {name: F.expr(nanoseconds(name, end, types.get(name))) for name, end in layout.nanoseconds}
+            return with_columns(reader.parquet(*paths).select("*", *where), in_words)
         case "json":
             lines = reader.text(paths).select(F.col("value").alias(_LINE), *where).where(_IS_NOT_BLANK)
             return with_delivered_values(_json_fields(lines, layout), _LINE, contract)
@@ -204,7 +208,7 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         "_arrival_date",
         PLACE,
     )
-    return with_columns(located, {c.name: F.expr(cast(given, types[c.name], c.type)) for given, c in other})
+    return with_columns(located, {c.name: F.expr(cast(given, types[c.name], c)) for given, c in other})
 
 
 def _to_cast(contract: Contract, types: Mapping[str, str]) -> list[tuple[int, ContractColumn]]:
@@ -244,7 +248,7 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     return judged.withColumns({name: F.expr(value) for name, value in {"_rescued": kept, **nulled}.items()})
 
 
-def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
+def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
     """Why a row is refused; null where it can enter raw. The first reason found is given."""
     checks: list[tuple[str, str]] = []
     if layout.format == "json":
@@ -256,8 +260,10 @@ def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, 
         checks.append(("_broken IS NOT NULL", "concat('broken line: ', _broken)"))
     for n, column in enumerate(contract.columns):
         if column.name in losses:
-            text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
-            checks.append((losses[column.name], f"concat('{column.name}: not {column.type}: ', {text})"))
+            given = _as_delivered(n)
+            text = f"substring(make_valid_utf8(CAST({given} AS string)), 1, 40)"
+            what = misfit(given, types[given], column)
+            checks.append((losses[column.name], f"concat('{column.name}: ', {what}, ': ', {text})"))
     is_void = f"coalesce({contract.void_condition}, false)" if contract.voided else "false"
     if contract.voided:
         why = f"'{contract.event_time}: no value, by which a delete finds the day of its record'"
@@ -278,12 +284,8 @@ def _in_years(contract: Contract) -> dict[str, str]:
     There are no others for whoever computes with them: Python, Delta's partitions, the ledger. Spark has many more, and
     already one as a bound of a staged file, though its row was refused, has the writer of Delta's log end its process.
     """
-    bounds = {
-        "date": "DATE'0001-01-01' AND DATE'9999-12-31'",
-        "timestamp": "TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
-    }
-    kinds = {column.name: column.type for column in contract.columns if column.type in bounds}
-    return {name: f"coalesce(`{name}` BETWEEN {bounds[kind]}, true)" for name, kind in kinds.items()}
+    kinds = {column.name: column.type for column in contract.columns if column.type in YEARS}
+    return {name: f"coalesce(`{name}` BETWEEN {YEARS[kind]}, true)" for name, kind in kinds.items()}
 
 
 def _payload(types: Collection[str], contract: Contract) -> str:
