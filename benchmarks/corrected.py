@@ -65,7 +65,7 @@ class Corrections:
         def newer(table: pa.Table) -> pa.Table:
             table = table.slice(0, lines)
             later = timedelta(hours=number)
-            for name, more in (("updated_at", later), ("_version", later), ("sales_value", Decimal(number))):
+            for name, more in (("updated_at", later), ("sales_value", Decimal(number))):
                 values = pa.array([value + more for value in table[name].to_pylist()], table.schema.field(name).type)
                 table = table.set_column(table.schema.get_field_index(name), name, values)
             return table
@@ -93,7 +93,9 @@ def corrections(name: str, days: Sequence[date], raw: Path, silver: Path) -> Cor
         "_arrival_date": f"event_date + {LATE_DAYS}",
         "_rescued": "NULL",
         "_kind": "'record'",
-        "_version": "updated_at + INTERVAL 1 DAY",
+        "_version": "NULL",
+        "_file_order": "'corrections'",
+        "_place": "0",
         "_row_hash": "0",
         "_order_day": "event_date",
         "sales_value": "sales_value + 1",

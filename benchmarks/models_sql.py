@@ -12,7 +12,8 @@ _SILVER = """
 SELECT {columns}, (sales_value - coupon_disc)::DECIMAL(12, 2) AS net_amount, event_date
 FROM (
   SELECT *, ROW_NUMBER() OVER (
-    PARTITION BY event_date, basket_id, product_id ORDER BY _version DESC, _row_hash DESC, _order_day DESC
+    PARTITION BY event_date, basket_id, product_id
+    ORDER BY updated_at DESC, _arrival_date DESC, voided DESC, _file_order DESC, _place DESC
   ) AS _rank
   FROM {raw}
   WHERE {days} AND (_kind = 'tombstone' OR ({rules}))

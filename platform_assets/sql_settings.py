@@ -20,6 +20,7 @@ REQUIRED: Mapping[str, str] = {
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.int96AsTimestamp": "true",
     "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",  # else a file with a column of nanoseconds cannot be read
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     # Casts, overflow and what cannot be computed
@@ -58,7 +59,7 @@ REQUIRED: Mapping[str, str] = {
     # What may go wrong in Spark itself
     "spark.sql.execution.sortBeforeRepartition": "true",
 }
-"""The value of each; but for the first, the third and the type of time stamps in files, Spark's own default."""
+"""The value of each; but for the first, the third, and types of time stamps in files, Spark's own default."""
 
 OF_PROCESSES: Mapping[str, str] = {
     "spark.executorEnv.TZ": "UTC",  # of functions in Python, to which moments are local time

@@ -14,6 +14,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from platform_assets.cli.commands.up import PATIENT
 from platform_assets.settings import project_root
 
 ROOT = project_root()
@@ -31,6 +32,14 @@ def test_dagsters_instance_loads_and_keeps_everything_in_the_state_folder(
         assert instance.get_concurrency_config().run_queue_config is not None
         assert instance.get_runs() == []
     assert [path.name for path in tmp_path.iterdir()] == [".platform"]
+
+
+def test_a_run_may_take_as_long_to_be_dispatched_as_to_start() -> None:
+    """Else it is given up under load: Dagster reads the variable that `up` sets as it is imported."""
+    waits = "from dagster._grpc.client import DEFAULT_GRPC_TIMEOUT as seconds; print(seconds)"
+    environment = os.environ | PATIENT
+    told = subprocess.run([sys.executable, "-c", waits], env=environment, check=True, capture_output=True, text=True)
+    assert f"start_timeout_seconds: {int(told.stdout)}\n" in (ROOT / "dagster.yaml").read_text()
 
 
 def test_the_workspace_names_a_module_that_has_definitions() -> None:

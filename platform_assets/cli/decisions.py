@@ -11,14 +11,16 @@ from platform_assets.cli.console import UsageError
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Author
+    from platform_assets.records.manifest import Decides
 
 
-def decided_by(reason: str | None, who: str | None) -> Author:
+def decided_by(reason: str | None, who: str | None, decides: Decides = "") -> Author:
     """The author of a decision.
 
     Args:
         reason: as it was given.
         who: as it was given; the user of this machine by default.
+        decides: what it is, where the kind of work does not say so.
 
     Raises:
         UsageError: the reason or the name is missing or blank.
@@ -35,4 +37,4 @@ def decided_by(reason: str | None, who: str | None) -> Author:
                 f"A decision needs --{name}: it is kept for the next person.", f'Add --{name} "{example}".'
             )
         given[name] = value.strip()
-    return Author(run=f"process {os.getpid()}", why=given["reason"], who=given["by"])
+    return Author(run=f"process {os.getpid()}", why=given["reason"], who=given["by"], decides=decides)

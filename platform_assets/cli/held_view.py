@@ -53,7 +53,8 @@ def print_held(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
 
 def _print_what_ends_it(held: Sequence[HeldDay]) -> None:
     """When held days are tried again, and how else they are published; what would end a rollback."""
-    put_back = [day for day in held if day.is_put_back]
+    lasting = [day for day in held if any(hold.lasts for hold in day.holds)]
+    put_back = [day for day in held if day.is_put_back and day not in lasting]
     refused = [day for day in held if not day.is_put_back]
     lines = []
     if refused:
@@ -66,6 +67,11 @@ def _print_what_ends_it(held: Sequence[HeldDay]) -> None:
         lines.append(
             "A day that was rolled back stays so until its input or code changes; `platform-assets refresh "
             f"{_named(put_back)} --force` would end the rollback at once."
+        )
+    if lasting:
+        lines.append(
+            "A day that was rolled back until it is lifted waits for a person, whatever comes: "
+            f"`platform-assets rollback --lift {_named(lasting)} --reason … --by …` has it computed again."
         )
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)

@@ -25,4 +25,7 @@ Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next 
 By = Annotated[str | None, typer.Option("--by", help="Who decides; the user by default, who is recorded in any case.")]
 """Both understood by `decisions.decided_by`."""
 Cascade = Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")]
+UntilLifted = Annotated[
+    bool, typer.Option("--until-lifted", help="Until `rollback --lift`: new input or code does not end it.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and change nothing.")]

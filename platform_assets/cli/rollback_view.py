@@ -13,6 +13,7 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Catalogue
 from platform_assets.planning.plan import Intake
 from platform_assets.planning.windows import which
+from platform_assets.records.history import Hold
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
 
 
 _AGAIN = "they are computed again when their input or code is another one, or by `refresh --force`."
+_LASTING = "held until a person lifts that, whatever input or code comes: `rollback --lift TABLE --days DAY`."
 _UNTIL = (
     "One new row in what such a day is made from ends the rollback, and what was taken back counts again. For good, "
-    "`withdraw` what was delivered wrongly or correct the code; `refresh --explain` names rollbacks that end."
+    "`withdraw` what was delivered wrongly, correct the code, or roll back with --until-lifted; `refresh --explain` "
+    "names rollbacks that end."
 )
 
 
-def print_rollback(done: Rollback, amounts: AmountChanges) -> None:
-    """What a rollback does or would do, of whatever it is, and what ends it again."""
+def print_rollback(done: Rollback, amounts: AmountChanges, *, lasts: bool = False, ends: Iterable[Hold] = ()) -> None:
+    """What a rollback does or would do, of whatever it is, what ends it again, and which others that last it ends."""
     title = "Rolled back" if done.release is not None else "Would be rolled back"
     counts = ("rows before", "rows after")  # the rollback, whether it was done or not
     named = ("amounts",) if amounts.by_day else ()
@@ -53,9 +56,12 @@ def print_rollback(done: Rollback, amounts: AmountChanges) -> None:
         shows, will, did = "", "would be", "do"
     else:
         shows, will, did = f"Release {done.release} shows it. ", "are", "did"
+    lines += [f"{h.table} {h.day} was {h.reason}: this ends that." for h in ends if (h.table, h.day) in done.records]
     lines += [
-        f"{shows}Days whose inputs {did} not go back {will} held: {_AGAIN}",
-        _UNTIL,
+        f"{shows}All of these days {will} {_LASTING}"
+        if lasts
+        else f"{shows}Days whose inputs {did} not go back {will} held: {_AGAIN}",
+        "" if lasts else _UNTIL,
         "Nothing was changed: this was a dry run." if done.release is None else "",
     ]
     for line in filter(None, lines):

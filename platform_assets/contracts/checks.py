@@ -41,6 +41,8 @@ class Checks:
         aside_percent: of a silver table, a day is warned of if of more than so many percent of its keys every row is in
             quarantine; of a raw table, a file if more than so many percent of its rows were refused at parsing. 100
             warns of none.
+        rivals: of a silver table, of a day of some of whose keys two versions are equal in all that the raw table
+            declares (`updated_at`, arrival date, `order` of its files) and differ in content.
     """
 
     reconciliation: Severity = "block"
@@ -48,6 +50,7 @@ class Checks:
     freshness: Severity = "warn"
     volume_blocks_after: tuple[int, int] = (3, 7)
     aside_percent: Percent = 10
+    rivals: Severity = "warn"
 
     def __post_init__(self) -> None:
         check_declaration(self, "The declaration of checks", self._problems)

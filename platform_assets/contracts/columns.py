@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
+from zoneinfo import available_timezones
 
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.mistakes import check_declaration
@@ -24,6 +26,11 @@ def digits_of(type_: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match and match[1] else None
 
 
+def words(condition: str) -> frozenset[str]:
+    """Return what may be names of columns in a condition of SQL: all its words, but for those in texts."""
+    return frozenset(re.findall(r"\w+", re.sub(r"'[^']*'", " ", condition.lower())))
+
+
 @dataclass(frozen=True)
 class Column:
     """One column: a name, a Spark SQL type, and what it means.
@@ -38,6 +45,11 @@ class Column:
         made_from: columns it is computed from, as `<layer>.<table>.<column>`, for the lineage people look at. Left out
             where a column of an input only keeps its name.
         may_be_absent: files of a raw table may lack it, and it is null in their rows; no file may lack any other.
+        zone: where the clocks are that wrote a raw `timestamp`, as `America/New_York`. Text without an offset, dates
+            and Parquet's local times are times of that zone, UTC by default. A time that its clocks show twice or never
+            refuses its row.
+        epoch: the unit in which a raw `timestamp` is delivered as a number since 1970 UTC: `s`, `ms`, `us` or `ns`.
+            A number that is no whole microsecond refuses its row.
         additive: False for a non-additive measure, as a temperature, price, rate or share: its sum over rows says
             nothing, so none is shown anywhere. Keys, names that end in `_id` and sensitive columns are never summed.
     """
@@ -49,6 +61,8 @@ class Column:
     sensitive: bool = False
     made_from: tuple[str, ...] = ()
     may_be_absent: bool = False
+    zone: str | None = None
+    epoch: Literal["s", "ms", "us", "ns"] | None = None
     additive: bool = True
 
     def __post_init__(self) -> None:
@@ -71,6 +85,13 @@ class Column:
             yield ContractError(
                 f"Column {self.name!r} may be absent, and allows no nulls, which it would then have.",
                 "Leave out may_be_absent=True, or nullable=False.",
+                field=self.name,
+            )
+        is_unknown = self.zone and not ("/" in self.zone and self.zone in available_timezones())
+        if is_unknown or (self.zone and self.epoch) or ((self.zone or self.epoch) and self.type != "timestamp"):
+            yield ContractError(
+                f"Column {self.name!r} of type {self.type!r} has the zone {self.zone!r} and the epoch {self.epoch!r}.",
+                "Give one of them to a timestamp; a zone by its name in the IANA database, as Europe/London.",
                 field=self.name,
             )
         if not _TYPES.fullmatch(self.type):

@@ -1,4 +1,4 @@
-"""The names of the tables where rows go that did not get through."""
+"""The names by which rows are read that did not get through."""
 
 from __future__ import annotations
 
@@ -11,3 +11,7 @@ def refused_table(raw: str) -> str:
 def quarantine_table(silver: str) -> str:
     """Where rows that break a rule go, for a silver table."""
     return f"quarantine.{silver.partition('.')[2]}"
+
+
+SUPERSEDED = "superseded."
+"""Before the name of a silver table without its layer: the rows of which newer versions count, looked up in raw."""

@@ -48,10 +48,20 @@ class LandingFiles:
             of an arrival date is taken before its folder has a file of that name; with nothing else in the folder,
             nothing came on that date. An ending such as `.done`: `a.csv` is taken once `a.csv.done` lies beside it.
             Without one a file is taken once it was left alone for `settle_s`: a writer who pauses longer is cut short.
+        order: which of two files of one arrival date is the later one: `name` by its name in natural order (`part-2`
+            before `part-10`), `modified` by the time of its last change. By default the name decides as well, but
+            nothing declares that it means anything: rows that differ by nothing else are told as rivals.
+        resent: a file with the content of an earlier one is a `replay`: it keeps the place of the first in the order
+            of versions. `anew` where content may go back to what it was: the file counts by its own arrival date.
+        replaces: `days` where the source brings whole days: of each day only the rows of its newest arrival date count,
+            those of all files of that date. By default the rows of all arrivals count, and a key has its newest.
     """
 
     folder: str
     complete: str | None = None
+    order: Literal["name", "modified"] | None = None
+    resent: Literal["replay", "anew"] = "replay"
+    replaces: Literal["days"] | None = None
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The source {self.folder!r}", self._problems)

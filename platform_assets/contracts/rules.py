@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
@@ -19,11 +20,14 @@ class Rule:
         expression: Spark SQL over the columns of the raw contract and the day of the event, `event_date`; what the
             platform adds to them is out of its sight. Null counts as broken.
         description: what a reader should know, for the quarantine listing.
+        breach: what becomes of the key. With `skip` its older version stays, as if the row had never come. With `void`
+            the row takes the key back: for a value that a source corrects to "missing", such as -9999.
     """
 
     name: str
     expression: str
     description: str
+    breach: Literal["skip", "void"] = "skip"
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The rule {self.name!r}", self._problems)

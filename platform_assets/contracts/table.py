@@ -12,7 +12,7 @@ from datetime import date
 from typing import Literal
 
 from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
-from platform_assets.contracts.columns import IDENTIFIER, Column
+from platform_assets.contracts.columns import IDENTIFIER, Column, words
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
@@ -82,8 +82,11 @@ class Contract:
         inputs: what the transform reads. Raw tables have none, silver tables exactly one raw table, same day.
         source: where arrivals of a raw table come from.
         event_time: the raw column (timestamp or date) whose UTC date is the day.
-        updated_at: the raw timestamp column that orders the versions of a key; without one, the arrival date does.
-        voided: the raw boolean column that withdraws a key.
+        updated_at: the raw column that orders the versions of a key, or several, the most significant first: moments,
+            dates, whole numbers such as a sequence number. Where they are equal, or there is none, the later arrival
+            date counts: docs/versions.md.
+        voided: what withdraws a key: a raw boolean column, or a condition over raw columns such as `op = 'D'`, in Spark
+            SQL. Null withdraws nothing.
         moves_within_days: how far apart two versions of one key can lie.
         delivers: `daily` where every open day brings an arrival, so that a day without one is missing; `on change`
             where a day without one is loaded and empty.
@@ -116,7 +119,7 @@ class Contract:
     inputs: tuple[Input, ...] = ()
     source: LandingFiles | None = None
     event_time: str | None = None
-    updated_at: str | None = None
+    updated_at: str | tuple[str, ...] | None = None
     voided: str | None = None
     moves_within_days: Days = 0
     delivers: Literal["daily", "on change"] = "daily"
@@ -175,6 +178,12 @@ class Contract:
     def _raw_problems(self) -> Iterator[ContractError]:
         if self.source is None or self.event_time is None:
             yield self._error("has no source or no event time", "Give `source` and `event_time`.", "source")
+        if self.source is not None and self.source.replaces and self.moves_within_days:
+            yield self._error(
+                "has a source that replaces whole days, and records that move between days",
+                "Leave out `moves_within_days`: a source that brings both days whole has moved the record itself.",
+                "moves_within_days",
+            )
         if self.deep_restatement_days is not None and self.deep_restatement_days <= self.restatement_window_days:
             yield self._error(
                 f"restates {self.deep_restatement_days} days deep, which its restatement window of "
@@ -190,12 +199,19 @@ class Contract:
                 "Set it on the silver table that reads it.",
                 "code_version",
             )
-        expected = {
-            self.event_time: ("timestamp", "date"),
-            self.updated_at: ("timestamp",),
-            self.voided: ("boolean",),
-        }
-        for name, types in expected.items():
+        is_column = self.voided is None or IDENTIFIER.fullmatch(self.voided)
+        if self.voided is not None and not is_column and not words(self.voided) & {*self.column_names}:
+            yield self._error(
+                f"has the condition voided={self.voided!r}, which looks at none of its columns",
+                "Name a boolean column, or compare one that it declares, as op = 'D'.",
+                "voided",
+            )
+        expected = [
+            (self.event_time, ("timestamp", "date")),
+            *((name, ("timestamp", "date", "int", "long")) for name in self.versioned_by),
+            (self.voided if is_column else None, ("boolean",)),
+        ]
+        for name, types in expected:
             if name is not None and (name not in self.column_names or self.column(name).type not in types):
                 yield self._error(
                     f"needs {name!r} as a column of type {' or '.join(types)}",
@@ -314,10 +330,20 @@ class Contract:
         return self.key or (DAY,)
 
     @property
+    def versioned_by(self) -> tuple[str, ...]:
+        """The columns that order the versions of a key, the most significant first; none where it declares none."""
+        return (self.updated_at,) if isinstance(self.updated_at, str) else self.updated_at or ()
+
+    @property
     def needed(self) -> frozenset[str]:
         """The columns without which no row can be taken and ordered."""
-        named = (*self.key, self.event_time, self.updated_at, self.voided)
-        return frozenset(name for name in named if name is not None)
+        named = {*self.key, self.event_time, *self.versioned_by, *words(self.voided or "")}
+        return frozenset(name for name in self.column_names if name in named)
+
+    @property
+    def void_condition(self) -> str | None:
+        """The condition in Spark SQL by which a raw row withdraws its key."""
+        return f"`{self.voided}`" if self.voided in self.column_names else self.voided and f"({self.voided})"
 
     def column(self, name: str) -> Column:
         """The declared column of that name.

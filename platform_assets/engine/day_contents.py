@@ -11,6 +11,7 @@ from platform_assets.lakehouse.delta.log import live_files, staged_files
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.quality.findings import FELL_FROM
 from platform_assets.records.code_version import Version
 from platform_assets.records.digest import Digest
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 
 Files = Mapping[date, tuple[DataFile, ...]]
 
-COMPARED = "moves_within_days"
-"""The figure of a raw day that says how far its keys were compared with those of other days, all of them."""
+COMPARED = "compared_within_days"
+"""The figure of a raw day that says how far its keys were compared with those of other days, all of them.
+
+It has another name than before versions of one instant were told to each other's days, so that they are compared again.
+"""
 
 FARTHEST = "farthest_moves_within_days"
 """The figure of a raw day that says how far any of its keys were."""
@@ -54,6 +58,11 @@ def staged_at(lake: Lake, table: str, publication: str) -> Files:
         return {}
     _, files = staged_files(lake, table, publication)
     return files
+
+
+def are_there(table_path: Location, files: Collection[DataFile]) -> bool:
+    """Check that files of a table lie where they should, with the size on record."""
+    return all((table_path / file.path).size() == file.size for file in files)
 
 
 def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: str) -> str:

@@ -77,6 +77,7 @@ def publish_changes(
     erasures: Sequence[Erasure] = (),
     on_release: int | None = None,
     on_versions: Mapping[str, int] = MappingProxyType({}),
+    lifts: Mapping[str, tuple[date, ...]] = MappingProxyType({}),
 ) -> int:
     """Publish changes of some tables at once and index them.
 
@@ -89,6 +90,7 @@ def publish_changes(
         erasures: what is taken out of tables for good.
         on_release: the release that must still be current.
         on_versions: tables, each with the version that must still be current.
+        lifts: days, by table, of which rollbacks that last are lifted.
 
     Returns:
         The number of the new release.
@@ -116,6 +118,7 @@ def publish_changes(
         on_host=author.on_host,
         decides=author.decides,
         exposures=_to_be_told(platform, tables),
+        lifts=dict(lifts),
     )
     with unsearched():
         release = publish(platform.lake, manifest)

@@ -11,7 +11,8 @@ from platform_assets.planning.reads import Read
 from platform_assets.planning.reasons import Reasons
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.records.differences import DayChange
-from platform_assets.records.manifest import Arrival, DayContent
+from platform_assets.records.history import DayRecord
+from platform_assets.records.manifest import Arrival, DayContent, Warned
 from platform_assets.sources.landing import Problem
 
 
@@ -32,6 +33,7 @@ class StepResult:
         reasons: why the published days were computed.
         read: what was read of each input, all batches together.
         seconds: wall time.
+        before: what the published days were, of those that were there.
     """
 
     table: str
@@ -45,6 +47,24 @@ class StepResult:
     reasons: dict[date, Reasons] = field(default_factory=dict)
     read: dict[str, Read] = field(default_factory=dict)
     seconds: float = 0.0
+    before: dict[date, DayRecord] = field(default_factory=dict)
+
+    @property
+    def unchanged(self) -> frozenset[date]:
+        """Published days that came out with the digest they had: they keep their files, and readers see nothing new."""
+        return frozenset(day for day in self.before.keys() & self.published.keys() if self.published[day].keeps_files)
+
+    @property
+    def newly_quarantined(self) -> dict[date, int]:
+        """Rows of published days that broke a rule, without as many as had broken one before."""
+        now = {day: content.figures.get("quarantined", 0) for day, content in self.published.items()}
+        then = {day: record.figures.get("quarantined", 0) for day, record in self.before.items()}
+        return {day: new for day, rows in now.items() if (new := rows - then.get(day, 0)) > 0}
+
+    def newly_warned(self, day: date) -> tuple[Warned, ...]:
+        """Return what gates found of a published day and had not found of what it was."""
+        then = {(each.gate, each.found) for each in self.before[day].warnings} if day in self.before else set()
+        return tuple(each for each in self.published[day].warnings if (each.gate, each.found) not in then)
 
     @property
     def rows(self) -> int:
@@ -84,6 +104,7 @@ class StepResult:
             rest(self.reasons),
             self.read,
             self.seconds,
+            rest(self.before),
         )
 
     def __add__(self, other: StepResult) -> StepResult:
@@ -99,6 +120,7 @@ class StepResult:
             self.reasons | other.reasons,
             {table: self.read.get(table, Read()) + other.read.get(table, Read()) for table in self.read | other.read},
             self.seconds + other.seconds,
+            self.before | other.before,
         )
 
 

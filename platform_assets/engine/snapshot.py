@@ -13,6 +13,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TypeVar
 
+from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import Files
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta.schema import schema_at
@@ -22,6 +23,7 @@ from platform_assets.planning.days_on_demand import DaysOnDemand
 from platform_assets.planning.last_look import Since
 from platform_assets.planning.loaded import Delivered, loaded_days, with_history
 from platform_assets.planning.reasons import Revision
+from platform_assets.planning.replays import Delivery, replays
 from platform_assets.records.history import DayMark, DayRecord, Hold, Marks
 from platform_assets.records.manifest import STAGED, TableChange
 from platform_assets.records.staged_days import StagedDays
@@ -112,6 +114,11 @@ class LakeSnapshot:
         over = {day: record for day, record in self._over(table).items() if among is None or day in among}
         return _loaded({**released, **over}) if over else released
 
+    def published_since(self, earlier: LakeSnapshot, table: str, among: Collection[date]) -> set[date]:
+        """Return the days of a table that others published since an earlier snapshot, be it with the files they had."""
+        then, now = earlier.days(table, among), self.days(table, among)
+        return {day for day, record in now.items() if day not in then or then[day].publication != record.publication}
+
     def digests(self, table: str) -> dict[date, str]:
         """Content of every loaded day of a table."""
         return {day: mark.digest for day, mark in self.marks([table])[table].items()}
@@ -160,6 +167,22 @@ class LakeSnapshot:
         """How far the deliveries for a raw table have come."""
         newest = self.platform.ledger.newest_arrival_date(table, at=self.number)
         return Delivered(self.platform.calendar, self.platform.settings.current_day(), newest)
+
+    def places(self, source: Contract) -> tuple[dict[str, Delivery], dict[str, int]]:
+        """What orders the rows of a raw table besides what is in them.
+
+        Returns:
+            The first file of the same content for every arrival whose content came before, and when the file of every
+            arrival was changed last, of a source that orders its files by that.
+        """
+        assert source.source is not None
+        by_modified, is_anew = source.source.order == "modified", source.source.resent == "anew"
+        if is_anew and not by_modified:
+            return {}, {}
+        ledger = self.platform.ledger
+        deliveries = ledger.deliveries(source.name, at=self.number, alike_only=not by_modified)
+        modified = {delivery.path: delivery.modified_ns for delivery in deliveries} if by_modified else {}
+        return {} if is_anew else replays(deliveries, by_modified=by_modified), modified
 
     def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been, oldest first; what is staged is the newest."""

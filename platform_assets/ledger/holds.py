@@ -15,8 +15,8 @@ from platform_assets.ledger.schema import days, ended_holds, holds
 from platform_assets.planning.rollback import TableDay, back_again
 from platform_assets.records.code_version import Version
 from platform_assets.records.ended_hold import EndedHold
-from platform_assets.records.history import ROLL_BACK, Hold, PublicationRecord
-from platform_assets.records.refused import Attempt
+from platform_assets.records.history import LASTING, ROLL_BACK, Hold, PublicationRecord
+from platform_assets.records.refused import UNTIL_LIFTED, Attempt
 
 _KEY = [column.name for column in holds.primary_key]
 
@@ -76,12 +76,16 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
         among: only these of its days.
     """
     last = {(row.table, row.day) for row in connection.execute(made_last_by(rollback.publication)).all()}
-    kept = {key: refused for key, refused in rollback.refuses.items() if key in among and key in last}
+    # Whoever lifts a rollback publishes nothing of its days.
+    kept = {k: refused for k, refused in rollback.refuses.items() if k in among and (k in last or not rollback.days)}
     asked_for = select(holds).where(holds.c.table.in_({table for table, _ in kept})).order_by(holds.c.created_at)
     there = [row for row in connection.execute(asked_for).mappings() if (row["table"], row["day"]) in kept]
     # A day that nothing has to keep is held by nobody any more.
     end(connection, [_key(row) for row in there if row["gate"] == ROLL_BACK or not kept[row["table"], row["day"]]])
     reason = f"rolled back by {rollback.who}: {rollback.why}"
+    if rollback.decides == LASTING:
+        reason = f"rolled back by {rollback.who}, until it is lifted: {rollback.why}"
+        kept = dict.fromkeys(kept, (UNTIL_LIFTED,))
     renew(
         connection,
         [

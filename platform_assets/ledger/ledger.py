@@ -25,6 +25,7 @@ from platform_assets.ledger.queries import to_arrival, to_day
 from platform_assets.ledger.refused import without_columns
 from platform_assets.ledger.timings import Timings
 from platform_assets.planning.reasons import Revision
+from platform_assets.planning.replays import Delivery
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import Decision
 from platform_assets.records.ended_hold import EndedHold
@@ -258,6 +259,15 @@ class Ledger:
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
         """The newest record of a file; for many files ask `arrivals` once."""
         return next(map(to_arrival, self._database.rows(queries.newest_arrival(table, path))), None)
+
+    def deliveries(self, table: str, *, at: int, alike_only: bool) -> tuple[Delivery, ...]:
+        """What of a release's arrivals says where their rows stand in the order of versions, those withdrawn aside.
+
+        Args:
+            alike_only: only those whose content came more than once.
+        """
+        rows = self._database.rows(queries.deliveries(table, at, alike_only=alike_only))
+        return tuple(Delivery(**row) for row in rows)
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
         """The newest arrival date of which a release has files, refused ones aside; None where it has none."""

@@ -28,6 +28,7 @@ from sqlalchemy import (
 )
 
 from platform_assets.ledger.schema import arrivals, days, publications
+from platform_assets.planning.replays import Delivery
 from platform_assets.records.history import COMPACTION, RELOAD, ArrivalRecord, DayMark, DayRecord, PublicationRecord
 from platform_assets.records.manifest import Warned
 
@@ -149,15 +150,17 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
 def known_files(table: str) -> Select[Any]:
     """As `all_arrivals` of one table, of each only what tells whether a file is the one that was taken."""
     file = arrivals.c
-    query = select(file.path, file.size, file.modified_ns, file.sha256, file.reason.is_not(None))
+    # Platforms of before gave no reason to a file of which each row was refused.
+    is_refused = or_(file.reason.is_not(None), and_(file.refused > 0, file.refused == file.landed))
+    query = select(file.path, file.size, file.modified_ns, file.sha256, is_refused)
     return _counting(query).where(file.table == table).order_by(_release, file.arrival_date, file.path)
 
 
 def refused_rows() -> Select[Any]:
-    """How many rows of each raw table were refused at parsing."""
-    rows = cast(func.sum(arrivals.c.refused), BigInteger)  # PostgreSQL's sum of such is a decimal
-    query = _counting(select(arrivals.c.table, rows.label("rows")))
-    return query.group_by(arrivals.c.table)
+    """Count the rows of each raw table that were refused at parsing, of every file as it was delivered last."""
+    newest = all_arrivals(None, refused_only=True).order_by(None).subquery()
+    rows = cast(func.sum(newest.c.refused), BigInteger)  # PostgreSQL's sum of such is a decimal
+    return select(newest.c.table, rows.label("rows")).group_by(newest.c.table)
 
 
 def withdrawn(table: str) -> Select[Any]:
@@ -170,6 +173,26 @@ def newest_arrival(table: str, path: str) -> Select[Any]:
     """The newest record of one file."""
     query = _counting(select(arrivals)).where(arrivals.c.table == table, arrivals.c.path == path)
     return query.order_by(_release.desc()).limit(1)
+
+
+def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
+    """Arrivals with rows that count at a release: files, and those as which waiting rows of them entered."""
+    its, back, made = arrivals.c, arrivals.alias("back"), publications.alias("made")
+    gone = select(back.c.origin).join_from(back, made, back.c.publication == made.c.publication)
+    gone = gone.where(back.c.table == table, back.c.kind == "withdrawal", made.c.release <= at)
+    query = _counting(select(*(its[name] for name in Delivery._fields)), at).where(
+        its.table == table,
+        its.kind.in_(("delivery", "approval", "due")),
+        its.reason.is_(None),
+        its.landed > 0,
+        _release <= at,
+        its.path.not_in(gone),
+    )
+    if alike_only:
+        same = arrivals.alias("same")
+        files = select(same.c.sha256).where(same.c.table == table, same.c.kind == "delivery")
+        query = query.where(its.sha256.in_(files.group_by(same.c.sha256).having(func.count() > 1)))
+    return query
 
 
 def newest_arrival_date(table: str, at: int) -> Select[Any]:

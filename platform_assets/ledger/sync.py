@@ -201,7 +201,8 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
             _arrival(arrival, manifest.publication)
             for arrival in sorted(manifest.arrivals, key=lambda arrival: (arrival.table, arrival.path))
         ),
-        refuses={(change.table, day): refused for change in manifest.tables for day, refused in change.refuses.items()},
+        refuses={(change.table, day): refused for change in manifest.tables for day, refused in change.refuses.items()}
+        | {(table, day): () for table, days in manifest.lifts.items() for day in days},
         as_user=kept_text(manifest.as_user),
         on_host=kept_text(manifest.on_host),
         decides=manifest.decides,

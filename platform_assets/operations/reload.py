@@ -221,7 +221,7 @@ def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload
         hold = put_back[0]
         raise ReloadError(
             f"{hold.table} {hold.day} is as a person put it back ({hold.reason}), and a reload would undo that.",
-            f"Have it computed again first: `platform-assets refresh {hold.table} --days {hold.day} --force`.",
+            f"End that first: {hold.overruled_by}.",
         )
     aside = [quarantine_table(table) for table in derived if table.startswith("silver.")]
     changes: list[TableChange] = []

@@ -13,6 +13,7 @@ from platform_assets.orchestration.assets.exposures import build_exposures
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.automation.held_days import held_days_job
+from platform_assets.orchestration.automation.keys import build_keys_schedule, keys_job
 from platform_assets.orchestration.automation.maintenance import maintenance_job
 from platform_assets.orchestration.automation.outbox import deliver_messages
 from platform_assets.orchestration.automation.schedules import build_schedules
@@ -42,8 +43,12 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         definitions = dg.Definitions(
             assets=[*assets, *build_exposures(catalogue)],
             asset_checks=[freshness],
-            jobs=[refresh_job, tables_job, maintenance_job, held_days_job, plan_explain_job, plan_apply_job],
-            schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
+            jobs=[refresh_job, tables_job, maintenance_job, keys_job, held_days_job, plan_explain_job, plan_apply_job],
+            schedules=[
+                *build_schedules(settings),
+                build_keys_schedule(settings.maintenance_cron),
+                build_freshness_schedule(freshness),
+            ],
             sensors=[late_data, announce, deliver_messages, show_published_elsewhere],
             resources={
                 "platform": PlatformResource(settings=settings),

@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from platform_assets.contracts import AsOf, Catalogue, Contract
+from platform_assets.contracts import AsOf, Catalogue, Contract, Rule
 from platform_assets.contracts.columns import digits_of
 from platform_assets.planning.windows import window_text
+
+_OF_READING = ("moves_within_days", "versions")
+"""Parts of the order of a raw table's rows that no row has in it."""
 
 Parts = dict[str, Any]
 """The parts as JSON has them: lists, mappings and scalars."""
@@ -84,7 +87,7 @@ def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
             "columns": {column.name: [column.type, column.nullable] for column in contract.columns},
             "key": list(contract.key),
             "inputs": {read.table: window_text(read.window) for read in contract.inputs},
-            "rules": {rule.name: rule.expression for rule in contract.rules},
+            "rules": {rule.name: _rule(rule) for rule in contract.rules},
             "order": _order(catalogue, contract),
         }
     )
@@ -180,12 +183,14 @@ def _named(noun: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> li
 def _orders(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ContractChange]:
     """Changes of how the rows of inputs are told apart and ordered.
 
-    Raw rows keep how they were ordered when they were delivered; only how far apart they are compared can change.
+    Raw rows keep by which of their columns they were ordered when they were delivered; how far apart they are compared,
+    and how the rest of the order goes, can change.
     """
     for table in sorted(before.keys() | after.keys()):
         had, has = before.get(table, {}), after.get(table, {})
         for part in sorted(had.keys() | has.keys()):
-            kept = table.startswith("raw.") and part != "moves_within_days" and part in had and part in has
+            is_kept = part == "times" or (part not in _OF_READING and part in had and part in has)
+            kept = table.startswith("raw.") and is_kept and bool(had) and bool(has)
             for change in _named("order", *({f"{table} {part}": of[part]} if part in of else {} for of in (had, has))):
                 yield replace(change, needs="another table") if kept else change
 
@@ -198,8 +203,20 @@ def _whole(noun: str, before: Any, after: Any, shown: Callable[[Any], str]) -> l
     ]
 
 
+def _versions(source: Contract) -> str:
+    """What orders versions of a key that are equal in the declared columns, for a person."""
+    assert source.source is not None
+    files = "file by time of change" if source.source.order == "modified" else "file by name"
+    resent = "file sent again counts anew" if source.source.resent == "anew" else "file sent again keeps its place"
+    return f"arrival date, void, {files}, row; {resent}"
+
+
 def _listed(names: list[str]) -> str:
     return f"({', '.join(names)})"
+
+
+def _rule(rule: Rule) -> str:
+    return rule.expression if rule.breach == "skip" else f"{rule.expression}, a breach takes the key back"
 
 
 def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]]:
@@ -211,10 +228,15 @@ def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]
             order[read.table] = {
                 "key": list(source.key),
                 "event_time": source.event_time,
-                "updated_at": source.updated_at,
+                "updated_at": list(source.versioned_by) if len(source.versioned_by) > 1 else source.updated_at,
+                "versions": _versions(source),
                 "voided": source.voided,
                 "moves_within_days": source.moves_within_days,
             }
+            if source.source is not None and source.source.replaces:
+                order[read.table]["replaces"] = source.source.replaces
+            if times := {c.name: c.zone or c.epoch for c in source.columns if c.zone or c.epoch}:
+                order[read.table]["times"] = times
         elif isinstance(read.window, AsOf):
             effective = catalogue[source.inputs[0].table].event_time
             order[read.table] = {"key": list(source.key), "effective": effective}

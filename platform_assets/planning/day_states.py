@@ -53,7 +53,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The day would come out as it was refused: it is left alone until its input or its code is another.
+    """The day would come out as it was refused: it is left alone until its input or its code is another, or lifted.
 
     Args:
         hold: that says so.
@@ -112,7 +112,8 @@ def day_states(
     Args:
         days: of the calendar.
         tables: what is known of the table and of those it reads.
-        forced: days that somebody wants computed whatever their state; only what they read can keep them from it.
+        forced: days that somebody wants computed whatever their state; only what they read can keep them from it, and
+            a rollback that lasts until it is lifted.
         accept: gates whose holds count no more.
     """
     have = tables.marks.get(contract.name, {})
@@ -184,6 +185,7 @@ class _Refusals:
         self.by_gates: set[date] = set()
         tied: list[tuple[Hold, date]] = []
         unknown: set[date] = set()
+        lasting: dict[date, Hold] = {}
         for hold in holds:
             self.held.add(hold.day)
             if not hold.is_of_good_content:
@@ -191,6 +193,8 @@ class _Refusals:
             match hold.refused:
                 case TiedTo(root):
                     tied.append((hold, root))
+                case Attempt() if hold.lasts:
+                    lasting[hold.day] = hold
                 case Attempt(fingerprint, tried) if hold.gate not in accept:
                     if hold.day not in now:
                         unknown.add(hold.day)
@@ -199,6 +203,7 @@ class _Refusals:
                             self.refused[hold.day] = hold
                         elif hold.is_of_good_content and today:  # code alone undoes no rollback
                             self.by_people[hold.day].add(tried.differs(today))
+        self.refused |= lasting  # whatever gates refuse of them
         # Left alone like the day that it is tied to, which may be tied to another; also while nothing is known of it.
         while taken := [each for each in tied if each[1] in self.refused or each[1] in unknown]:
             self.refused = {hold.day: hold for hold, _ in taken} | self.refused
@@ -217,8 +222,8 @@ def _alone(
     day: date, fingerprint: str, mark: DayMark | None, refusals: _Refusals, differs: _Differs, *, is_forced: bool
 ) -> DayState:
     """The state of a day that nothing blocks."""
-    if day in refusals.refused and not is_forced:
-        return Held(refusals.refused[day])
+    if (hold := refusals.refused.get(day)) and (hold.lasts or not is_forced):
+        return Held(hold)
     code, configuration = differs[mark.code_version, mark.configuration] if mark else (False, False)
     is_same = mark is not None and mark.fingerprint == fingerprint
     if tried := refusals.by_people.get(day):

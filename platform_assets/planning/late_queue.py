@@ -38,7 +38,7 @@ class LateRows:
         arrival_date: when it arrived.
         day: of the rows.
         rows: how many.
-        amounts: sum of every decimal among the amounts of the contract.
+        amounts: sum of every amount of the contract.
         state: whether they wait for a decision, or being ahead for their day, were refused by a person, or their
             arrival was withdrawn.
         decided: who refused them and why.
@@ -50,7 +50,7 @@ class LateRows:
     arrival_date: date
     day: date
     rows: int
-    amounts: Mapping[str, Decimal] = field(default_factory=dict)
+    amounts: Mapping[str, int | Decimal] = field(default_factory=dict)
     state: State = "waiting"
     decided: str = ""
     protected: str = ""

@@ -179,6 +179,8 @@ def make_plan(
             continue
         of_days = {day: state for day, state in not_up_to_date(states.get(table, {})).items() if day in days}
         kept = _kept_from(contract, of_days, tables, steps)
+        put_back = {day: state.hold for day, state in of_days.items() if isinstance(state, Held) and state.hold.lasts}
+        kept |= {day: Blocked(table, day, hold, is_there=True) for day, hold in put_back.items()}
         if lost := {day: why for day, why in kept.items() if not why.is_there and day in known}:
             bereft[table] = lost
         reasons_of = _through_inputs(contract, days, tables, of_days, past, steps)

@@ -42,7 +42,8 @@ def delivery_checks(
 def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> Checked:
     files = [arrival for arrival in arrivals if arrival.reason is not None]
     taken = sum(arrival.taken for arrival in arrivals)
-    rows = sum(arrival.refused for arrival in arrivals)
+    in_part = [arrival for arrival in arrivals if arrival.refused and not arrival.reason]
+    rows = sum(arrival.refused for arrival in in_part)
     late = sum(arrival.late for arrival in arrivals)
     numbers: Numbers = {
         "files": len(arrivals),
@@ -61,13 +62,8 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
     told += [f"{counted(late, 'row', 'wait')} in the late queue"] if late else []
     summary = ", ".join(told)
     examples = [f"{arrival.path} {arrival.reason}" for arrival in files]
-    examples += [
-        f"{arrival.path}: {arrival.refused:,} of {counted(arrival.landed, 'row')}"
-        for arrival in arrivals
-        if arrival.refused
-    ]
+    examples += [f"{arrival.path}: {arrival.refused:,} of {counted(arrival.landed, 'row')}" for arrival in in_part]
     examples += [f"{arrival.path}: {counted(arrival.late, 'row', 'wait')}" for arrival in arrivals if arrival.late]
-    in_part = [arrival for arrival in arrivals if arrival.refused and not arrival.reason]
     todo = f"; of refused rows: {remedy(in_part, landed)}" if in_part else ""
     finding = Finding(
         check="contract",

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from platform_assets.records.code_version import Version
 from platform_assets.records.manifest import Arrival, Warned
-from platform_assets.records.refused import Attempt, Refused
+from platform_assets.records.refused import UNTIL_LIFTED, Attempt, Refused
 
 
 def kept_text(text: str) -> str:
@@ -221,6 +221,9 @@ ERASURE: Final = "erasure"
 ROLL_BACK = "roll back"
 """In place of a gate: a person put the day back as it was."""
 
+LASTING: Final = "lasting rollback"
+"""The decision by which a person puts days back until a person lifts that."""
+
 
 @dataclass(frozen=True)
 class Hold:
@@ -249,9 +252,21 @@ class Hold:
         """Whether the day is what a person put back, so that whoever reads it need not wait."""
         return self.gate == ROLL_BACK
 
+    @property
+    def lasts(self) -> bool:
+        """Whether a person put the day back until it is lifted, so that neither new input nor force ends that."""
+        return self.refused == UNTIL_LIFTED
+
+    @property
+    def overruled_by(self) -> str:
+        """Return the command by which a person ends that a day is as it was put back."""
+        if self.lasts:
+            return f"`platform-assets rollback --lift {self.table} --days {self.day} --reason … --by …`"
+        return f"`platform-assets refresh {self.table} --days {self.day} --force`"
+
     def refuses(self, fingerprint: str) -> bool:
         """Whether the day was refused as made from this, by whatever code; as a day that is only tied never was."""
-        return isinstance(self.refused, Attempt) and self.refused.fingerprint == fingerprint
+        return self.lasts or (isinstance(self.refused, Attempt) and self.refused.fingerprint == fingerprint)
 
 
 def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:

@@ -11,9 +11,15 @@ MARK = "\ufdd0"
 MARKED = ((f"{MARK}n", "\n"), (f"{MARK}r", "\r"), (f"{MARK}z", "\0"), (f"{MARK}m", MARK))
 """What is written, and what it stands for, in the order in which it has to be put back."""
 
+BROKEN = f"{MARK}b"
+"""Stands before and after what is wrong with a broken record, at the beginning of its line."""
+
+MARKED_IN_BROKEN = ((f"{MARK}q", '"'), (f"{MARK}c", ","), *MARKED)
+"""As `MARKED`, of a broken record: so that whoever splits its line finds one field without quotes."""
+
 
 def restored(text: str) -> str:
     """A text as it was before its record came onto one line."""
-    for written, meant in MARKED:
+    for written, meant in MARKED_IN_BROKEN:
         text = text.replace(written, meant)
     return text

@@ -17,7 +17,9 @@ from pydantic import BaseModel, ConfigDict
 
 from platform_assets.records.refused import Attempt
 
-Decides = Literal["", "acceptance", "stage", "put back", "recovery", "erasure lifted"]
+Decides = Literal[
+    "", "acceptance", "stage", "put back", "recovery", "erasure lifted", "lasting rollback", "rollback lifted"
+]
 """What a person decides by a publication whose kind does not say so by itself."""
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload", "erasure"]
 ArrivalKind = Literal["delivery", "approval", "due", "withdrawal", "reload"]
@@ -91,7 +93,8 @@ class DayContent(_Value):
 
     Args:
         files: the whole content of the day after the publication; none empties the day.
-        base: paths of the files that were live when the day was read; the publication conflicts if they changed.
+        base: paths of the files that were live when the day was read; the publication conflicts if they changed. A day
+            that was computed anew and came out with the digest it had keeps these files.
         digest: of the whole content, as `records.digest.Digest` writes it; empty for a day that is to be as if it
             had never been computed.
         fingerprint: what the day was made from, as `planning.fingerprints` computes it; empty for raw days.
@@ -113,6 +116,11 @@ class DayContent(_Value):
     warnings: tuple[Warned, ...] = ()
     restores: str = ""
     scope: Scope | None = None
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether the day has the files that it had, so that readers see nothing new."""
+        return {file.path for file in self.files} == set(self.base)
 
 
 class TableChange(_Value):
@@ -153,7 +161,7 @@ class Arrival(_Value):
     """What came for a raw table, and what became of it: a file, or what a person decided about the rows of one.
 
     Conservation: `landed == taken + refused + late + erased` unless the file was refused whole (`reason` is set, and
-    nothing taken).
+    nothing taken). Where each of its rows was refused for itself, both hold: such an arrival has delivered nothing.
 
     Args:
         table: the raw table.
@@ -248,6 +256,7 @@ class Manifest(_Value):
         on_host: the machine on which it ran; empty likewise.
         decides: what a person decided by it, where the kind does not say so.
         exposures: that are to be told of it, by name, each with the tables of the publication that it reads.
+        lifts: days, by table, of which it ends rollbacks that last until they are lifted.
     """
 
     publication: str
@@ -267,6 +276,7 @@ class Manifest(_Value):
     on_host: str = ""
     decides: Decides = ""
     exposures: dict[str, tuple[str, ...]] = {}
+    lifts: dict[str, tuple[date, ...]] = {}
 
 
 @cache

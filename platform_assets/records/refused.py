@@ -21,6 +21,10 @@ class Attempt:
     made_by: Version = field(default_factory=Version)
 
 
+UNTIL_LIFTED = Attempt("*")
+"""Refuse whatever the day would become: a person put it back, and only a person lifts that."""
+
+
 @dataclass(frozen=True)
 class TiedTo:
     """Nothing is wrong with the day itself, but records moved between it and another that is held.

@@ -11,7 +11,7 @@ from platform_assets.contracts import Contract
 from platform_assets.sources.names import LONGEST_NAME, folded, listed, repeated_names
 from platform_assets.sources.text import Lines
 
-RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_rescued"})
+RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_place", "_rescued"})
 """Names the platform needs for itself while it parses a file."""
 
 _WHERE_NULL = "where that means null, declare it with may_be_absent=True"
@@ -22,19 +22,22 @@ _MOST_NAMES = 1000
 
 
 def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
-    """What is wrong with the columns of a file that names them once.
+    """All that is wrong with the columns of a file that names them once.
 
     Spark does not tell capital letters from small ones, so names that differ only in them are one name twice.
     """
-    if longest := max((name for name in columns if len(name) > LONGEST_NAME), key=len, default=None):
-        return f"has a column with a name of {len(longest):,} characters, more than {LONGEST_NAME:,}; shorten it"
-    if repeated := repeated_names(columns):
-        return f"has the column {listed([name or 'without a name' for name in repeated])} more than once"
-    if missing := missing_columns(columns, contract):
-        return missing
-    if reserved := sorted({name for name in columns if folded(name) in RESERVED}):
-        return f"has the column {', '.join(reserved)}, a name the platform keeps for itself; rename it"
-    return None
+    longest = max((len(name) for name in columns), default=0)
+    repeated = listed([name or "without a name" for name in repeated_names(columns)])
+    reserved = ", ".join(sorted({name for name in columns if folded(name) in RESERVED}))
+    reasons = (
+        f"has a column with a name of {longest:,} characters, more than {LONGEST_NAME:,}; shorten it"
+        if longest > LONGEST_NAME
+        else None,
+        f"has the column {repeated} more than once" if repeated else None,
+        missing_columns(columns, contract),
+        f"has the column {reserved}, a name the platform keeps for itself; rename it" if reserved else None,
+    )
+    return "; ".join(filter(None, reasons)) or None
 
 
 def missing_columns(names: Collection[str], contract: Contract, where: str = "") -> str | None:
@@ -58,7 +61,7 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
         f"lacks the column {', '.join(column.name for column in missing)}{where}",
         f"it has {', '.join(meant)}, which the contract does not declare" if meant else "",
         f"expected are {', '.join(contract.column_names)}",
-        "" if {column.name for column in missing} & contract.needed else _WHERE_NULL,
+        "" if any(column.may_be_absent or column.name in contract.needed for column in missing) else _WHERE_NULL,
     ]
     return "; ".join(part for part in parts if part)
 

@@ -49,4 +49,4 @@ def described_by(contract: Contract, kind: Format) -> bytes:
 
 
 def _value(column: Column) -> object:
-    return Decimal(0) if column.digits else _VALUES[column.type]
+    return Decimal(0) if column.digits else _VALUES["long" if column.epoch else column.type]

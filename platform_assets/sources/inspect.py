@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -12,16 +11,19 @@ import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.landing import COMPRESSED
-from platform_assets.records.line_copies import ENDING, restored
+from platform_assets.records.line_copies import ENDING
 from platform_assets.sources.apart import UnendurableError, ahead, apart
 from platform_assets.sources.columns import JsonNames, wrong_columns
 from platform_assets.sources.compressed import CompressionError, holds_gzip, is_compressed
+from platform_assets.sources.csv_columns import CsvColumns
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.names import listed
 from platform_assets.sources.parquet import (
     beyond,
     depth,
+    nanoseconds,
+    rows_of,
     too_large_footer,
     unknown_codec,
     unknown_encoding,
@@ -30,16 +32,8 @@ from platform_assets.sources.parquet import (
 )
 from platform_assets.sources.records import Records
 from platform_assets.sources.spark_schema import said_to_spark, wrong_for_spark
-from platform_assets.sources.text import EncodingError, Lines, Scan, scan
+from platform_assets.sources.text import AS_UTF_8, UNMARKED_UTF_16, EncodingError, Scan, scan
 from platform_assets.sources.unpacked import becomes_too_much
-
-_MOST_FIELDS = 20_000
-"""Spark's CSV parser gives up on a whole file at a line with more."""
-
-_AS_UTF_8 = "write it as UTF-8"
-_UNMARKED_UTF_16 = f"looks like UTF-16 text without its mark, with a zero byte beside each letter; {_AS_UTF_8}"
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-"""What programs write in place of commas where a comma is the sign of decimals, or on request."""
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 _ROWS_AT_ONCE = 8192
@@ -60,8 +54,9 @@ class Inspection:
             is beyond a bound, as far as they were counted.
         reason: why the file is refused whole, if it is.
         notes: what a person should know.
-        is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it spans lines or has a
-            zero within quotes, or it is compressed and Spark does not see that by its name.
+        is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it is broken, spans
+            lines or has a zero within quotes, or it is compressed and Spark does not see that by its name.
+        nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it, as `Layout` has them.
     """
 
     columns: tuple[str, ...]
@@ -70,6 +65,7 @@ class Inspection:
     reason: str | None = None
     notes: tuple[str, ...] = ()
     is_read_as_lines: bool = False
+    nanoseconds: tuple[tuple[str, str], ...] = ()
 
 
 def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> Inspection:
@@ -102,8 +98,10 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
         if not is_compressed(file.file) and holds_gzip(file):
             return _refused(f"is gzip; let its name say so: {file.file.name}{COMPRESSED}")
         if error.is_utf16:
-            return _refused(f"is UTF-16 text; {_AS_UTF_8}")
-        return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {_AS_UTF_8}")
+            return _refused(f"is UTF-16 text; {AS_UTF_8}")
+        return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {AS_UTF_8}")
+    except (TypeError, AttributeError, LookupError):  # whose words are about programs, not about the file
+        return _refused(f"cannot be looked into: what it says of itself is no {file.format}; write it again")
     except Exception as error:  # noqa: BLE001 - in which ways libraries fail at bytes made up for it, nobody knows
         return _refused(f"cannot be looked into: {type(error).__name__}: {_first_line(error)}")
 
@@ -151,8 +149,8 @@ def _refused(reason: str, landed: int = 0) -> Inspection:
     return Inspection((), "", max(landed, 0), reason)
 
 
-def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contract) -> Inspection:
-    if reason := wrong_columns(columns, contract):
+def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contract, *reasons: str | None) -> Inspection:
+    if reason := "; ".join(filter(None, reasons)):
         return Inspection(columns, schema, landed, reason)
     extra = [name or "without a name" for name in columns if name not in contract.column_names]
     notes = (f"extra column {listed(extra)} kept in _rescued",) if extra else ()
@@ -166,7 +164,8 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         try:
             parquet = pq.ParquetFile(stream)
             if reason := beyond(parquet.metadata, file.size, limits):
-                return _refused(reason, parquet.metadata.num_rows)
+                return _refused(reason, rows_of(parquet.metadata))
+            landed = rows_of(parquet.metadata)
             schema = parquet.schema_arrow.remove_metadata()
             codec = unknown_codec(parquet.metadata) or unknown_encoding(parquet.metadata)
             said = said_to_spark(parquet.metadata)
@@ -177,12 +176,15 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         except UnicodeDecodeError:
             return _refused("has a column whose name is not UTF-8; rename it")
         if reason := limits.too_nested(max((depth(field.type) for field in schema), default=0)):
-            return _refused(reason, parquet.metadata.num_rows)
-        inspection = _judge(tuple(schema.names), schema.to_string() + said, parquet.metadata.num_rows, contract)
-        if inspection.reason is not None:
-            return inspection
-        reason = codec or unreadable_column(parquet.schema) or wrong_types(schema, contract)
-        reason = reason or wrong_for_spark(said, schema)
+            return _refused(reason, landed)
+        names = tuple(schema.names)
+        reasons = (
+            wrong_columns(names, contract),
+            codec,
+            unreadable_column(parquet.schema),
+            wrong_types(schema, contract),
+        )
+        reason = "; ".join(filter(None, reasons)) or wrong_for_spark(said, schema)
         if reason is None:
             try:
                 reason = becomes_too_much(stream, parquet, file.size, limits)
@@ -190,7 +192,8 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
                 if _is_of_the_system(error):
                     raise
                 reason = _corrupt(error)
-        return replace(inspection, reason=reason)
+        inspection = _judge(names, schema.to_string() + said, landed, contract, reason)
+        return replace(inspection, nanoseconds=nanoseconds(parquet.schema))
 
 
 def _is_unknown_gzip(file: LandedFile) -> bool:
@@ -198,17 +201,14 @@ def _is_unknown_gzip(file: LandedFile) -> bool:
 
 
 def _inspect_csv(file: LandedFile, contract: Contract, limits: Limits) -> Inspection:
-    csv_file, records = _Csv(contract, limits), Records()
-    seen = scan(file, csv_file.look, records, limits)
+    header, records = CsvColumns(contract, limits), Records()
+    seen = scan(file, header.look, records, limits)
     if not seen.lines and seen.wrong is None:
         return _refused("is empty: not even a header line")
-    landed = max(seen.lines - 1, 0)
-    if csv_file.header is None or (csv_file.header.reason is None and seen.wrong is not None):
-        return _refused(seen.wrong or "", landed)
     as_lines = records.marked > 0 or _is_unknown_gzip(file)
-    if as_lines and (reason := _too_long_to_copy(file)):
-        return _refused(reason, landed)
-    return replace(csv_file.header, landed=landed, is_read_as_lines=as_lines)
+    reasons = (header.wrong, seen.wrong, _too_long_to_copy(file) if as_lines else None)
+    found = _judge(header.columns, header.line, max(seen.lines - 1, 0), contract, *reasons)
+    return replace(found, is_read_as_lines=as_lines)
 
 
 def _too_long_to_copy(file: LandedFile) -> str | None:
@@ -216,93 +216,6 @@ def _too_long_to_copy(file: LandedFile) -> str | None:
     if len(file.file.name.encode()) <= most:
         return None
     return f"has a name of more than {most} bytes, which leaves none to a copy with one record on each line; shorten it"
-
-
-class _Csv:
-    """A CSV file while it streams past.
-
-    Args:
-        contract: of its table.
-        limits: of its columns.
-    """
-
-    def __init__(self, contract: Contract, limits: Limits) -> None:
-        self.header: Inspection | None = None
-        self._contract = contract
-        self._limits = limits
-
-    def look(self, lines: Lines) -> str | None:
-        """What is wrong with the columns, or else with the first line that cannot be taken."""
-        if self.header is None:
-            text = lines.whole()[0].decode("utf-8-sig")
-            if text.count(",") >= _MOST_FIELDS:
-                return self._limits.too_many_columns(text.count(",") + 1)
-            try:
-                names = next(csv.reader([text]))
-            except csv.Error:
-                return _too_large(1)
-            if reason := self._limits.too_many_columns(len(names)):
-                return reason
-            self.header = _judge(tuple(restored(name).strip() for name in names), text, 0, self._contract)
-            if self.header.reason is not None and (other := _other_format(text, names, self._contract)):
-                self.header = replace(self.header, reason=other)
-        if self.header.reason is not None:
-            return self.header.reason
-        if max(map(len, lines.bare)) < _MOST_FIELDS and b'"' not in lines.content:
-            return None
-        fields = len(self.header.columns)
-        wrong = (_wrong_line(line, number, fields) for number, line in enumerate(lines.whole(), lines.before + 1))
-        return next(filter(None, wrong), None)
-
-
-def _other_format(header: str, names: Collection[str], contract: Contract) -> str | None:
-    """What a file is whose header names too little as CSV, if it is plain: all of its records would read wrong."""
-    if "\0" in header:
-        return _UNMARKED_UTF_16
-    declared = {*contract.column_names}
-    for sign, called in _SEPARATORS.items():
-        if 0 < header.count(sign) < _MOST_FIELDS and len(declared.intersection(_split(header, sign))) > len(
-            declared.intersection(names)
-        ):
-            return f"looks separated by {called} instead of commas; separate and quote as RFC 4180 says"
-    return None
-
-
-def _split(header: str, sign: str) -> set[str]:
-    return {name.strip() for name in next(csv.reader([header], delimiter=sign))}
-
-
-def _wrong_line(line: bytes, number: int, fields: int) -> str | None:
-    if len(line) > _MOST_FIELDS and line.count(b",") >= _MOST_FIELDS:
-        return f"has {line.count(b',') + 1:,} fields in row {number}, header included"
-    if line.count(b'"') % 2 == 0 or line.count(b",") + 1 < fields:
-        return None
-    try:
-        if _ends_open(line.decode(), fields):
-            return f"leaves a quote open in row {number}, header included, that nothing closes; quote as RFC 4180 says"
-    except csv.Error:
-        return _too_large(number)
-    return None
-
-
-def _too_large(number: int) -> str:
-    return f"has a field of more than {csv.field_size_limit():,} characters in row {number}, header included"
-
-
-def _ends_open(line: str, fields: int) -> bool:
-    """Whether a record looks complete, but its last field has a quote that nothing closes.
-
-    Such a row would be taken with what was perhaps half of a value. With fewer fields it is a broken line, which is
-    refused by itself.
-
-    Raises:
-        csv.Error: a field is larger than Python's reader takes, so that nobody can tell.
-    """
-    try:
-        next(csv.reader([line], strict=True))
-    except csv.Error:
-        return len(next(csv.reader([line]))) == fields
-    return False
 
 
 def _inspect_json(file: LandedFile, limits: Limits, contract: Contract) -> Inspection:
@@ -323,5 +236,5 @@ def _inspect_json(file: LandedFile, limits: Limits, contract: Contract) -> Inspe
 
 def _no_object(seen: Scan) -> str:
     if b"\0" in seen.beginning:
-        return _UNMARKED_UTF_16
+        return UNMARKED_UTF_16
     return "has no line that is a JSON object; deliver one object per line"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from platform_assets.contracts import Contract
+from platform_assets.contracts import Column, Contract
 from platform_assets.contracts.columns import MOST_DIGITS
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.names import listed, repeated_names
@@ -18,9 +19,13 @@ _MOST_FOOTER = 1 << 26
 _ENDING = 8
 """Bytes after the footer: its length, and four letters."""
 
+_SHOWN = 10
+"""Columns of which each is told by itself what is wrong with it."""
+
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
 _UNKNOWN_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
 
+_NS = "nanoseconds"
 _Is = Callable[[pa.DataType], bool]
 
 _IS = pa.types
@@ -53,13 +58,19 @@ def too_large_footer(stream: BinaryIO, size: int) -> str | None:
     return None
 
 
+def rows_of(metadata: pq.FileMetaData) -> int:
+    """Return how many rows a footer counts; some programs leave out the total of its row groups."""
+    groups = sum(metadata.row_group(n).num_rows for n in range(metadata.num_row_groups))
+    return int(metadata.num_rows or groups)
+
+
 def beyond(metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
     """Which bound a file passes by what its footer says is in it, if it does."""
     if metadata.num_rows < 0:
         return f"is corrupt: its footer counts {metadata.num_rows:,} rows"
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     return (
-        limits.too_many_rows(metadata.num_rows)
+        limits.too_many_rows(rows_of(metadata))
         or limits.too_many_columns(metadata.num_columns)
         or limits.unpacks_too_far(unpacked, size)
     )
@@ -71,15 +82,17 @@ def depth(type_: pa.DataType) -> int:
 
 
 def wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
-    """What keeps the columns of a file from becoming those of its contract, if anything."""
-    if "" in schema.names:
-        return "has a column without a name"
-    for column in (column for column in contract.columns if column.name in schema.names):
-        if what := _unusable_type(schema.field(column.name).type, column.type):
-            return f"has {column.name} as {what}, which cannot become {column.type}"
-    if repeated := [name for field in schema for name in _repeated_fields(field.type, field.name)]:
-        return f"has the field {listed(repeated)} more than once"
-    return None
+    """All that keeps the columns of a file from becoming those of its contract, if anything."""
+    declared = {column.name: column for column in contract.columns}
+    becomes = [(field, declared[field.name]) for field in schema if field.name in declared]
+    unusable = [(field.name, _unusable_type(field.type, column), column.type) for field, column in becomes]
+    repeated = [name for field in schema for name in _repeated_fields(field.type, field.name)]
+    reasons = [
+        "has a column without a name" if "" in schema.names else None,
+        *[f"has {name} as {what}, which cannot become {type_}" for name, what, type_ in unusable if what][:_SHOWN],
+        f"has the field {listed(repeated)} more than once" if repeated else None,
+    ]
+    return "; ".join(filter(None, reasons)) or None
 
 
 def unknown_encoding(metadata: pq.FileMetaData) -> str | None:
@@ -100,24 +113,34 @@ def unknown_codec(metadata: pq.FileMetaData) -> str | None:
     return None
 
 
-def _unusable_type(type_: pa.DataType, wanted: str) -> str | None:
-    """The type, as a person may see it, if it cannot become a contract's type."""
+def _unusable_type(type_: pa.DataType, column: Column) -> str | None:
+    """The type, as a person may see it, if it cannot become that of a contract's column."""
     type_ = _plain(type_)
-    possible = (_is_text, _IS.is_null, *_BECOMES[wanted.partition("(")[0]])
+    possible = (_is_text, _IS.is_null, *_BECOMES[column.type.partition("(")[0]], *(_NUMBERS if column.epoch else ()))
     return None if any(is_(type_) for is_ in possible) else str(type_)
 
 
 def unreadable_column(schema: pq.ParquetSchema) -> str | None:
     """That a column is of a type that Spark cannot read, if so; it then reads nothing of the file."""
+    in_nanoseconds = dict(nanoseconds(schema))
     for column in (schema.column(n) for n in range(len(schema))):
         kind = column.logical_type.type
-        if kind == "TIMESTAMP" and "nanoseconds" in str(column.logical_type):
+        if _NS in str(column.logical_type) and kind == "TIMESTAMP" and column.path not in in_nanoseconds:
             return f"has {column.path} in nanoseconds, which Spark does not read; write microseconds"
         if kind in {"TIME", "FLOAT16"}:
             return f"has {column.path} as {kind}, which Spark does not read; write it as text or as a number"
         if kind == "DECIMAL" and column.precision > MOST_DIGITS:
             return f"has {column.path} with {column.precision} digits; Spark reads at most {MOST_DIGITS}"
     return None
+
+
+def nanoseconds(schema: pq.ParquetSchema) -> tuple[tuple[str, str], ...]:
+    """Return the plain columns in nanoseconds, each with what follows a moment of it: `Z`, or nothing of local time."""
+    plain = (c for c in map(schema.column, range(len(schema))) if c.path == c.name and c.max_repetition_level == 0)
+    said = [(column.path, json.loads(column.logical_type.to_json())) for column in plain]
+    return tuple(
+        (path, "Z" if type_["isAdjustedToUTC"] else "") for path, type_ in said if type_.get("timeUnit") == _NS
+    )
 
 
 def _repeated_fields(type_: pa.DataType, path: str) -> Iterator[str]:

@@ -17,6 +17,9 @@ from platform_assets.sources.records import Records
 CHUNK = 1 << 18
 """Bytes read at a time; short lines take some twenty times as much."""
 
+AS_UTF_8 = "write it as UTF-8"
+UNMARKED_UTF_16 = f"looks like UTF-16 text without its mark, with a zero byte beside each letter; {AS_UTF_8}"
+
 _BLANK = bytes(range(33))
 """What Spark takes for white space when it drops blank lines."""
 _WITHIN_LINES = _BLANK.translate(None, b"\r\n")

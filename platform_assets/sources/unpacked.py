@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.pages import Page, PageError, pages
+from platform_assets.sources.parquet import rows_of
 
 _MOST_PAGES = 1_000_000
 _LARGEST_PAGE = 1 << 29
@@ -114,7 +115,7 @@ def becomes_too_much(stream: BinaryIO, parquet: pq.ParquetFile, size: int, limit
 def _counts_otherwise(columns: list[_Column], metadata: pq.FileMetaData) -> bool:
     """Whether pages have more or fewer values than the footer says, with which Spark fails while it reads them."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    return sum(group.num_rows for group in groups) != metadata.num_rows or any(
+    return sum(group.num_rows for group in groups) != rows_of(metadata) or any(
         column.of_groups.get(number, 0) != group.column(place).num_values
         or (not column.is_list and group.num_rows != group.column(place).num_values)
         for number, group in enumerate(groups)

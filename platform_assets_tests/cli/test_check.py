@@ -132,3 +132,21 @@ def test_functions_and_expressions_are_told_together_and_then_all_is_well(run: R
 def test_a_table_that_no_domain_declares(run: Run, home: Path) -> None:
     write_domain(home)
     assert run("check", "gold.nothing").code == 2
+
+
+FED = (
+    ('("till", "at"),\n                  inputs', '("till",),\n                  inputs'),
+    ('Column("paid", "decimal(12,2)", "Dollars.")', 'Column("paid", "timestamp", "When.")'),
+    ('("till", "at"), source', '("till",), updated_at="paid", source'),
+    ('Rule("paid_known", "paid >= 0"', 'Rule("not_deleted", "string(till) <> \'D\'"'),
+)
+
+
+@pytest.mark.proof
+def test_what_lets_deleted_and_moved_records_count_on_is_pointed_out(run: Run, home: Path) -> None:
+    """A rule in place of `voided`, and an event time that can be corrected. It starts Spark."""
+    write_domain(home, contracts=FED)
+    told = run_apart("check", "silver.sales", PYTHONPATH=str(home))
+    assert told.code == 0, told.err
+    assert "look raw.sales voided: the rule 'not_deleted' of silver.sales" in told.out.replace("  ", " ")
+    assert "look raw.sales moves_within_days: moves_within_days=0 says that no key's at" in told.out.replace("  ", " ")

@@ -57,7 +57,7 @@ def test_a_rollback_says_beforehand_and_afterwards_what_ends_it_and_what_lasts(
 ) -> None:
     said = run("rollback", corrected, *args).out
     assert "One new row in what such a day is made from ends the rollback" in said
-    assert "For good, `withdraw` what was delivered wrongly or correct the code" in said
+    assert "For good, `withdraw` what was delivered wrongly, correct the code, or roll back with --until-lifted" in said
     assert ("would be held" in said) is ("--dry-run" in args)
 
 

@@ -57,6 +57,11 @@ def with_absent(contract: Contract, name: str) -> tuple[Column, ...]:
         (RAW_TRANSACTIONS, {"source": None}, "no source"),
         (RAW_TRANSACTIONS, {"event_time": "week"}, "'week'"),
         (RAW_TRANSACTIONS, {"voided": "gone"}, "'gone'"),
+        (
+            RAW_TRANSACTIONS,
+            {"updated_at": ("updated_at", "sales_value")},
+            "needs 'sales_value' as a column of type timestamp",
+        ),
         (RAW_TRANSACTIONS, {"restatement_window_days": -1}, "restatement_window_days=-1"),
         (RAW_TRANSACTIONS, {"deep_restatement_days": 90}, "restates 90 days deep"),
         (RAW_TRANSACTIONS, {"ahead_days": -1}, "ahead_days=-1"),

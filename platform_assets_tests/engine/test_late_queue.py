@@ -234,8 +234,10 @@ def test_rows_that_wait_are_listed_though_their_amounts_are_too_large_for_an_exa
             "event_date": pa.array([day] * 2, pa.date32()),
             "x": pa.array([huge] * 2, pa.decimal128(38, 2)),
             "y": pa.array([Decimal("0.10"), Decimal("0.20")], pa.decimal128(12, 2)),
+            "whole": pa.array([2**63 - 1, 2**63 - 1], pa.int64()),
         }
     )
-    [found] = added_up("raw.t", ds.dataset(rows), ["x", "y"])
+    [found] = added_up("raw.t", ds.dataset(rows), ["x", "y", "whole"])
     assert (found.rows, found.amounts["y"]) == (2, Decimal("0.30"))
+    assert found.amounts["whole"] == 2**64 - 2, "a whole number, as `release diff` sums it"
     assert found.amounts["x"] == pytest.approx(2 * huge)

@@ -58,8 +58,8 @@ def parquet_of(*rows: dict[str, Any]) -> bytes:
 def nanoseconds() -> bytes:
     buffer = io.BytesIO()
     table = pq.read_table(io.BytesIO(parquet_of(sale(32, 1, DAYS[0]))))
-    at = table.column("updated_at").cast(pa.timestamp("ns", "UTC"))
-    pq.write_table(table.set_column(table.schema.get_field_index("updated_at"), "updated_at", at), buffer)
+    at = pa.array([[moment] for moment in table.column("updated_at").to_pylist()], pa.list_(pa.timestamp("ns", "UTC")))
+    pq.write_table(table.append_column("written", at), buffer)
     return buffer.getvalue()
 
 
@@ -90,9 +90,10 @@ MIXED: dict[str, tuple[str, str | bytes, int, int]] = {
             sale(20, 4, "2016-12-31"),
             sale(20, 5, DAYS[0], quantity=-1),
         )
-        + "20,6\n",
+        + "20,6\n"
+        + csv_of(sale(20, 7, DAYS[0], voided="tr\nue")).partition("\n")[2][:-4],
         3,
-        3,
+        4,
     ),
     "mixed.jsonl": (
         DAYS[0],
@@ -117,13 +118,16 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "page.parquet": (spoiled(parquet_of(sale(31, 1, DAYS[0]))), "is corrupt: "),
     "nanoseconds.parquet": (
         nanoseconds(),
-        "has updated_at in nanoseconds, which Spark does not read; write microseconds",
+        "has written.list.element in nanoseconds, which Spark does not read; write microseconds",
     ),
     "narrow.csv": (csv_of(sale(33, 1, DAYS[0]), columns=COLUMNS[:-1]), "lacks the column voided; "),
     "twice.csv": (csv_of(sale(34, 1, DAYS[0])).replace("store_id", "WEEK", 1), "has the column WEEK, week more than"),
     "array.json": (json.dumps([sale(35, 1, DAYS[0])]), "is a JSON array; deliver one object per line"),
     "latin.csv": (csv_of(sale(36, 1, DAYS[0])).encode() + b"\xe9\n", "is not UTF-8 text: line 3 has the byte 0xe9"),
-    "spans.csv": (csv_of(sale(37, 1, DAYS[0], voided="tr\nue"))[:-4], "leaves a quote open in row 2"),
+    "swapped.csv": (
+        csv_of(sale(37, 1, DAYS[0])) + csv_of(sale(37, 2, DAYS[0]), columns=COLUMNS[::-1]),
+        "has another header in row 3, header included",
+    ),
     MISNAMED: (csv_of(sale(38, 1, DAYS[0])), "has a colon and one of {}[]*?\\ in its path"),
     "wide.csv": (csv_of() + "," * 30_000 + "\n", "has 30,001 fields in row 2"),
     "nothing.csv": (b"", "is empty: not even a header line"),
@@ -257,6 +261,7 @@ def test_refused_rows_keep_their_reason_origin_and_payload(journey):
         ("mixed.csv", "quantity: not int: two"),
         ("mixed.csv", "sales_value: not decimal(12,2): 1.999"),
         ("mixed.csv", "broken line: not 13 fields"),
+        ("mixed.csv", "broken line: field 13 opens a quote that nothing closes; quote as RFC 4180 says"),
         ("mixed.jsonl", "broken line: not one JSON object"),
         ("mixed.parquet", "basket_id: no value"),
     }

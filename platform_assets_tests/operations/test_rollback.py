@@ -10,13 +10,16 @@ import pytest
 
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
+from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.rollback import rollback as rolling_back
+from platform_assets.operations.rollback.lifting import lift_rollbacks
 from platform_assets.operations.rollback.rollback import Rollback, rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
-from platform_assets.records.history import ROLL_BACK, Hold
+from platform_assets.planning.steps import Step
+from platform_assets.records.history import LASTING, ROLL_BACK, Hold
 from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.prepared import Lakes, Prepared
@@ -162,6 +165,28 @@ def test_a_day_that_had_nothing_before_is_as_if_it_had_never_been_computed(world
     assert run(world, "tick").get(GOLD, set()) == set(), "held"
     recomputed = world.recompute(["silver.products", SILVER, GOLD], [date(2017, 1, 4)])
     assert [len(step.published) for step in recomputed.steps] == [1, 1, 1]
+
+
+@pytest.mark.proof
+def test_a_late_row_that_moves_away_from_a_day_put_back_until_lifted_waits_with_both_days(prepared: Prepared) -> None:
+    world = prepared(corrected)
+    with world.open() as platform:
+        lasting = Author("undo", "it was wrong", "Zoë", decides=LASTING)
+        rollback(platform, chosen_publications(platform, run="wrong"), lasting)
+    before = derived(world)
+    world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [sale(10, 1, DAYS[2], updated_at=LATEST)])
+    assert SILVER not in run(world, "late"), "alone, the other day would count the sale twice"
+    assert derived(world) == before
+    with world.open() as platform:
+        refused = recompute_step(
+            platform, lambda: world.spark, Step(SILVER, (date(2017, 1, 2),)), Author("ui", "asked"), force=True
+        )
+        assert "whatever comes: `platform-assets rollback --lift" in refused.held[date(2017, 1, 2)][0].message
+        for table in (SILVER, GOLD):
+            lift_rollbacks(platform, table, None, Author("lift", "it was right"))
+    published = run(world, "next")
+    assert published[SILVER] == published[GOLD] == {DAYS[1], DAYS[2]}
+    assert len([row for row in world.rows(SILVER) if row["basket_id"] == 10]) == 1
 
 
 @pytest.mark.proof

@@ -17,14 +17,15 @@ from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.lineage.ended_rollbacks import rollback_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback.lifting import lift_rollbacks
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons
-from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
+from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets.records.decisions import LiftDecision, from_content
-from platform_assets.records.history import ROLL_BACK, Hold
+from platform_assets.records.history import LASTING, ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
@@ -204,6 +205,26 @@ def test_only_the_days_that_are_forced_are_made_again(platform: Platform) -> Non
     state = readiness(platform, contract, [other, DAY], LakeSnapshot.now(platform), forced=[other])
     assert (state.ready, list(state.held)) == ((other,), [DAY])
     assert readiness(platform, contract, [DAY], LakeSnapshot.now(platform), forced=[DAY]).ready == (DAY,)
+
+
+def test_until_it_is_lifted_neither_input_nor_code_nor_force_makes_a_day_again_and_readers_go_on(
+    platform: Platform,
+) -> None:
+    chosen = chosen_publications(platform, correct(platform))
+    rollback(platform, chosen, Author("undo", "it was wrong", "Zoë", decides=LASTING))
+    publish(platform, RAW, [DAY], 3)
+    platform.code_versions[SILVER] = "other"
+    state = readiness(platform, platform.catalogue[SILVER], [DAY], LakeSnapshot.now(platform), forced=[DAY])
+    assert (state.ready, list(state.held)) == ((), [DAY])
+    for request in (AUTOMATIC, BY_PERSON):
+        assert DAY not in taken(platform, SILVER, request)
+    forced = plan_steps(platform, Request(frozenset({SILVER}), frozenset({DAY}), by_person=True, force=True))
+    assert not forced.steps
+    assert list(forced.blocked[SILVER]) == [DAY]
+    publish(platform, SILVER, [DAYS[3]], 4)
+    assert DAY in taken(platform, GOLD), "what reads the day reads what was put back"
+    lift_rollbacks(platform, SILVER, None, Author("lift", "it was right", "Ann"))
+    assert DAY in taken(platform, SILVER, BY_PERSON)
 
 
 def test_whoever_makes_by_force_what_was_put_back_has_decided_so(platform: Platform) -> None:

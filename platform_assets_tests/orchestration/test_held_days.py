@@ -4,39 +4,16 @@ from datetime import date
 
 import dagster as dg
 
-from platform_assets.engine.platform import Author
 from platform_assets.orchestration.assets.held import plan_days
 from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.orchestration.backfills import reasons
 from platform_assets_tests.support.orchestration.daemon import Daemon
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
+from platform_assets_tests.support.orchestration.loaded import GREEN, LOADED, NOTHING_NEW, lift, load, refresh
 from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
-from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, hold_a_correction, land
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, hold_a_correction
 from platform_assets_tests.support.world import World
 
-LOADED, DAY = DAYS[:3], DAYS[1]
-GREEN = {"MATERIALIZED": LOADED}
-NOTHING_NEW = "nothing was published without Dagster"
-
-
-def refresh(world: World, run: str) -> None:
-    """What a person does at a terminal."""
-    with world.open() as platform:
-        refresh_on_paper(platform, None, Author(run, "refresh"))
-
-
-def load(world: World, daemon: Daemon) -> None:
-    """Three days that are published, and that Dagster knows of."""
-    for day in LOADED:
-        land(world, day, day)
-    refresh(world, "refresh-1")
-    daemon.tick("published_elsewhere")
-    assert [days_of_asset(daemon, table) for table in (RAW, SILVER, GOLD)] == [GREEN] * 3
-
-
-def lift(world: World) -> None:
-    with world.open() as platform:
-        platform.ledger.drop(platform.ledger.holds())
+DAY = DAYS[1]
 
 
 def fail_over(daemon: Daemon, table: str, day: str) -> None:

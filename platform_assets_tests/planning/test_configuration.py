@@ -64,6 +64,7 @@ def test_what_no_row_depends_on_makes_nothing_stale(changed):
         {"columns": (*SILVER_TRANSACTIONS.columns, AMOUNT)},
         {"key": ("basket_id",)},
         {"rules": SILVER_TRANSACTIONS.rules[1:]},
+        {"rules": tuple(replace(rule, breach="void") for rule in SILVER_TRANSACTIONS.rules)},
     ],
     ids=lambda changed: next(iter(changed)),
 )
@@ -91,6 +92,15 @@ def test_rows_that_were_ordered_otherwise_when_they_were_delivered_stay_so(chang
     [change] = contract_changes(parts(SILVER_TRANSACTIONS).parts, after)
     assert (change.needs, change.is_of_column) == (needs, False)
     assert change.what.startswith(f"order 'raw.transactions {next(iter(changed))}' changed from ")
+
+
+def test_times_of_a_raw_table_that_are_read_otherwise_need_its_deliveries_again():
+    columns = [replace(c, zone="America/Chicago") if c.name == "updated_at" else c for c in RAW_TRANSACTIONS.columns]
+    after = parts(SILVER_TRANSACTIONS, replace(RAW_TRANSACTIONS, columns=tuple(columns))).parts
+    before = parts(SILVER_TRANSACTIONS).parts
+    [added], [removed] = contract_changes(before, after), contract_changes(after, before)
+    assert added.needs == removed.needs == "another table"
+    assert added.what == "order 'raw.transactions times' added ({'updated_at': 'America/Chicago'})"
 
 
 def test_changes_are_told_apart():

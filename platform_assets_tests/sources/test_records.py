@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.records.line_copies import MARK, restored
+from platform_assets.records.line_copies import BROKEN, MARK, MARKED_IN_BROKEN, restored
 from platform_assets.sources import records
 from platform_assets.sources.records import Records, on_lines
 
@@ -57,9 +58,9 @@ def test_whatever_a_file_holds_nothing_of_it_is_lost_and_its_pieces_make_no_diff
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "LONGEST_FIELD", longest)
         pieces = joined(content, size)
-        back = pieces
-        for mark, meant in ((b"n", b"\n"), (b"r", b"\r"), (b"z", b"\0"), (b"m", MARK.encode())):
-            back = back.replace(MARK.encode() + mark, meant)
+        back = re.sub(BROKEN.encode() + b"field .*?" + BROKEN.encode(), b"", pieces)
+        for mark, meant in MARKED_IN_BROKEN:
+            back = back.replace(mark.encode(), meant.encode())
         assert back == content
         if longest > len(content):
             assert pieces == joined(content, len(content) + 1)
@@ -82,6 +83,42 @@ def test_how_many_fields_are_marked_is_counted():
 
 def test_a_zero_within_quotes_is_marked_and_blank_lines_stay_blank():
     """Spark leaves it out there, and so would make one text, or one key, of two."""
-    content = b'"a\0,","b\0"c,d\0\n\0\n'
-    z = f"{MARK}z".encode()
-    assert joined(content, 3) == b'"a' + z + b',","b' + z + b'"c,d\0\n\0\n'
+    assert joined(b'"a\0,",c,d\0\n\0\n', 3) == b'"a' + f"{MARK}z".encode() + b',",c,d\0\n\0\n'
+
+
+HAS_A_QUOTE = "has a quote in it and does not begin with one"
+BEHIND = "has something behind the quote that closes it"
+OPEN = "opens a quote that nothing closes"
+APOSTROPHES = "is quoted with apostrophes"
+
+
+@pytest.mark.parametrize(
+    ("record", "fault"),
+    [
+        ('12" pipe,y,z', f"1 {HAS_A_QUOTE}"),
+        ('x,12" pipe,"y\nz"', f"2 {HAS_A_QUOTE}"),
+        ('x"y, z",w', f"1 {HAS_A_QUOTE}"),
+        ('x, "y", "z"', f"2 {HAS_A_QUOTE}"),
+        ('"x,y","a ""b""",c"', f"3 {HAS_A_QUOTE}"),
+        ('x,y,z"', f"3 {HAS_A_QUOTE}"),
+        ('"x"y,z', f"1 {BEHIND}"),
+        ('"x\ny",z,"" x', f"3 {BEHIND}"),
+        ('x,"y"\0', f"2 {BEHIND}"),
+        (r'"he said \"hi\"",y', f"1 {BEHIND}"),
+        (r'x,y,"he said \"hi\" twice"', f"3 {BEHIND}"),
+        (r'"\"",x,"\""', f"1 {BEHIND}"),
+        ('x,"y,z', f"2 {OPEN}"),
+        (r'x,y,"12\""', f"3 {OPEN}"),
+        ("x,'y',z", f"2 {APOSTROPHES}"),
+        ("''", f"1 {APOSTROPHES}"),
+    ],
+)
+@pytest.mark.parametrize("ends", ["", "\n", "\r", "\r\n", "\n1,'t is,'\n", '\n1,"a\nb",c\r\n'])
+@pytest.mark.parametrize("size", [1, 1000])
+def test_what_can_be_read_in_two_ways_is_a_broken_record_in_every_field(record, fault, ends, size):
+    """The records before and after it are none, whatever its quotes would make of them."""
+    before, broken, *after = joined(f"a,b\n{record}{ends}".encode(), size).decode().splitlines()
+    _, said, text = broken.split(BROKEN)
+    assert (before, said, restored(text)) == ("a,b", f"field {fault}; quote as RFC 4180 says", record)
+    assert {line.startswith("1,") for line in after} <= {True}
+    assert not {*text} & {*'",\n'}

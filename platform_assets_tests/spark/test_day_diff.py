@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from platform_assets.contracts import Column, Contract, Input, Rule, same_day
+from platform_assets.contracts import Column, Contract, Input, LandingFiles, Rule, same_day
 from platform_assets.contracts.amounts import amounts
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D, SILVER_TRANSACTIONS
 from platform_assets.records.differences import EXAMPLES, DayChange
@@ -105,7 +106,7 @@ def test_the_first_keys_of_rows_that_failed_are_named_as_they_are_in_utc(
 
 def test_keys_lost_and_won_are_told_from_the_newest_good_version(spark: SparkSession) -> None:
     def version(day: date, k: int, at: int, kind: str = "record", n: int = 1) -> tuple[Any, ...]:
-        return (k, n, kind, NOON.replace(hour=at), at, day, day)
+        return (k, n, kind, NOON.replace(hour=at), day, False, "a", at, at, day)
 
     raw = rows_as_frame(
         spark,
@@ -122,13 +123,16 @@ def test_keys_lost_and_won_are_told_from_the_newest_good_version(spark: SparkSes
             version(A, 6, 2, "tombstone"),
             version(B, 1, 1),
         ],
-        "k long, n long, _kind string, _version timestamp, _row_hash long, _order_day date, event_date date",
-    )
+        "k long, n long, _kind string, at timestamp, _arrival_date date, _void boolean, _file_order string, "
+        "_place long, _row_hash long, event_date date",
+    ).withColumn("_order_day", F.col("event_date"))
+    columns = (Column("k", "long", "Key.", nullable=False), Column("at", "timestamp", "When."))
+    source = Contract("raw.t", "", "", columns, ("k",), source=LandingFiles("t"), event_time="at", updated_at="at")
     rules = [Rule("positive", "n > 0", "")]
     stays = [(1, A), (3, A), (4, A)]
     silver = rows_as_frame(spark, [*stays, (1, B)], "k long, event_date date")
-    assert keys_not_as_expected(raw, silver, [A, B], ["k"], rules, None) == ({}, {})
+    assert keys_not_as_expected(raw, silver, [A, B], source, rules) == ({}, {})
     silver = rows_as_frame(spark, [(1, A), (2, A), (5, A), (6, A), (99, A)], "k long, event_date date")
-    lost, won = keys_not_as_expected(raw, silver, [A], ["k"], rules, None)
+    lost, won = keys_not_as_expected(raw, silver, [A], source, rules)
     assert lost == {A: [("3",), ("4",)]}
     assert won == {A: [("2",), ("5",), ("6",), ("99",)]}

@@ -63,6 +63,20 @@ def test_what_is_said_is_the_cause_without_the_place() -> None:
 
 @pytest.mark.parametrize(
     "said",
+    ['java.lang.NullPointerException: Cannot invoke "x.Y.z()" because "a" is null', "java.lang.NullPointerException"],
+)
+def test_what_is_about_a_program_is_not_said_of_a_file(said: str) -> None:
+    class Caused(PySparkException):
+        _origin = Java("org.apache.spark.SparkException: " + READING.format("file:///landing/a.parquet"))
+
+    Caused._origin.cause = Java(said)
+    reason = complaint(Caused(READING.format("file:///landing/a.parquet")))
+    assert reason is not None
+    assert reason.startswith("what is in it is not what its own description promises")
+
+
+@pytest.mark.parametrize(
+    "said",
     [
         TASK.format("java.lang.OutOfMemoryError: Java heap space"),
         TASK.format("org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] none is left"),

@@ -96,6 +96,43 @@ GOOD = {
 ZEROS = ["a\0b", "a\0,b", "\0,", "a,\0\nb"]
 """Texts with a character zero, which in CSV are quoted or not."""
 REFUSED, WAITS = "refused", "waits"
+EXACT = [
+    '"label": [ {"p" : 10.10, "q":"]} \\" \u00e9 \\u00e9"} ,1e2, 12345678901234.56]',
+    '"more": [1.50, {"label": 2}], "l\\u0061bel": {"a": 1.10, "a":2.0}',
+    '"label":[0.12345678901234567890]',
+    '"label": [1.5e+9999]',
+    '"label": [[],{}] ',
+    f'"label": {"[" * 100}1.0{"]" * 100}',
+    '"label": -0',
+]
+"""Fields of JSON lines whose last value becomes a text as it stands there, to the byte."""
+TWICE, NO_OBJECT = "broken line: names a field twice", "broken line: not one JSON object"
+NOT_TAKEN = [
+    ('"label": "b", "label": "c"', TWICE),
+    ('"label": "b", "l\\u0061bel": "c"', TWICE),
+    ('"n": null, "n": 3', TWICE),
+    ('"x": 1, "x": 1', TWICE),
+    ('"label": NaN', NO_OBJECT),
+    ('"label": [-Infinity]', NO_OBJECT),
+    ('"ratio": Infinity', NO_OBJECT),
+    ('"x": +INF', NO_OBJECT),
+    (f'"label": {"[" * 101}1.0{"]" * 101}', "broken line: nested more than 100 deep"),
+    ('"n": 20e1', "n: not int: 20e1"),
+    ('"born": [2001, 2.0]', "born: not date: [2001, 2.0]"),
+    ('"price": 1.2345e1', "price: not decimal(12,2): 1.2345e1"),
+    ('"price": {"amount" : 2.50}', 'price: not decimal(12,2): {"amount" : 2.50}'),
+]
+"""Fields of JSON lines, and why the row is refused, in the words that were delivered."""
+HAS_A_QUOTE = "has a quote in it and does not begin with one"
+BROKEN_CSV = [
+    (r'2001-02-03,"he said \"hi\"",1', "10 has something behind the quote that closes it"),
+    ('2001-02-03,x"y, z",1', f"10 {HAS_A_QUOTE}"),
+    ('2001-02-03,"x",1"', f"11 {HAS_A_QUOTE}"),
+    ("2001-02-03,'x',1", "10 is quoted with apostrophes"),
+    ('2001-02-03,x,"1', "11 opens a quote that nothing closes"),
+    ('"2001-02-03"x,"two\nlines",1', "9 has something behind the quote that closes it"),
+]
+"""Ends of CSV rows that can be read in two ways, and which field is broken, and how."""
 
 
 def at(day: int, hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0) -> datetime:
@@ -119,14 +156,14 @@ TEXTS: list[tuple[str, str, Any]] = [
     ("price", "0.001", REFUSED),
     ("price", "1E-3", REFUSED),
     ("price", "1.25E2", Decimal("125.00")),
-    ("price", "2.4999999999999996", Decimal("2.50")),
+    ("price", "2.4999999999999996", REFUSED),
     ("price", "10000000000", REFUSED),
     ("price", "1e400", REFUSED),
     ("price", "$ 1.99", REFUSED),
     ("price", "1,99", REFUSED),
     ("price", "NaN", REFUSED),
     ("wide", "123456789012345678.91", Decimal("123456789012345678.91")),
-    ("price", "1e-999", Decimal(0)),
+    ("price", "1e-999", REFUSED),
     ("price", "1e-1000", REFUSED),
     ("price", "1e-999999999", REFUSED),
     ("price", "0E+999999999", REFUSED),
@@ -188,6 +225,12 @@ TEXTS: list[tuple[str, str, Any]] = [
 def texts(start: int) -> list[dict[str, str]]:
     """A row for each case, numbered; a case of `id` keeps its text."""
     return [{"id": str(start + n)} | GOOD | {name: text} for n, (name, text, _) in enumerate(TEXTS)]
+
+
+def json_line(number: int, text: str) -> str:
+    """A line of JSON with some fields as they are written, and good ones in place of others."""
+    written = set(re.findall(r'"(\w+)" ?:', text.replace(r"\u0061", "a")))
+    return json.dumps({n: v for n, v in ({"id": number} | GOOD).items() if n not in written})[:-1] + f", {text}}}"
 
 
 def csv_of(rows: list[dict[str, str]], *, header: list[str] | None = None) -> str:
@@ -325,7 +368,7 @@ def taken(tmp_path_factory, spark):
         '"price": {"amount": 2.50}',
         '"n": null',
         '"meta": {"wide": 12345678901234567.01}, "wide": 12345678901234567.02',
-        '"wide": 12345678901234567.01, "wide" : -12345678901234567.02 ',
+        '"more": 12345678901234567.01, "wide" : -12345678901234567.02 ',
         '"note": "\\": 1.5, \\"wide\\": 2.5", "wide": 12345678901234567.02, "more": [1.5, {"wide": 1.25}]',
         '"widest": 123456789012345678901234567890123456.12',
         '"widest": 123456789012345678901234567890123456.125',
@@ -335,9 +378,11 @@ def taken(tmp_path_factory, spark):
         '"label": -1e400',
         '"label": "1.5", "ratio": 1.50',
         '"label": 7, "wide": 1e3',
+        *EXACT,
+        *(text for text, _ in NOT_TAKEN),
     ]
     good_json = json.dumps({"id": "%d"} | GOOD)[:-1].replace('"%d"', "%d")
-    lines = [good_json % (3000 + n) + ", " + text + "}" for n, text in enumerate(numbers)]
+    lines = [json_line(3000 + n, text) for n, text in enumerate(numbers)]
     lines += [
         good_json % 3100 + '} {"id": 3101}',
         good_json % 3102 + "},",
@@ -350,12 +395,12 @@ def taken(tmp_path_factory, spark):
         good_json % 3106 + '}], [{"id": 3107}',
         "\t \x00",
         "",
-        good_json % 3108 + ', "label": "a } b"}  ',
-        good_json % 3110 + r', "label": "a\ud83d"}',
-        good_json % 3111 + r', "label": "\uDE00a"}',
-        good_json % 3112 + r', "label": "\ud83d\\\ude00"}',
-        good_json % 3113 + r', "label": "\ud83d\uDE00"}',
-        good_json % 3114 + r', "label": "\\ud83d"}',
+        json_line(3108, '"label": "a } b"') + "  ",
+        json_line(3110, r'"label": "a\ud83d"'),
+        json_line(3111, r'"label": "\uDE00a"'),
+        json_line(3112, r'"label": "\ud83d\\\ude00"'),
+        json_line(3113, r'"label": "\ud83d\uDE00"'),
+        json_line(3114, r'"label": "\\ud83d"'),
     ]
     deliver("lines.jsonl", b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
 
@@ -374,6 +419,8 @@ def taken(tmp_path_factory, spark):
         good_line % 4103,
     ]
     deliver("broken.csv", b"\xef\xbb\xbf" + "\r".join([",".join(COLUMNS), *broken]).encode())
+    quoted = [f"{(good_line % (4400 + n)).rsplit(',', 3)[0]},{end}" for n, (end, _) in enumerate(BROKEN_CSV)]
+    deliver("quotes.csv", "\n".join([",".join(COLUMNS), *quoted, good_line % 4499, ""]))
     empty = {"id": "4200", "at": GOOD["at"]} | {name: "" for name in COLUMNS if name not in ("id", "at")}
     deliver("empty.csv", csv_of([empty, {"id": ""} | GOOD, {"id": "4202"} | GOOD | {"at": ""}]))
     zeros = [{"id": str(4300 + n)} | GOOD | {"label": text} for n, text in enumerate(ZEROS)]
@@ -414,7 +461,7 @@ def taken(tmp_path_factory, spark):
     deliver("none.parquet", parquet_of({name: values[:0] for name, values in typed([1]).items()}))
     labels = [b"caf\xe9", b"caf\xc3\xa9"]
     deliver("latin.parquet", parquet_of(typed([5600, 5601], label=undecoded(labels))))
-    deliver("latin_number.parquet", parquet_of(typed([5602], n=undecoded([b"7\xe9"]))))
+    deliver("latin_number.parquet", parquet_of(typed([5602, 5603], n=undecoded([b"7\xe9", b"7"]))))
     for name, content in void_files().items():
         world.deliver("voids", ARRIVAL, name, content)
     for name, content in sparse_files().items():
@@ -423,8 +470,8 @@ def taken(tmp_path_factory, spark):
 
 
 def test_every_row_of_every_file_is_taken_or_refused_and_only_once(taken):
-    """The first of the module: it waits for the nineteen files that all its tests look at."""
-    assert len(taken.arrivals) == 19
+    """The first of the module: it waits for the twenty files that all its tests look at."""
+    assert len(taken.arrivals) == 20
     for arrival in taken.arrivals.values():
         assert arrival.reason is None
         assert arrival.landed == arrival.taken + arrival.refused + arrival.late, arrival
@@ -488,11 +535,35 @@ def test_a_json_number_becomes_a_text_as_it_stands_in_its_line(taken):
     assert (taken.raw[3018]["ratio"], taken.raw[3019]["wide"]) == (1.5, Decimal(1000))
 
 
+def test_a_list_or_an_object_becomes_a_text_as_it_stands_in_its_line_to_the_byte(taken):
+    delivered = [text.rpartition('bel":')[2].strip() for text in EXACT]
+    assert [taken.raw[3020 + n]["label"] for n in range(len(EXACT))] == delivered
+
+
+@pytest.mark.parametrize("n", range(len(NOT_TAKEN)))
+def test_json_that_means_two_things_or_nothing_is_refused_in_the_words_that_came(taken, n):
+    text, reason = NOT_TAKEN[n]
+    number = 3020 + len(EXACT) + n
+    letter = taken.letter(number)
+    assert (letter["_reason"], letter["_payload"], number in taken.raw) == (reason, json_line(number, text), False)
+
+
+def test_a_csv_record_that_can_be_read_in_two_ways_is_refused_as_it_came_and_no_other_with_it(taken):
+    letters = {row["_payload"]: row["_reason"] for row in taken.letters if row["_arrival"].endswith("quotes.csv")}
+    assert [(payload.partition(",")[0], reason) for payload, reason in sorted(letters.items())] == [
+        (str(4400 + n), f"broken line: field {fault}; quote as RFC 4180 says")
+        for n, (_, fault) in enumerate(BROKEN_CSV)
+    ]
+    assert all(payload.endswith(end) for payload, (end, _) in zip(sorted(letters), BROKEN_CSV, strict=True))
+    assert 4499 in taken.raw
+
+
 def test_a_json_line_is_one_object_or_refused(taken):
     whole = [row for row in taken.letters if row["_arrival"].endswith("lines.jsonl")]
     broken = [row["_payload"] for row in whole if row["_reason"] == "broken line: not one JSON object"]
-    starts = [next((n for n in range(3100, 3110) if str(n) in line), line) for line in broken]
-    assert sorted(map(str, starts)) == ["12", "3100", "3102", "3103", "3104", "3105", "3106", "null"]
+    starts = [next((n for n in range(3000, 3110) if str(n) in line), line) for line in broken]
+    others = [str(3020 + len(EXACT) + n) for n, (_, reason) in enumerate(NOT_TAKEN) if reason == NO_OBJECT]
+    assert sorted(map(str, starts)) == ["12", *others, "3100", "3102", "3103", "3104", "3105", "3106", "null"]
     assert [row["_reason"] for row in whole if row["_payload"] == "{}"] == ["id: no value"]
     assert taken.raw[3108]["label"] == "a } b"
 
@@ -533,7 +604,8 @@ def test_a_column_that_may_be_absent_is_null_where_a_file_lacks_it_in_every_form
 
 def test_a_csv_line_with_other_fields_than_the_header_is_refused_as_it_came(taken):
     whole = [row for row in taken.letters if row["_arrival"].endswith("broken.csv")]
-    assert {row["_reason"] for row in whole} == {"broken line: not 11 fields"}
+    open_quote = "broken line: field 1 opens a quote that nothing closes; quote as RFC 4180 says"
+    assert {row["_reason"] for row in whole} == {"broken line: not 11 fields", open_quote}
     assert sorted(row["_payload"].strip('"')[:4] for row in whole) == ["4100", "4101", "4102"]
     assert 4103 in taken.raw
 

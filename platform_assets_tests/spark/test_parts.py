@@ -10,8 +10,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY
-from platform_assets.spark.raw.versions import ORDER, greatest
+from platform_assets.contracts import DAY, Column, Contract, LandingFiles
+from platform_assets.spark.raw.versions import greatest, order_of
 from platform_assets.spark.tables.parts import in_parts, tasks_for
 
 SMALL, LARGE = date(2017, 1, 1), date(2017, 1, 2)
@@ -24,6 +24,17 @@ SETTINGS = (
 )
 
 
+RAW = Contract(
+    "raw.versions",
+    "As delivered.",
+    "me",
+    (Column("key", "long", "Key.", nullable=False), Column("at", "date", "Day.")),
+    ("key",),
+    source=LandingFiles("versions"),
+    event_time="at",
+)
+
+
 def settings_of(spark: SparkSession) -> list[str | None]:
     return [spark.conf.get(name) for name in SETTINGS]
 
@@ -33,9 +44,11 @@ def versions(spark: SparkSession, rows: int = 4000) -> DataFrame:
     return spark.range(rows).selectExpr(
         f"IF(id % 10 = 0, date'{SMALL}', date'{LARGE}') AS event_date",
         f"IF(id % 2 = 1, -1, id % {rows // 2}) AS key",
-        "id AS _version",
+        "date'2017-01-03' AS _arrival_date",
+        "false AS _void",
+        "'a.csv' AS _file_order",
+        "id AS _place",
         "xxhash64(id) AS _row_hash",
-        "event_date AS _order_day",
         "id AS payload",
     )
 
@@ -57,17 +70,17 @@ def test_a_large_day_has_as_many_tasks_as_parts_and_a_small_one_has_one(spark: S
 @pytest.mark.parametrize("heavy", [False, True])
 def test_the_greatest_versions_are_the_same_in_however_many_parts(spark: SparkSession, heavy: bool) -> None:
     raw = versions(spark)
-    whole = {tuple(row) for row in greatest(raw, ["key"]).collect()}
-    parts = greatest(raw, ["key"], {LARGE: 5}, heavy=heavy)
+    whole = {tuple(row) for row in greatest(raw, RAW).collect()}
+    parts = greatest(raw, RAW, {LARGE: 5}, heavy=heavy)
     assert parts.columns == raw.columns
     assert {tuple(row) for row in parts.collect()} == whole
     assert len(whole) == raw.select(DAY, "key").distinct().count()
-    assert set(ORDER) <= set(raw.columns)
+    assert set(order_of(RAW)) <= set(raw.columns)
 
 
 def test_versions_of_a_heavy_key_do_not_meet_in_one_task(spark: SparkSession) -> None:
     """Each task sends on one version of a key, whatever it has read."""
-    plan = greatest(versions(spark), ["key"], {LARGE: 5}, heavy=True)._jdf.queryExecution().executedPlan().toString()
+    plan = greatest(versions(spark), RAW, {LARGE: 5}, heavy=True)._jdf.queryExecution().executedPlan().toString()
     assert plan.index("Final") < plan.index("Exchange") < plan.index("Partial")
 
 

@@ -12,6 +12,7 @@ from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
+from platform_assets.engine.advice import advice
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import function_mistakes
 from platform_assets.engine.mistake import Mistake, mistakes_in
@@ -43,7 +44,7 @@ def check(
     except PlatformError:
         _tell(mistakes, names, as_json)
         raise
-    _end(mistakes, names, as_json)
+    _end(mistakes, names, as_json, list(advice(catalogue, names)))
 
 
 def _with_inputs(catalogue: Catalogue, tables: Collection[str]) -> tuple[str, ...]:
@@ -75,22 +76,26 @@ def _analysed(
         return list(analysis_mistakes(catalogue, names, spark(), without))
 
 
-def _end(mistakes: Sequence[Mistake], names: Sequence[str], as_json: bool) -> None:
-    _tell(mistakes, names, as_json)
+def _end(mistakes: Sequence[Mistake], names: Sequence[str], as_json: bool, seldom_meant: Sequence[Mistake]) -> None:
+    _tell(mistakes, names, as_json, seldom_meant)
     if mistakes:
         raise typer.Exit(EXIT_FAILED)
     if not as_json:
         console.print(f"[green]Nothing is wrong[/] with {counted(len(names), 'table')}: {', '.join(names)}.")
 
 
-def _tell(mistakes: Sequence[Mistake], names: Sequence[str], as_json: bool) -> None:
+def _tell(
+    mistakes: Sequence[Mistake], names: Sequence[str], as_json: bool, seldom_meant: Sequence[Mistake] = ()
+) -> None:
     mistakes = list(dict.fromkeys(mistakes))
     if as_json:
-        print_json({"tables": list(names), "mistakes": [mistake.json() for mistake in mistakes]})
+        advised = [one.json() for one in seldom_meant]
+        print_json({"tables": list(names), "mistakes": [one.json() for one in mistakes], "advice": advised})
         return
-    for mistake in mistakes:
+    marks = [(mistake, "[bold red]wrong[/]") for mistake in mistakes]
+    for mistake, mark in [*marks, *((one, "[yellow]look[/] ") for one in seldom_meant)]:
         where = " ".join(part for part in (mistake.table or mistake.package, mistake.field) if part)
-        say("[bold red]wrong[/]", f"{where}: {mistake.what}")
+        say(mark, f"{where}: {mistake.what}")
         say("      [bold]What to do:[/]", mistake.todo)
     if mistakes:
         console.print(f"{counted(len(mistakes), 'mistake')} in all.")

@@ -18,7 +18,7 @@ from platform_assets.cli.commands.record_view import (
 )
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
 from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Cascade, Reason
+from platform_assets.cli.options import AsJson, By, Cascade, Reason, UntilLifted
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.cli.session import session_on_demand
@@ -35,6 +35,7 @@ from platform_assets.operations.plan_record import (
     read_record,
 )
 from platform_assets.progress import meanwhile
+from platform_assets.records.history import LASTING
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The plan file.")]
 Name = Annotated[str, typer.Argument(help="Of a plan that was begun, as `plan status` has it.")]
@@ -140,6 +141,7 @@ def rollback(
     context: typer.Context,
     name: Name,
     cascade: Cascade = False,
+    until_lifted: UntilLifted = False,
     reason: Reason = None,
     by: By = None,
     as_json: AsJson = False,
@@ -148,14 +150,14 @@ def rollback(
     from platform_assets.operations.backfill.afterwards import roll_back
     from platform_assets.operations.rollback.amounts import rolled_back_amounts
 
-    author = decided_by(reason, by)
+    author = decided_by(reason, by, LASTING if until_lifted else "")
     with opened_platform() as platform, telling(context, "plan rollback") as progress:
         record, done = roll_back(platform, name, author, progress, cascade=cascade)
         with meanwhile(progress, "summing what changes"):
             amounts = rolled_back_amounts(platform, done) if done else None
     _tell(record, record.events[-1].what.capitalize(), as_json)
     if done and amounts and not as_json:
-        print_rollback(done, amounts)
+        print_rollback(done, amounts, lasts=until_lifted)
 
 
 def replay(context: typer.Context, name: Name, as_json: AsJson = False) -> None:

@@ -6,14 +6,18 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import parse_days
+from platform_assets.cli.console import opened_platform, parse_days
 from platform_assets.cli.options import AsJson, DaysOrDay, TableName
 from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
+from platform_assets.cli.session import session_on_demand
 from platform_assets.cli.without_numpy import without_numpy
+from platform_assets.contracts.dead_letters import SUPERSEDED
 from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import version_in, whole_snapshot
 from platform_assets.operations.readers import readers_release
+from platform_assets.progress import no_progress
 from platform_assets.settings import load_settings
 
 
@@ -27,11 +31,28 @@ def read(
     guard_formulas: GuardFormulas = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print rows of a table as readers see them, now or at a release, oldest days first."""
+    """Print rows of a table as readers see them, now or at a release, oldest days first.
+
+    superseded.NAME are the rows of which silver.NAME has a newer version: Spark looks them up in raw.
+    """
     settings = load_settings()
     chosen = None if days is None else parse_days(days, settings)
     lake = Lake.at(settings.lake)
     shown = readers_release(settings, release)
+    if table.startswith(SUPERSEDED):
+        from platform_assets.operations.superseded import staged_superseded
+
+        with (
+            opened_platform(settings) as platform,
+            session_on_demand(settings, no_progress, brief=True) as spark,
+            staged_superseded(platform, spark, table, chosen, shown) as folder,
+        ):
+            staged = table_snapshot(folder)
+            there = {of: paths for of, paths in staged.by_day().items() if of is not None}
+            head = {"table": table, "release": shown.number} if as_json else None
+            rows = Rows(folder, staged.schema_string, there, named(columns))
+            print_rows(table, rows, limit, format, head, guard=guard_formulas)
+        return
     version_in(lake, table, shown, load_catalogue(settings).names)
     snapshot = whole_snapshot(lake, table, shown, chosen)
     files = {

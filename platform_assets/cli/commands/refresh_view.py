@@ -11,6 +11,7 @@ from platform_assets.cli.console import console, say
 from platform_assets.cli.files_view import refused_lines
 from platform_assets.cli.warned_view import DayWarning, print_warnings
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.planning.replays import REPLAY
 from platform_assets.quality.repairs import remedy
 from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted
@@ -18,11 +19,10 @@ from platform_assets.words import counted
 if TYPE_CHECKING:
     from platform_assets.engine.meanwhile import PublishedMeanwhile
     from platform_assets.engine.refresh import RefreshResult
-    from platform_assets.engine.results import StepResult
 
 
 class Quarantined(NamedTuple):
-    """What broke a rule in the days of a table that a refresh computed.
+    """What broke a rule in the days of a table that a refresh computed, and had not broken one before.
 
     Args:
         rows: that broke one.
@@ -38,7 +38,8 @@ class Outcome:
     """What a refresh did, for people and programs.
 
     Args:
-        published: days by table.
+        published: days with new content, by table.
+        unchanged: days that were computed and came out as they were, by table.
         struck: days by table that turned out to need nothing.
         why_struck: why not, in a few words.
         left: days that were not published, by table, with the reason.
@@ -47,8 +48,9 @@ class Outcome:
         refused_in: files of which some rows were refused and others taken, by raw table.
         delivered_rows: of all files of which any were taken, by raw table.
         late_rows: that wait in a late queue since, by raw table.
+        replays: what is to be said of files whose content came before, by path.
         quarantined: of the days that it computed, by silver table.
-        warnings: what gates found of days that were published all the same, by table, the newest day first.
+        warnings: what gates newly found of days that were published all the same, by table, the newest day first.
         growing: files that were changed a moment ago.
         seconds: wall time.
         stage: that the days are in, and no release yet.
@@ -56,6 +58,7 @@ class Outcome:
     """
 
     published: dict[str, int]
+    unchanged: dict[str, int]
     struck: dict[str, int]
     why_struck: str
     left: list[tuple[str, str, str]]
@@ -64,6 +67,7 @@ class Outcome:
     refused_in: dict[str, list[Arrival]]
     delivered_rows: dict[str, int]
     late_rows: dict[str, int]
+    replays: dict[str, str]
     quarantined: dict[str, Quarantined]
     warnings: tuple[DayWarning, ...]
     growing: int
@@ -85,12 +89,14 @@ class Outcome:
         """The document of `--json`."""
         return {
             "staged" if self.stage else "published": self.published,
+            "unchanged": self.unchanged,
             "struck": self.struck,
             "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
             "files": self.files,
             "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
             "refused_rows": self.refused_rows,
             "late_rows": self.late_rows,
+            "replays": [{"path": path, "note": note} for path, note in self.replays.items()],
             "quarantined": {table: found._asdict() for table, found in self.quarantined.items()},
             "warnings": [warning.json() for warning in self.warnings],
             "growing_files": self.growing,
@@ -118,6 +124,10 @@ class Outcome:
         for table, count in self.published.items():
             done = f"in the stage {self.stage}" if self.stage else "published"
             console.print(f"{table}: {counted(count, 'day')} {done}", highlight=False)
+        for table, count in self.unchanged.items():
+            console.print(
+                f"{table}: {counted(count, 'day')} came out as before, readers see nothing new", highlight=False
+            )
         for table, count in self.struck.items():
             console.print(f"{table}: {counted(count, 'day')} struck: {self.why_struck}", highlight=False)
         for other in self.others:
@@ -141,6 +151,8 @@ class Outcome:
             came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
             history = "A history that is loaded for the first time is taken by `late approve FILE`."
             say("[yellow]late[/]", f"{came}: `platform-assets late list`. {history}")
+        for line in refused_lines(self.replays):
+            say("[yellow]sent again[/]", line)
         for table, found in self.quarantined.items():
             broke = f"{counted(found.rows, 'row')} of {counted(found.days, 'day')} broke a rule"
             # Those of a stage are nowhere yet that anybody reads.
@@ -171,7 +183,7 @@ def outcome_of(
         others: what others published meanwhile of the days that were planned.
     """
     published = {done.table: len(done.published) for done in result.ingests if done.published}
-    published |= {done.table: len(done.published) for done in result.steps if done.published}
+    published |= {done.table: new for done in result.steps if (new := len(done.published) - len(done.unchanged))}
     left = [
         (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
     ]
@@ -186,6 +198,7 @@ def outcome_of(
             delivered_rows[arrival.table] += arrival.landed
     return Outcome(
         published=published,
+        unchanged={done.table: len(done.unchanged) for done in result.steps if done.unchanged},
         struck={table: len(days) for table, days in result.struck.items()},
         why_struck=result.why_struck,
         left=left,
@@ -193,16 +206,21 @@ def outcome_of(
         refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
         refused_in=dict(refused_in),
         delivered_rows=dict(delivered_rows),
+        replays={arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(REPLAY)},
         late_rows={table: rows for table, rows in late_rows.items() if rows},
-        quarantined={done.table: found for done in result.steps if (found := _quarantined(done)).rows},
-        warnings=tuple(warning for done in result.steps for warning in DayWarning.of(done.table, done.published)),
+        quarantined={
+            done.table: Quarantined(sum(broken.values()), len(broken))
+            for done in result.steps
+            if (broken := done.newly_quarantined)
+        },
+        warnings=tuple(
+            DayWarning(done.table, day, warned)
+            for done in result.steps
+            for day in sorted(done.published, reverse=True)
+            for warned in done.newly_warned(day)
+        ),
         growing=sum(len(done.growing) for done in result.ingests),
         seconds=seconds,
         stage=stage,
         others=others,
     )
-
-
-def _quarantined(done: StepResult) -> Quarantined:
-    rows = [content.figures.get("quarantined", 0) for content in done.published.values()]
-    return Quarantined(sum(rows), sum(count > 0 for count in rows))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from platform_assets.cli.amounts_view import sums_json
-from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_json
+from platform_assets.cli.console import UsageError, console, opened_platform, parse_days, print_json, say
 from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Cascade, Days, DryRun, Reason
+from platform_assets.cli.options import AsJson, By, Cascade, Days, DryRun, Reason, UntilLifted
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.planning.windows import day_range
 from platform_assets.progress import meanwhile
+from platform_assets.records.history import LASTING, Hold
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.amount_changes import AmountChanges
@@ -26,29 +28,38 @@ def rollback(
     publication: Annotated[str | None, typer.Argument(help="As `releases` or `why` name it.")] = None,
     run: Annotated[str | None, typer.Option("--run", help="Everything that this run published.")] = None,
     to: Annotated[int | None, typer.Option("--to", help="Everything published after this release.")] = None,
+    lift: Annotated[
+        str | None, typer.Option("--lift", metavar="TABLE", help="End what keeps days of this table until lifted.")
+    ] = None,
     days: Days = None,
     cascade: Cascade = False,
+    until_lifted: UntilLifted = False,
     dry_run: DryRun = False,
     reason: Reason = None,
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
     """Put exactly the days of a publication, a run or since a release back as they were, and hold them there."""
-    if sum(given is not None for given in (publication, run, to)) != 1:
+    if sum(given is not None for given in (publication, run, to, lift)) != 1 or (lift and (cascade or until_lifted)):
         raise UsageError(
-            "Name what to roll back: a publication, --run RUN or --to RELEASE, one of them.",
+            "Name what to roll back: a publication, --run RUN or --to RELEASE, one of them; or only a table to --lift.",
             "`platform-assets releases` lists all three.",
         )
     if dry_run and reason is None:
         reason = "a dry run"
-    author = decided_by(reason, by)
+    author = decided_by(reason, by, "rollback lifted" if lift else LASTING if until_lifted else "")
     from platform_assets.operations.rollback.amounts import rolled_back_amounts
+    from platform_assets.operations.rollback.lifting import lift_rollbacks
     from platform_assets.operations.rollback.rollback import rollback as roll_back
     from platform_assets.operations.rollback.selection import chosen_publications
 
     with opened_platform() as platform, without_numpy():
-        chosen = chosen_publications(platform, publication, run, to)
         only = None if days is None else parse_days(days, platform.settings)
+        if lift is not None:
+            _print_lifted(lift_rollbacks(platform, lift, only, author, dry_run=dry_run), dry_run, as_json)
+            return
+        chosen = chosen_publications(platform, publication, run, to)
+        lasting = [hold for hold in platform.ledger.holds() if hold.lasts]
         with telling(context, "rollback") as progress:
             done = roll_back(platform, chosen, author, days=only, cascade=cascade, dry_run=dry_run, progress=progress)
             with meanwhile(progress, "summing what changes"):
@@ -56,7 +67,16 @@ def rollback(
     if as_json:
         print_json(_json(done, amounts))
     else:
-        print_rollback(done, amounts)
+        print_rollback(done, amounts, lasts=until_lifted, ends=lasting)
+
+
+def _print_lifted(lifted: Sequence[Hold], dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        print_json([{"table": hold.table, "day": hold.day, "reason": hold.reason} for hold in lifted])
+        return
+    for hold in lifted:
+        say("would be lifted" if dry_run else "lifted", f"{hold.table} {hold.day}, {hold.reason}")
+    console.print("Nothing was changed." if dry_run else "The next refresh computes what came meanwhile.")
 
 
 def _json(done: Rollback, amounts: AmountChanges) -> dict[str, Any]:

@@ -60,12 +60,12 @@ class TableSummary:
 def summarise(platform: Platform) -> list[TableSummary]:
     """Figures of every table, from the ledger."""
     summaries: list[TableSummary] = []
-    late, snapshot = late_counts(platform), LakeSnapshot.now(platform)
+    late, snapshot, refused = late_counts(platform), LakeSnapshot.now(platform), platform.ledger.refused_rows()
     for contract in platform.catalogue:
         days = platform.ledger.current_days(contract.name).values()
         aside = sum(day.figures.get("quarantined", 0) for day in days)
         if contract.source is not None:
-            aside = sum(arrival.refused for arrival in platform.ledger.arrivals(contract.name))
+            aside = refused.get(contract.name, 0)
         rows = sum(day.delivered for day in days)
         loaded = len(snapshot.digests(contract.name))
         waits = late.get(contract.name, LateCounts())

@@ -45,6 +45,9 @@ _QUIET_WEBSERVER = ("--dagster-log-level", "warning")
 _TOLD_ONCE = {"DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
 """As `dagster dev` has it: why definitions cannot be loaded is told by the code server alone, without a trace."""
 
+PATIENT = {"DAGSTER_GRPC_TIMEOUT_SECONDS": "180", "DAGSTER_GRPC_SHUTDOWN_GRACE_PERIOD": "60"}
+"""On a busy machine the code server may need longer than Dagster's minute to start a run, which would be given up."""
+
 _KEPT_EVERY_S = 2.0
 """Where Ctrl-C stops what is shown of a large lake, the next start goes on from the last of these."""
 
@@ -79,7 +82,8 @@ def up(
     refuse_wrong_functions(load_catalogue(settings))
     home = dagster_home(settings)
     address = f"http://127.0.0.1:{port}"
-    environment = os.environ | _TOLD_ONCE | {"DAGSTER_HOME": str(home), "PLATFORM_STATE": str(settings.state)}
+    environment = PATIENT | os.environ | _TOLD_ONCE | {"DAGSTER_HOME": str(home)}
+    environment |= {"PLATFORM_STATE": str(settings.state)}
     if "ui_url" not in settings.model_fields_set:
         environment["PLATFORM_UI_URL"] = address
     if read_only:

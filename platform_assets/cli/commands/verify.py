@@ -36,10 +36,16 @@ def verify(
         int | None, typer.Option(min=0, help=f"Days to draw besides the newest of each table; {_DRAWN} by default.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="Name keys of silver that lie on two days instead.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute published days again from what they were made from; exit code 1 if one comes out otherwise."""
     settings = load_settings()
+    if keys and (days, sample, seed) != (None, None, None):
+        raise UsageError("--keys looks at whole tables.", "Leave out --days, --sample and --seed.")
+    if keys:
+        _look_at_keys(settings, table, as_json=as_json)
+        return
     if days is not None and (sample is not None or seed is not None):
         raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
     draw = None
@@ -52,6 +58,21 @@ def verify(
     else:
         _print(tables, draw.seed if draw else None)
     if any(verified.of("different") for verified in tables):
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _look_at_keys(settings: Settings, table: str | None, *, as_json: bool) -> None:
+    from platform_assets.engine.step.repeated_keys import keys_on_two_days
+
+    with opened_platform(settings) as platform:
+        found = keys_on_two_days(platform, [table] if table else platform.catalogue.names)
+    if as_json:
+        print_json({"tables": {name: [one._asdict() for one in repeated] for name, repeated in found.items()}})
+    elif not found:
+        console.print("Here is no silver table whose records can move between days.")
+    for name, repeated in found.items() if not as_json else ():
+        say("[red]counted twice[/]" if repeated else "[green]once[/]", "; ".join([name, *map(str, repeated)]))
+    if any(found.values()):
         raise typer.Exit(EXIT_LOOK)
 
 

@@ -26,6 +26,7 @@ from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.parts import parts_of
+from platform_assets.planning.replays import Delivery, replay_notes, replays
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
@@ -38,7 +39,7 @@ from platform_assets.spark.raw.dead_letters import refused_rows
 from platform_assets.spark.raw.erased import erased_rows, without_erased
 from platform_assets.spark.raw.late_rows import late_rows
 from platform_assets.spark.raw.parsing import Layout, parse
-from platform_assets.spark.raw.tombstones import MOST_BROADCAST
+from platform_assets.spark.raw.versions import MOST_BROADCAST
 from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.parts import tasks_for
@@ -48,7 +49,7 @@ from platform_assets.spark.tables.staging import stage
 from platform_assets.spark.tables.written import lies_elsewhere
 from platform_assets.words import counted
 
-_Look = tuple[Format, str, tuple[str, ...], bool]
+_Look = tuple[Format, str, tuple[str, ...], bool, tuple[tuple[str, str], ...]]
 """What files have in common that are read together."""
 
 _MOST_LAYOUTS = 16
@@ -140,9 +141,10 @@ def _take(
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         limits = Limits.of(platform.settings)
         of_all = platform.settings.copy_deliveries or not computes_here(platform.settings)
+        replayed = _replayed(turn, [file for file in seen if file not in refused])
         try:
             with copies_for_spark(seen, refused, folders[letters], limits, of_all=of_all) as copies:
-                _stage_rows(spark, turn, seen, refused, folders[contract.name], copies)
+                _stage_rows(spark, turn, seen, refused, folders[contract.name], copies, replayed)
         except (CompressionError, LimitError, *NOT_AS_LISTED):
             _raise_if_changed(file for file in seen if file not in refused)
             raise
@@ -162,7 +164,7 @@ def _take(
             stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
             failpoint("ingest.compared")
             taken = profile_raw(read_staged(spark, folders[contract.name]))
-        counted = (taken, rejected, waiting, erased)
+        counted = (taken, rejected, waiting, erased, replayed)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
         # What is recorded is what was read only if it is still there: size and time prove nothing of the content.
         _raise_if_changed(seen, {file for file, inspection in seen.items() if inspection.reason is not None})
@@ -185,15 +187,17 @@ def _stage_rows(
     refused: dict[LandedFile, str],
     folder: Location,
     copies: Mapping[LandedFile, Location],
+    replayed: Mapping[str, Delivery],
 ) -> None:
     """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
 
     A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
     """
     contract = turn.contract
+    came = {file.path: replayed[file.path].arrival_date for file in seen if file.path in replayed}
 
     def parsed(files: Sequence[LandedFile]) -> DataFrame:
-        return without_erased(parse(spark, _layouts(files, seen, copies), contract), turn.erased)
+        return without_erased(parse(spark, _layouts(files, seen, copies), contract, came), turn.erased)
 
     def described(file: LandedFile) -> DataFrame:
         assert contract.source is not None
@@ -224,6 +228,18 @@ def _stage_rows(
             folder.remove(durable=False)
 
 
+def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delivery]:
+    """The first file of the same content, for each whose content came before, once these files are taken."""
+    assert turn.contract.source is not None
+    if turn.contract.source.resent == "anew":
+        return {}
+    before = turn.platform.ledger.deliveries(turn.contract.name, at=turn.snapshot.number, alike_only=False)
+    now = [Delivery(file.path, None, file.arrival_date, file.modified_ns, file.sha256) for file in files if file.size]
+    hashes = {file.sha256 for file in now}
+    alike = [delivery for delivery in before if delivery.sha256 in hashes]
+    return replays([*alike, *now], by_modified=turn.contract.source.order == "modified")
+
+
 def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
     """The files, few of them with different looks in a part: what Spark plans does not grow with their number."""
     alike: defaultdict[_Look, list[LandedFile]] = defaultdict(list)
@@ -239,11 +255,14 @@ def _layouts(
     alike: defaultdict[_Look, list[str]] = defaultdict(list)
     for file in files:
         alike[_look(file, seen[file])].append(str(copies.get(file, file.file)))
-    return [Layout(kind, columns, tuple(paths), copied) for (kind, _, columns, copied), paths in alike.items()]
+    return [
+        Layout(kind, columns, tuple(paths), copied, nanoseconds)
+        for (kind, _, columns, copied, nanoseconds), paths in alike.items()
+    ]
 
 
 def _look(file: LandedFile, inspection: Inspection) -> _Look:
-    return file.format, inspection.schema, inspection.columns, inspection.is_read_as_lines
+    return file.format, inspection.schema, inspection.columns, inspection.is_read_as_lines, inspection.nanoseconds
 
 
 def _arrival(
@@ -255,7 +274,15 @@ def _arrival(
     rejected: RawProfile,
     waiting: RawProfile,
     erased: Mapping[str, int],
+    replayed: Mapping[str, Delivery],
 ) -> Arrival:
+    refused = rejected.taken.get(file.path, 0)
+    if inspection.landed and refused == inspection.landed:  # such an arrival has delivered nothing
+        reason = reason or (
+            f"has no row that can be taken: all {refused:,} are refused; `platform-assets read "
+            f"{refused_table(contract.name)}` says why; repair the file under its name, or correct the contract and "
+            f"`platform-assets reload {contract.name}`"
+        )
     return Arrival(
         table=contract.name,
         path=file.path,
@@ -265,11 +292,11 @@ def _arrival(
         modified_ns=file.modified_ns,
         landed=inspection.landed,
         taken=taken.taken.get(file.path, 0),
-        refused=rejected.taken.get(file.path, 0),
+        refused=refused,
         late=waiting.taken.get(file.path, 0),
         erased=erased.get(file.path, 0),
         reason=reason,
-        notes=inspection.notes,
+        notes=(*inspection.notes, *(replay_notes(replayed, file.path) if reason is None and inspection.landed else ())),
     )
 
 

@@ -95,8 +95,8 @@ def _with_what_counts(problem: Problem, contract: Contract) -> Problem:
     if not problem.is_replaced:
         return problem
     todo = "deliver a correction with a later arrival date, since of each key the newest arrival counts"
-    if contract.updated_at:
-        todo = f"{problem.todo}; of each key the row with the newest `{contract.updated_at}` counts"
+    if contract.versioned_by:
+        todo = f"{problem.todo}; of each key the row with the newest `{', '.join(contract.versioned_by)}` counts"
     return replace(problem, todo=todo)
 
 

@@ -28,7 +28,7 @@ from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.digest import Digest
 from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
-from platform_assets.spark.raw.tombstones import MOST_BROADCAST
+from platform_assets.spark.raw.versions import MOST_BROADCAST
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_days, read_staged

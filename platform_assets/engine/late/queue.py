@@ -166,7 +166,7 @@ def _queue(
         return []
     decisions = _decisions(platform) if decisions is None else decisions
     gone = platform.ledger.withdrawn(contract.name)
-    names = [name for name in amounts(contract) if contract.column(name).digits]
+    names = amounts(contract)
     with row_reader(platform.lake, table, ("_arrival", "_arrival_date", DAY, *names), release) as rows:
         queued = list(added_up(contract.name, rows, names))
     queue = (_with_state(_with_protection(rows, contract), decisions, gone) for rows in queued)
@@ -179,23 +179,26 @@ def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collec
     Args:
         table: the raw table.
         queue: rows that wait for it.
-        names: decimals to sum up; roughly, where there may be no exact sum.
+        names: columns to sum up; roughly, where there may be no exact sum.
     """
     import duckdb
 
-    there = [name for name in names if name in queue.schema.names]
+    scales = {n: getattr(queue.schema.field(n).type, "scale", None) for n in names if n in queue.schema.names}
     sums = "".join(
         f', sum("{name}") FILTER ({small}), sum("{name}"::DOUBLE) FILTER (NOT {small})'
-        for name in there
-        for small in [f'abs("{name}"::DOUBLE) < 1e{_SMALL_DIGITS - queue.schema.field(name).type.scale}']
+        for name, scale in scales.items()
+        for small in ["true" if scale is None else f'abs("{name}"::DOUBLE) < 1e{_SMALL_DIGITS - scale}']
     )
     with duckdb.connect() as database:
         grouped = database.from_arrow(queue).aggregate(
             f"_arrival, _arrival_date, {DAY}, count(*){sums}", f"_arrival, _arrival_date, {DAY}"
         )
         for arrival, arrival_date, day, rows, *amounts in grouped.fetchall():
-            parts = zip(there, amounts[::2], amounts[1::2], strict=True)
-            by_name = {name: (exact or Decimal(0)) + Decimal(rough or 0) for name, exact, rough in parts}
+            parts = zip(scales.items(), amounts[::2], amounts[1::2], strict=True)
+            by_name = {
+                name: exact or 0 if scale is None else (exact or Decimal(0)) + Decimal(rough or 0)
+                for (name, scale), exact, rough in parts
+            }
             yield LateRows(table, arrival, arrival_date, day, rows, by_name)
 
 

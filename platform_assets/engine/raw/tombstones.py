@@ -32,8 +32,8 @@ from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.spark.compare.profiles import profile_raw
-from platform_assets.spark.raw.tombstones import tombstones
-from platform_assets.spark.raw.versions import ORDER
+from platform_assets.spark.raw.tombstones import VERSION, tombstones
+from platform_assets.spark.raw.versions import identified
 from platform_assets.spark.raw.withdrawals import effective_rows
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.kept import kept_frames
@@ -68,14 +68,14 @@ def stage_tombstones(
     there = {day: files for day, files in snapshot.files(contract.name).items() if day in near}
     withdrawn = has_withdrawals(contract.name, near, snapshot)
     if not withdrawn:  # which say of other files' rows that they count no more
-        there = may_share_keys(there, staged, [name for name in contract.key if _has_bounds(contract, name)])
+        there = may_share_keys(there, staged, bounded_key(contract))
     present: DataFrame | None = None
     if there:
         rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
-        present = (effective_rows(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
-    arriving, within_days = read_staged(spark, folder), contract.moves_within_days
+        present = identified(effective_rows(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
+    arriving = identified(read_staged(spark, folder))  # approved rows may have waited since before raw had their place
     with kept_frames() as keep:
-        tombstone_rows = tombstones(arriving, present, contract.key, within_days, keep, few=few)
+        tombstone_rows = tombstones(arriving, present, contract, keep, few=few)
         if tombstone_rows is not None:
             stage(tombstone_rows.select(*raw_schema(contract).fieldNames()), folder)
 
@@ -93,11 +93,11 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
         return {}
     with new_stage(platform, (contract.name,)) as (publication, folders), kept_frames() as keep:
         folder = folders[contract.name]
-        raw = effective_raw_rows(platform, spark(), contract, days, snapshot)
-        tombstone_rows = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract.key, within_days, keep)
+        raw = identified(effective_raw_rows(platform, spark(), contract, days, snapshot))
+        tombstone_rows = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract, keep)
         contents = unchanged(snapshot.files(contract.name), days)
         if tombstone_rows is not None:
-            version = [DAY, *contract.key, *ORDER, "_arrival"]
+            version = [DAY, *contract.key, *VERSION]
             told = raw.where(F.col("_kind") == TOMBSTONE).select(*version)
             stage(tombstone_rows.select(*raw_schema(contract).fieldNames()).join(told, version, "left_anti"), folder)
             staged = staged_at(platform.lake, contract.name, publication)
@@ -134,8 +134,9 @@ def reach_of_moves(contract: Contract, snapshot: LakeSnapshot) -> int:
     return max(contract.moves_within_days, *compared, 0)
 
 
-def _has_bounds(contract: Contract, name: str) -> bool:
-    return contract.column(name).type in ("long", "int", "string", "date")
+def bounded_key(contract: Contract) -> list[str]:
+    """Return the columns of the key whose bounds in Delta's log are exact or rounded outwards."""
+    return [name for name in contract.key if contract.column(name).type in ("long", "int", "string", "date")]
 
 
 def has_withdrawals(table: str, days: Collection[date], snapshot: LakeSnapshot) -> bool:

@@ -89,6 +89,8 @@ def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
     table, day = state.table, state.day
     if state.hold is not None:
         has = "its last good content stays" if state.is_there else "it has no content yet"
+        if state.hold.lasts:
+            return f"{table} is held on {day} and {has}: {state.hold.reason}. {state.hold.overruled_by} lifts that."
         return (
             f"{table} is held on {day} and {has}: {state.hold.reason}. "
             f"Correct its input or its code and recompute {table} for {day}; this day is then stale."

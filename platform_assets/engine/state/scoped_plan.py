@@ -7,7 +7,7 @@ from datetime import date
 
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import reasons_now, refuse_protected_days, states_around
-from platform_assets.planning.day_states import Blocked, Stale
+from platform_assets.planning.day_states import Blocked, Held, Stale
 from platform_assets.planning.estimates import estimate
 from platform_assets.planning.key_scope import KeyScope, ScopeError, scope_of
 from platform_assets.planning.plan import Plan, PlannedStep
@@ -65,6 +65,8 @@ def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], s
         if isinstance(state, Blocked):
             why = f"reads {state.table} of {state.day}, which is not there or not good"
             raise ScopeError(f"{table} of {day} {why}.", "Leave the day out, or have that corrected first.")
+        if isinstance(state, Held):  # forced all the same, so a rollback that lasts
+            raise ScopeError(f"{table} of {day} is held: {state.hold.reason}.", f"{state.hold.overruled_by} lifts it.")
         if not isinstance(state, Stale):
             raise ScopeError(f"{day} is no day that is there.", "Name days of the calendar.")
         if record is None:

@@ -34,17 +34,18 @@ def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand) 
     So what computes nothing starts none, and what computes learns of every mistake before it loads anything.
 
     Args:
-        tables: to look at; raw ones have nothing to look at.
+        tables: to look at, with the raw ones they are made from.
         spark: gives the session.
     """
 
     def session() -> SparkSession:
         given = spark()
+        raw = platform.catalogue.with_inputs(tables)  # what is taken for the tables is judged by conditions, too
         software = software_of(given)
         now = {
             contract.name: _verdict_on(platform, contract, software)
             for contract in platform.catalogue
-            if contract.inputs and contract.name in tables
+            if contract.name in (tables if contract.inputs else raw) and (contract.inputs or contract.voided)
         }
         right = _found_right(_file(platform))
         to_look_at = [table for table, verdict in now.items() if right.get(table) != verdict]
@@ -63,7 +64,7 @@ def _verdict_on(platform: Platform, contract: Contract, software: Mapping[str, s
     sources = (platform.catalogue[read.table] for read in contract.inputs)
     # Sets have no order that two processes share; no analysis asks which days are closed.
     declared = [repr(replace(part, closed_days=frozenset())) for part in (contract, *sources)]
-    known = [*declared, platform.code_versions[contract.name], sorted(computed_with(software).items())]
+    known = [*declared, platform.code_versions.get(contract.name), sorted(computed_with(software).items())]
     return hashlib.sha256(repr(known).encode()).hexdigest()[:16]
 
 

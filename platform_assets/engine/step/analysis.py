@@ -55,17 +55,17 @@ def analysis_mistakes(
     """What Spark's analyser finds wrong with the contracts and the transforms of tables.
 
     Args:
-        tables: to look at; raw ones have nothing to look at.
+        tables: to look at; of raw ones, the condition by which a row withdraws its key.
         without: tables whose transforms are known to be wrong, so that only their contracts are looked at.
     """
     for contract in catalogue:
-        if contract.name not in tables or not contract.inputs:
+        if contract.name not in tables:
             continue
         package = catalogue.domain_of(contract.name).transforms
         sources = tuple(catalogue[read.table] for read in contract.inputs)
         for wrong in _contract_errors(spark, contract, sources):
             yield Mistake.of(wrong, package, table=contract.name)
-        if contract.name in without:
+        if contract.name in without or not contract.inputs:
             continue
         try:
             with users_code(contract.name):
@@ -95,8 +95,13 @@ def _unimportable(contract: Contract, error: OSError) -> TransformError:
 def _contract_errors(
     spark: SparkSession, contract: Contract, sources: tuple[Contract, ...]
 ) -> tuple[PlatformError, ...]:
-    """Of rules and reconciliations: all at once, and each by itself where something is wrong with any."""
+    """Of conditions and reconciliations: all at once, and each by itself where something is wrong with any."""
     errors: list[PlatformError] = []
+    if contract.void_condition:
+        what = f"`voided` of {contract.name} is no condition over its columns: {contract.voided}"
+        with _noted(errors, contract, "voided", what):
+            rows = _empty(spark, contract, is_raw=True).select(*contract.column_names)
+            rows.where(contract.void_condition).schema  # noqa: B018
     if contract.rules:
         _rule_errors(spark, contract, sources[0], errors)
     for declared in contract.reconciles:
@@ -108,12 +113,12 @@ def _contract_errors(
 
 def _rule_errors(spark: SparkSession, contract: Contract, source: Contract, errors: list[PlatformError]) -> None:
     raw = _empty(spark, source, is_raw=True)
-    if _is_right(lambda: with_verdict(raw, contract.rules, source.voided)):
+    if _is_right(lambda: with_verdict(raw, contract.rules, None)):  # the raw table's own condition is told there
         return
     for rule in contract.rules:
         what = f"The rule {rule.name!r} of {contract.name} is no condition over {source.name}: {rule.expression}"
         with _noted(errors, contract, rule.name, what):
-            with_verdict(raw, [rule], source.voided).schema  # noqa: B018  over Spark Connect, this asks
+            with_verdict(raw, [rule], None).schema  # noqa: B018  over Spark Connect, this asks
 
 
 def _reconciliation_errors(

@@ -11,7 +11,7 @@ from functools import partial
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.day_contents import (
-    Files,
+    are_there,
     computed_with,
     most_together,
     replaced,
@@ -28,6 +28,7 @@ from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.large_days import large_days
 from platform_assets.engine.step.published_diff import effects
+from platform_assets.engine.step.repeated_keys import repeated_keys
 from platform_assets.engine.step.sail import by_sail
 from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
@@ -37,8 +38,9 @@ from platform_assets.planning.reads import read_for_day, read_in_all
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.quality.gates import tie_finding
 from platform_assets.records.admission import EngineName
+from platform_assets.records.digest import Digest
 from platform_assets.records.history import Hold
-from platform_assets.records.manifest import TableChange
+from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.session.on_demand import TimedSpark
@@ -147,6 +149,8 @@ def _computed(
         accept = accepted_checks(state, staged, work.accept, work.looked_at)
         with values_explained(contract.name, state.ready):
             checks = judge(snapshot, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
+        for day, finding in repeated_keys(snapshot, contract, publication, state.ready, to_come).items():
+            checks[day] = checks[day].failing(finding)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
         tied = tied_days(platform, contract, state, failing, snapshot, to_come=work.days.intersection(to_come))
@@ -160,6 +164,8 @@ def _computed(
         failpoint("gate.decided")
         if not good:
             discard_stage(platform, publication, tuple(folders))
+        for change in changes if good else ():
+            _drop_unused(platform, publication, change)
 
     held = {day: blocking for day in done if (blocking := checks[day].blocking)}
     result = left_alone + StepResult(
@@ -171,6 +177,7 @@ def _computed(
         changes=dict(changed),
         notes=dict(state.notes),
         read=read_in_all(staged.read),
+        before={day: state.before[day] for day in changes[0].days if day in state.before},
     )
     version = platform.version(contract.name)
     refused: dict[date, Refused] = {day: Attempt(state.made_from[day], version) for day in held}
@@ -204,7 +211,7 @@ def _changes(
     figures = {
         day: staged.figures(day) | checks[day].figures | _read_figures(platform, contract, day, staged) for day in days
     }
-    contents = replaced(*_files(snapshot, contract.name, publication), digests, state.made_from, figures)
+    contents = _contents(work, snapshot, contract.name, publication, digests, state.made_from, figures)
     contents = {day: content.model_copy(update={"warnings": checks[day].warnings}) for day, content in contents.items()}
     if work.scope is not None:
         contents = with_scope(platform, contract, work.scope, contents, state, staged.computed)
@@ -213,15 +220,45 @@ def _changes(
     dead = quarantine_table(contract.name)
     if contract.rules or snapshot.has(dead):  # what rules of before refused may be there still
         bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
-        contents = replaced(*_files(snapshot, dead, publication), bad, state.made_from, {})
+        contents = _contents(work, snapshot, dead, publication, bad, state.made_from, {})
         letters = {day: content for day, content in contents.items() if content.files or content.base}
         changes.append(made(table=dead, schema_string=DEAD_LETTERS.json(), days=letters))
     return tuple(changes)
 
 
-def _files(snapshot: LakeSnapshot, table: str, publication: str) -> tuple[Files, Files]:
-    """What the release has of a table, whatever is staged of it, and what was staged now."""
-    return snapshot.released_files(table), staged_at(snapshot.platform.lake, table, publication)
+def _contents(
+    work: Work,
+    snapshot: LakeSnapshot,
+    table: str,
+    publication: str,
+    digests: Mapping[date, Digest],
+    made_from: Mapping[date, str],
+    figures: Mapping[date, Mapping[str, int]],
+) -> dict[date, DayContent]:
+    """Return days of a table as they were staged; one that came out with the digest it had keeps its files."""
+    lake, live = work.platform.lake, snapshot.released_files(table)
+    before = work.platform.ledger.current_days(table, at=snapshot.number, among=digests)
+    # Who asks for a day by force, or replaces columns, wants new files; and those of a day may be damaged.
+    alike: set[date] = set() if work.replaces_schema else digests.keys() - work.forced
+    kept = {
+        day: live.get(day, ())
+        for day in alike & before.keys()
+        if before[day].digest == str(digests[day]) and are_there(lake.table_path(table), live.get(day, ()))
+    }
+    return replaced(live, {**staged_at(lake, table, publication), **kept}, digests, made_from, figures)
+
+
+def _drop_unused(platform: Platform, publication: str, change: TableChange) -> None:
+    """Remove what was staged for a table and no day of it refers to."""
+    used = {file.path for content in change.days.values() for file in content.files}
+    staged = {file.path for files in staged_at(platform.lake, change.table, publication).values() for file in files}
+    if staged and not staged & used:
+        discard_stage(platform, publication, [change.table])
+        return
+    for path in staged - used:
+        file = platform.lake.table_path(change.table) / path
+        file.remove(durable=False)
+        file.parent.tidy()
 
 
 def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:

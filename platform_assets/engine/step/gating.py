@@ -18,16 +18,23 @@ from platform_assets.engine.state.readiness import Readiness
 from platform_assets.engine.step.losses import losses
 from platform_assets.engine.step.staging import Staged
 from platform_assets.quality import baseline
-from platform_assets.quality.findings import Check, Checked, DayChecks, checked, checks_before_publication
+from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
 from platform_assets.quality.gates import conservation_findings, contract_findings
 from platform_assets.quality.losses import scant_finding, with_rows_before
 from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
+from platform_assets.quality.rivals import rivals_finding
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.quality.volume import volume_finding, volume_verdicts
 from platform_assets.records.differences import Differences
-from platform_assets.spark.compare.examples import Keys, keys_not_as_expected, keys_of_several_rows, keys_without
+from platform_assets.spark.compare.examples import (
+    Keys,
+    keys_not_as_expected,
+    keys_of_rivals,
+    keys_of_several_rows,
+    keys_without,
+)
 from platform_assets.spark.compare.reconciliation import differences
 from platform_assets.spark.windows import History
 from platform_assets.words import counted
@@ -95,6 +102,7 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
         for column in {column for counts in nulls.values() for column in counts}
     }
     twice = keys_of_several_rows(_rows(staged), repeated, contract.row_key) if repeated else _NONE
+    rivals = _rivals(platform, contract, days, staged) if contract.layer == "silver" else {}
     required = sum(not column.nullable for column in contract.columns)
     result: dict[date, Checked] = {}
     for day in days:
@@ -111,6 +119,7 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
         )
         much = quarantine_finding(contract, day, staged.figures(day))
         findings = (*findings, much) if much else findings
+        findings = (*findings, *rivals.get(day, ()))
         if day in staged.moved:
             findings = (moved_keys_finding(contract, day, staged.moved[day]), *findings)
         passed = (
@@ -121,6 +130,21 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
     return result
 
 
+def _rivals(
+    platform: Platform, contract: Contract, days: Collection[date], staged: Staged
+) -> dict[date, tuple[Finding, ...]]:
+    """What is to be said of keys whose version no declared order settled, by day."""
+    source = platform.catalogue[contract.inputs[0].table]
+    counts = {day: rivals for day in days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
+    raw, masking = staged.inputs.get(source.name), platform.masking
+    examples = keys_of_rivals(raw, counts, source, contract.rules) if counts and isinstance(raw, DataFrame) else _NONE
+    found: dict[date, tuple[Finding, ...]] = {}
+    for day, rivals in counts.items():
+        shown = [f"{masking.shown_key(source, source.key, key[:-1])} ({key[-1]})" for key in examples.get(day, ())]
+        found[day] = (rivals_finding(contract, source, day, rivals, shown),)
+    return found
+
+
 def _conservation(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
     expected = {day: (staged.counts or {}).get(day, {}).get("expected", 0) for day in days}
     lost, won = _NONE, _NONE
@@ -129,7 +153,7 @@ def _conservation(platform: Platform, contract: Contract, days: Collection[date]
     wrong = [day for day in days if expected[day] != staged.digest(day).rows]
     # Keys can be compared only where the transform left them their names.
     if wrong and isinstance(raw, DataFrame) and source.key == contract.key:
-        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source.key, contract.rules, source.voided)
+        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source, contract.rules)
     result: dict[date, Checked] = {}
     for day in days:
         row_balance = staged.row_balance(day)
@@ -200,12 +224,14 @@ def _volume(
     lost = losses(snapshot, contract, state, staged, {day: verdict.usual for day, verdict in verdicts.items()})
     result: dict[date, Checked] = {}
     for day in state.ready:
-        verdict = verdicts[day]
+        verdict, before = verdicts[day], state.before.get(day)
         if finding := volume_finding(contract, verdict):
-            finding = with_rows_before(finding, verdict.rows, state.before.get(day))
+            finding = with_rows_before(finding, verdict.rows, before)
         finding = finding or lost.get(day)
         if finding is None and isinstance(verdict.usual, baseline.Undecided) and verdict.usual.lacks_history:
             finding = scant_finding(contract, day, verdict.rows, beside.usual(day), verdict.usual)
+        if before and before.rows == verdict.rows and not any(each.gate == "volume" for each in before.warnings):
+            finding = None  # nothing was found of as many rows: that other days are compared with now is no news
         findings = [finding] if finding else []
         result[day] = checked("volume", findings, str(verdict), verdict.numbers, judged=verdict.is_known)
     return result

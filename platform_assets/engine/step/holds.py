@@ -54,12 +54,14 @@ def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...
 
 def refused_before(hold: Hold) -> Finding:
     """Why a day stays held that is not tried again."""
+    retry = "since neither what it reads nor its code has changed: correct one of them, or recompute it by force"
+    if hold.lasts:
+        retry = f"whatever comes: {hold.overruled_by} lifts it"
     return Finding(
         check=cast("Check", hold.gate),
         day=hold.day,
         severity="block",
-        message=f"{hold.reason}; refused before and not tried again, since neither what it reads nor its code has "
-        "changed: correct one of them, or recompute it by force",
+        message=f"{hold.reason}; refused before and not tried again, {retry}",
         expected="other input, other code, or a recomputation by force",
         actual="the input and the code of what was refused",
     )

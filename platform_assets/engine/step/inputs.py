@@ -24,8 +24,8 @@ from platform_assets.spark.raw.dead_letters import quarantined
 from platform_assets.spark.raw.history import valid_at_start
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
-from platform_assets.spark.raw.versions import greatest, row_balances
-from platform_assets.spark.raw.withdrawals import effective_rows, with_withdrawn, withdrawn_rows
+from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded
+from platform_assets.spark.raw.withdrawals import delivered_rows, newest_deliveries, with_withdrawn, withdrawn_rows
 from platform_assets.spark.tables.key_scope import in_scope
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.scans import with_own_jobs
@@ -113,11 +113,7 @@ def transform_inputs(
     if contract.layer == "silver":
         read = contract.inputs[0]
         source = platform.catalogue[read.table]
-        before = _days_before(platform, source, days, snapshot)
-        raw = effective_raw_rows(platform, spark, source, {*days, *before}, snapshot)
-        raw = within_reach_only(raw, source.moves_within_days)
-        raw = valid_at_start(raw, platform.calendar.first, source, contract.rules) if before else raw
-        rows = _newest(source, contract, raw)
+        rows = _newest(source, contract, _versions(platform, spark, source, contract, days, snapshot))
         return {read.parameter: arranged(rows) if arranged else rows}
 
     def rows_of(read: Input) -> InputRows:
@@ -143,18 +139,20 @@ def _prepare_silver(
 ) -> Prepared:
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
-    before = _days_before(platform, source, days, snapshot)
-    raw_days = {*days, *before}
-    raw = _read(platform, spark, source, raw_schema(source), ranges(raw_days), snapshot)
-    withdrawn = Counter[date]()
+    raw_days = {*days, *_days_before(platform, source, days, snapshot)}
+    withdrawn, delivered = Counter[date](), Counter[date]()
     if has_withdrawals(source.name, raw_days, snapshot):
-        for day, rows in withdrawn_rows(raw).items():
+        all_rows = _read(platform, spark, source, raw_schema(source), ranges(raw_days), snapshot)
+        for day, rows in withdrawn_rows(all_rows).items():
             withdrawn[platform.counted_on(source.name, day)] += rows
-        raw = effective_rows(raw)
-    raw = within_reach_only(raw, source.moves_within_days)
-    raw = valid_at_start(raw, platform.calendar.first, source, contract.rules) if before else raw
+    raw = _versions(platform, spark, source, contract, days, snapshot)
     with users_code(contract.name):
-        counts = with_withdrawn(row_balances(raw, source.key, contract.rules, source.voided), withdrawn)
+        counts = with_withdrawn(row_balances(raw, source, contract.rules), withdrawn)
+    if len(raw_days) > len(set(days)) or (source.source is not None and source.source.replaces):
+        for day, rows in delivered_rows(effective_raw_rows(platform, spark, source, raw_days, snapshot)).items():
+            delivered[platform.counted_on(source.name, day)] += rows
+        for day, rows in delivered.items():  # also those that others replace, which are superseded
+            counts[day]["raw"] = rows + withdrawn[day]
     any_bad = any(balance["quarantined"] for balance in counts.values())
     heavy = any(
         has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
@@ -168,7 +166,7 @@ def _prepare_silver(
         frame,
         clustered=not heavy,
         parts=parts,
-        quarantined=quarantined(raw, source.column_names, contract.rules, source.voided) if any_bad else None,
+        quarantined=quarantined(raw, source.column_names, contract.rules, source.void_condition) if any_bad else None,
         counts=counts,
         inputs={source.name: raw},
         own_jobs=own_jobs,
@@ -181,11 +179,37 @@ def _days_before(platform: Platform, source: Contract, days: Collection[date], s
     return {day for day, on in counted_on.items() if day != on and on in days}
 
 
+def superseded_rows(
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
+) -> DataFrame:
+    """The raw rows of some days of a silver table of which another version counts, each with what beat it."""
+    source = platform.catalogue[contract.inputs[0].table]
+    raw = _versions(platform, spark, source, contract, days, snapshot)
+    return superseded(with_verdict(raw, contract.rules, source.void_condition).where("_good"), source)
+
+
+def _versions(
+    platform: Platform,
+    spark: SparkSession,
+    source: Contract,
+    contract: Contract,
+    days: Collection[date],
+    snapshot: LakeSnapshot,
+) -> DataFrame:
+    """The raw rows of some days that count, in their order, with what other days within reach tell of their keys."""
+    before = _days_before(platform, source, days, snapshot)
+    raw = effective_raw_rows(platform, spark, source, {*days, *before}, snapshot)
+    raw = in_order(raw, source, *snapshot.places(source))
+    is_replaced = source.source is not None and source.source.replaces
+    raw = within_reach_only(newest_deliveries(raw) if is_replaced else raw, source.moves_within_days)
+    return valid_at_start(raw, platform.calendar.first, source, contract.rules) if before else raw
+
+
 def _newest(
     source: Contract, contract: Contract, raw: DataFrame, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
-    good = with_verdict(raw, contract.rules, source.voided).where("_good").drop("_good")
-    newest = greatest(good, source.key, parts, heavy=heavy)
+    good = with_verdict(raw, contract.rules, source.void_condition).where("_good").drop("_good")
+    newest = greatest(good, source, parts, heavy=heavy)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 
 

@@ -155,6 +155,8 @@ def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bo
         if last and (half or isinstance(met, Conflict)):
             raise met
         again.update(changes[0].days if half else replaced(met).left_out)
+        if not last:  # of what came out equal, others left the files as they were
+            again.update(now.published_since(snapshot, work.contract.name, changes[0].days))
         return Rest(again | put_back.keys(), now.number)
 
     publish_rest(

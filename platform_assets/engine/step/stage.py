@@ -231,10 +231,16 @@ class Stage:
 
     def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:
         live = files_at(self.platform.lake, change.table, now.versions.get(change.table))
-        return {
-            day: content.model_copy(update={"base": tuple(file.path for file in live.get(day, ()))})
-            for day, content in change.days.items()
-        }
+        records = LakeSnapshot(self.platform, now).days(change.table, change.days)
+
+        def over(day: date, content: DayContent) -> DayContent:
+            there = live.get(day, ())
+            base = {"base": tuple(file.path for file in there)}
+            # Compaction may have made other files of what is to stay.
+            is_equal = content.keeps_files and day in records and records[day].digest == content.digest
+            return content.model_copy(update=base | ({"files": there} if is_equal else {}))
+
+        return {day: over(day, content) for day, content in change.days.items()}
 
     def _days_and_held(self) -> dict[str, set[date]]:
         """What this stage has an opinion of; others may have made it another one."""

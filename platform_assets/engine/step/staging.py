@@ -95,6 +95,7 @@ class Staged:
         counts = self.counts.get(day, {})
         return together | {
             **{name: counts.get(name, 0) for name in ("keys", "keys_quarantined")},
+            **({"rivals": rivals} if (rivals := counts.get("rivals", 0)) else {}),
             "raw": row_balance.raw,
             "superseded": row_balance.superseded,
             "voided": row_balance.voided,

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from pydantic_core import from_json
@@ -53,7 +54,12 @@ def may_hold(file: DataFile, column: str, value: str) -> bool:
 
 def _bounds(file: DataFile, column: str) -> _Bounds | None:
     """None also where what the log says may have lost digits, or is not in the order of the values."""
-    stats = from_json(file.stats)
+    return _bounds_in(file.stats, column)
+
+
+@lru_cache(maxsize=1 << 14)
+def _bounds_in(stats_json: str, column: str) -> _Bounds | None:
+    stats = from_json(stats_json)
     both = (stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column))
     return both if {type(bound) for bound in both} in ({int}, {str}) and not any(map(_is_odd, both)) else None
 

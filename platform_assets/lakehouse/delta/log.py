@@ -13,7 +13,7 @@ from typing import Any
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log_state import checkpointed_schema, from_checkpoint
+from platform_assets.lakehouse.delta.log_state import checkpointed_schema, from_checkpoint, is_schema
 from platform_assets.lakehouse.delta.statistics import trustworthy, types_of, without_bounds
 from platform_assets.lakehouse.errors import (
     DamagedTableError,
@@ -58,15 +58,30 @@ def table_snapshot(table_path: Location, version: int | None = None) -> TableSna
         version: version wanted; the head by default.
 
     Raises:
-        DamagedTableError: there is no such version, or the table needs Delta features beyond protocol 1/2.
+        DamagedTableError: there is no such version, its log lacks what every log has, or the table needs Delta
+            features beyond protocol 1/2.
     """
     wanted = commits.head_version(table_path) if version is None else version
     _require(table_path, wanted)
     start, state = from_checkpoint(table_path, wanted)
     for number in range(start + 1, wanted + 1):
-        state.apply(commits.actions(table_path, number))
+        actions = commits.actions(table_path, number)
+        try:
+            state.apply(actions)
+        except (KeyError, TypeError, ValueError) as error:
+            what = f"an action without {error}" if isinstance(error, KeyError) else "an action that is none of Delta's"
+            raise _damaged(table_path, number, what) from error
+    if lacking := state.lacking():
+        raise _damaged(table_path, wanted, lacking)
     return TableSnapshot(
         wanted, state.schema_string, state.metadata, state.files, {path: state.days[path] for path in state.files}
+    )
+
+
+def _damaged(table_path: Location, version: int, what: str) -> DamagedTableError:
+    return DamagedTableError(
+        f"The log of {table_name(table_path)} has {what}, at version {version}: {table_path / '_delta_log'}.",
+        "Restore the folder from a backup; if another tool wrote the table, write it again with a whole log.",
     )
 
 
@@ -90,7 +105,8 @@ def schema_string_at(table_path: Location, version: int) -> str:
     for number in range(version, -1, -1):
         for action in commits.actions(table_path, number):
             if "metaData" in action:
-                return str(action["metaData"]["schemaString"])
+                schema = (action["metaData"] or {}).get("schemaString")
+                return str(schema) if is_schema(schema) else table_snapshot(table_path, version).schema_string
         if number - 1 <= summed_up:
             break
     return checkpointed_schema(table_path, version) or table_snapshot(table_path, version).schema_string

@@ -51,6 +51,7 @@ class State:
         self.where = where
         self.schema_string = ""
         self.metadata: tuple[str, ...] = ()
+        self.has_protocol = False
         self.files: dict[str, DataFile] = {}
         self.days: dict[str, date | None] = {}
 
@@ -69,10 +70,19 @@ class State:
                 self.metadata = (metadata["id"], self.schema_string, *(f"{k}={v}" for k, v in properties))
                 self._check(list(metadata["partitionColumns"]) == [DAY], f"is not partitioned by {DAY}")
             elif (protocol := action.get("protocol")) is not None:
+                self.has_protocol = True
                 self._check(
                     protocol["minReaderVersion"] <= 1 and protocol["minWriterVersion"] <= 2,
                     f"has protocol {protocol['minReaderVersion']}/{protocol['minWriterVersion']}, not 1/2",
                 )
+
+    def lacking(self) -> str | None:
+        """Return what every log has to say and this one does not; None where it says all."""
+        if not self.has_protocol:
+            return "no protocol action"
+        if not self.metadata:
+            return "no metaData action"
+        return None if is_schema(self.schema_string) else "no schema in its metaData"
 
     def _add(self, add: commits.Action) -> None:
         path = unquote(add["path"])
@@ -91,6 +101,14 @@ class State:
                 f"{self.where} {problem}, so not every writer here understands its log.",
                 "Undo the upgrade of the table (revert_foreign), or stage with plain Delta settings.",
             )
+
+
+def is_schema(text: object) -> bool:
+    """Return whether a text names columns as Delta does."""
+    try:
+        return isinstance(from_json(str(text))["fields"], list)
+    except (ValueError, LookupError, TypeError):
+        return False
 
 
 def from_checkpoint(table_path: Location, version: int) -> tuple[int, State]:
@@ -123,7 +141,7 @@ def _checkpointed(table_path: Location, files: list[Location]) -> State | None:
                 state.apply(_rows(parquet.read(columns=_COLUMNS)))
     except (pa.ArrowException, OSError, ValueError):
         return None  # torn by a power cut, or damaged since: the commits it sums up are all still there
-    return state
+    return None if state.lacking() else state
 
 
 def checkpointed_schema(table_path: Location, version: int) -> str:

@@ -137,7 +137,8 @@ def standing_rollbacks(platform: Platform, tables: Collection[str]) -> tuple[End
 
 
 def _put_back(holds: Iterable[Hold]) -> set[TableDay]:
-    return {(hold.table, hold.day) for hold in holds if hold.is_of_good_content}
+    """Return the days whose rollback new input can end."""
+    return {(hold.table, hold.day) for hold in holds if hold.is_of_good_content and not hold.lasts}
 
 
 class _Past:

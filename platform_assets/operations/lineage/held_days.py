@@ -95,7 +95,9 @@ class HeldDay:
     @property
     def sentence(self) -> str:
         """All of it but the arrivals."""
-        return f"since {_moment(self.since)}: {self.reason}; {self.instead}"
+        waits = counted(len(self.arrivals), "newer file", "wait")
+        more = f"; {waits} until it is lifted" if self.arrivals and any(hold.lasts for hold in self.holds) else ""
+        return f"since {_moment(self.since)}: {self.reason}; {self.instead}{more}"
 
     @property
     def complaint(self) -> str:

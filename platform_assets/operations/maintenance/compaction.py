@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 
 from platform_assets.engine.day_contents import staged_at
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import new_stage, publish_rest
+from platform_assets.engine.publishing import Met, Rest, new_stage, publish_rest, replaced
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import LockTimeoutError
@@ -132,7 +133,8 @@ def _compact(
         contents = {day.day: _content(records[day.day], day, files[day.day], computed[day.day]) for day in equal}
         change = TableChange(table=table, schema_string=schema_string, days=contents)
         failpoint("compact.counted")
-        return [day.day for day in days if day.day not in contents], _publish(platform, publication, change, author)
+        met = _publish(LakeSnapshot(platform, now), publication, change, author)
+        return [day.day for day in days if day.day not in contents], met
 
 
 def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], computed: str) -> DayContent:
@@ -150,8 +152,16 @@ def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], com
     )
 
 
-def _publish(platform: Platform, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:
-    """Publish what nobody else replaced meanwhile; returns the days that somebody did."""
-    met = publish_rest(platform, publication, "compact", [change], author)
+def _publish(snapshot: LakeSnapshot, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:
+    """Publish what nobody else published meanwhile; returns the days that somebody did."""
+    platform = snapshot.platform
+
+    def rest(met: Met, changes: Sequence[TableChange]) -> Rest:
+        now = LakeSnapshot.now(platform)
+        # Who computed a day anew that came out equal left its files, and recorded what it is made from.
+        others = now.published_since(snapshot, change.table, change.days)
+        return Rest({*replaced(met).left_out, *others}, now.number)
+
+    met = publish_rest(platform, publication, "compact", [change], author, rest, on_release=snapshot.number)
     failpoint("compact.published")
     return met

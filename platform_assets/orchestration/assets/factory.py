@@ -229,7 +229,7 @@ class _Run:
         )
         log.info(
             f"{name}: {counted(len(done.published), 'day')} published, {len(done.up_to_date):,} already up to date, "
-            f"{len(done.held):,} held, {len(done.blocked):,} blocked"
+            f"{len(done.held):,} held, {len(done.blocked):,} blocked; {len(done.unchanged):,} came out as before"
         )
         for table, read in done.read.items():
             log.info(f"{name}: {counted(read.files, 'file')} of {counted(read.days, 'day')} of {table} read")

@@ -11,6 +11,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.operations.audit.anchor import heads_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.plan_record import records_since
+from platform_assets.orchestration.assets.backfills import correct_backfills
 from platform_assets.orchestration.assets.external_publications import Shown, show, show_since_last
 from platform_assets.orchestration.assets.good_days import good_days
 from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
@@ -94,7 +95,7 @@ def show_published_elsewhere(
     context: dg.SensorEvaluationContext, platform: PlatformResource
 ) -> dg.RunRequest | dg.SkipReason:
     """A materialization and its checks for every published or healed day, each once; a run for the held ones."""
-    instance, asked = context.instance, None
+    instance, asked, corrected = context.instance, None, 0
     with platform.open() as opened:
         shown = show_since_last(instance, opened, _SHOWING_S)
         healed = Shown(shown.told)
@@ -103,6 +104,7 @@ def show_published_elsewhere(
             if not unfinished_refreshes(instance):
                 healed = show(instance, healed_and_not_shown(instance, opened, shown.told), shown.told, _SHOWING_S)
             asked = request_held_days(instance, held_and_not_shown(instance, opened))
+            corrected = correct_backfills(instance, opened)
     failed = (*shown.failed, *healed.failed)
     for event in failed:
         context.log.error(f"Dagster does not take {event}")
@@ -112,6 +114,8 @@ def show_published_elsewhere(
         told.append(f"days published without Dagster, {shown.days:,} over all tables{rest}")
     if healed.days:
         told.append(f"days that are held no more, {healed.days:,} over all tables")
+    if corrected:
+        told.append(f"good days of {counted(corrected, 'failed backfill')}")
     if failed:
         told.append(f"Dagster did not take {counted(len(failed), 'event')}, see the tick's log")
     message = f"shown now: {'; '.join(told)}" if told else "nothing was published without Dagster"

@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY, Rule
+from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.records.differences import EXAMPLES, Key
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.rules import with_verdict
-from platform_assets.spark.raw.versions import ORDER
+from platform_assets.spark.raw.versions import order_of, rivals
 from platform_assets.spark.tables.kept import kept_frames
 
 Keys = Mapping[date, Sequence[Key]]
@@ -35,30 +35,36 @@ def keys_not_as_expected(
     raw: DataFrame,
     rows: DataFrame,
     days: Collection[date],
-    key: Sequence[str],
+    source: Contract,
     rules: Sequence[Rule],
-    voided: str | None,
 ) -> tuple[Keys, Keys]:
     """Which keys of silver are lost, and which should not be there.
 
     Args:
-        raw: rows of the raw days, all versions.
+        raw: rows of the raw days, all versions, in their order.
         rows: what silver has of these days.
-        key: columns of the key, named alike in both.
+        source: contract of the raw table; the columns of its key are named alike in both.
         rules: of the silver table; a version that breaks one does not count.
-        voided: the column that withdraws a key, if there is one.
 
     Returns:
         Keys whose newest good version is a record and that are not in `rows`, and keys of `rows` for which it is not.
     """
-    good = with_verdict(_of(raw, days), rules, voided).where("_good")
-    newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*ORDER)))
+    key = source.key
+    good = with_verdict(_of(raw, days), rules, source.void_condition).where("_good")
+    newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*order_of(source))))
     expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
     actual = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
     sides = expected.drop("_newest").unionByName(actual).groupBy(DAY, *key)
     with kept_frames() as keep:
         both = keep(sides.agg(F.bool_or("_there").alias("_is"), F.bool_or(~F.col("_there")).alias("_should")))
         return _first(both.where("_should and not _is"), key), _first(both.where("_is and not _should"), key)
+
+
+def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> Keys:
+    """Keys whose version no declared order settled, each followed by the files that its versions came in."""
+    found = rivals(_of(raw, days), source, rules)
+    files = F.array_join(F.transform(F.array_sort("files"), lambda file: F.substring_index(file, "/", -2)), ", ")
+    return _first(found.withColumn("files", files), (*source.key, "files"))
 
 
 def as_text(names: Iterable[str]) -> list[Column]:

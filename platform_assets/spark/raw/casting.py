@@ -7,21 +7,33 @@ from column objects, each part would be several calls into the JVM, thousands fo
 from __future__ import annotations
 
 from platform_assets.contracts import Column
-from platform_assets.contracts.columns import MOST_DIGITS
 
 _SPARK_NAMES = {"long": "bigint"}
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
-_DECIMALS = 10
-"""So many tell a rounded amount from the noise of a floating-point one."""
+_CERTAIN = {"float": (2.0**24, 6), "double": (2.0**53, 15)}
+"""From where on it stands for several whole numbers, and how many digits it holds, whatever Java's version writes."""
+_MICROSECONDS = {"s": "1000000BD", "ms": "1000BD", "us": "1BD", "ns": "0.001BD"}
+"""In the units of epoch numbers."""
+_OFFSET = r" *(Z|UTC|GMT|[+-]\d{1,2}(:?\d{2}){0,2})"
 _WHOLE = {
     "date": r"^\s*\d{4}-\d{1,2}-\d{1,2}\s*$",
-    "timestamp": r"^\s*\d{4}-\d{1,2}-\d{1,2}(\s*$|[ T]\d{1,2}:\d{1,2}+(?!:\d{1,2}\.\d{6}\d*[1-9]))",
+    "timestamp": r"^\s*\d{4}-\d{1,2}-\d{1,2}"
+    rf"([ T]\d{{1,2}}:\d{{1,2}}(:\d{{1,2}}(\.\d{{0,6}}0*)?)?({_OFFSET})?)?\s*$",
     "double": r"(?i)^[\x00-\x20]*[+-]?(nan|inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)[\x00-\x20]*$",
 }
 """What a text must look like so that nothing of its meaning is made up or left out.
 
-A moment has no parts of a microsecond, which Spark would cut off; a number is none as Java's programs write it (`1d`).
+A moment has no parts of a microsecond, which Spark would cut off, and no abbreviation of a time zone, which Spark takes
+for one of several; a number is none as Java's programs write it (`1d`).
 """
+_HAS_OFFSET = "RLIKE r':.*[ZCT+-]'"
+"""Of a text that is whole: whether it says how far its clock is from UTC."""
+_CLOCK = r"^\s*\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:[\d:.]*"
+YEARS = {
+    "date": "DATE'0001-01-01' AND DATE'9999-12-31'",
+    "timestamp": "TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
+}
+"""The first and the last moment of the years 1 to 9999."""
 
 
 def is_cast(column: Column, came: str) -> bool:
@@ -29,24 +41,27 @@ def is_cast(column: Column, came: str) -> bool:
     return came != _SPARK_NAMES.get(column.type, column.type)
 
 
-def cast(given: str, came: str, wanted: str) -> str:
-    """A delivered field in another type, null where it does not fit.
-
-    Java computes an amount with an exponent of many digits for hours, or fails: no column of a contract holds it.
+def cast(given: str, came: str, column: Column) -> str:
+    """Return a delivered field in the type of its column, null where it does not fit.
 
     Args:
         given: expression of the field.
         came: its Spark type.
-        wanted: type, in the words of a contract.
+        column: that it becomes.
     """
-    if came == "string" and wanted.startswith("decimal"):
-        has_exponent = f"(contains({given}, 'e') OR contains({given}, 'E'))"
-        given = f"CASE WHEN NOT ({has_exponent} AND {given} RLIKE r'[eE][+-]?\\d{{4}}') THEN {given} END"
-    return f"try_cast({given} AS {wanted})"
+    if _is_epoch(came, column):
+        assert column.epoch is not None
+        units = f"try_cast({_as_text(given, came)} AS decimal(28,9))"
+        return f"timestamp_micros(try_cast({units} * {_MICROSECONDS[column.epoch]} AS bigint))"
+    at = f"try_cast({_as_text(given, came) if column.digits else given} AS {column.type})"
+    if (is_local := _is_local(given, came, column)) is None:
+        return at
+    is_local = f"{is_local} AND {at} BETWEEN {YEARS['timestamp']}"
+    return f"CASE WHEN {is_local} THEN to_utc_timestamp({at}, '{column.zone}') ELSE {at} END"
 
 
 def lost(given: str, came: str, column: Column) -> str:
-    """Whether casting a field lost something of it, or had to guess.
+    """Return whether casting a field lost something of it, or had to guess.
 
     Args:
         given: expression of the field as delivered.
@@ -56,24 +71,103 @@ def lost(given: str, came: str, column: Column) -> str:
     got = f"`{column.name}`"
     nothing = f"{given} IS NOT NULL AND {got} IS NULL"
     kind = column.type.partition("(")[0]
-    if column.digits:
-        more = f"decimal({MOST_DIGITS},{compared_decimals(column)})"
+    if _is_epoch(came, column):
+        return f"{nothing} OR {_significant(_as_text(given, came))} != {_significant(f'unix_micros({got})')}"
+    if column.digits and came.startswith("decimal"):
         # Both of one type: Spark compares those of two by rounding both to what neither may be.
-        is_exact = f"{cast(given, came, more)} = try_cast({got} AS {more})"
-        # An amount too large for more decimals has no more of them than its column, if it has no exponent.
-        is_plain = rf"CAST({given} AS string) RLIKE r'^\s*[+-]?\d+(\.\d{{0,{column.digits[1]}}}0*)?\s*$'"
-        return f"{nothing} OR {got} IS NOT NULL AND NOT coalesce({is_exact}, {is_plain})"
+        return f"{nothing} OR NOT (try_cast({got} AS {came}) <=> {given})"
+    if column.digits and came not in _INTEGERS:
+        text = _as_text(given, came)
+        # Most amounts have no more decimals than their column, which costs far less to tell.
+        decimals = f"(instr({text}, '.') = 0 OR length({text}) - instr({text}, '.') <= {column.digits[1]})"
+        is_plain = f"{decimals} AND NOT ({_has_exponent(text)})"
+        return f"{nothing} OR {got} IS NOT NULL AND NOT ({is_plain}) AND {_significant(text)} != {_significant(got)}"
+    is_local = _is_local(given, came, column)
+    twice = f" OR {got} IS NOT NULL AND {is_local} AND ({_is_uncertain(given, column)})" if is_local else ""
     if came == "string":
         # Spark takes "2017" for the first of January, "10:05" for today and "1d" for one.
-        return f"{nothing} OR NOT {given} RLIKE r'{_WHOLE[kind]}'" if kind in _WHOLE else nothing
+        return f"{nothing} OR NOT {given} RLIKE r'{_WHOLE[kind]}'{twice}" if kind in _WHOLE else nothing
     if kind == "long" and came in ("double", "float"):
         # 2 to the 63rd, which is none, becomes the greatest there is, and that becomes 2 to the 63rd again.
         nothing = f"{nothing} OR {given} >= {2.0**63!r}D"
     if (kind in {"long", "int"} and came not in _INTEGERS) or kind == "date":
         return f"{nothing} OR {got} IS NOT NULL AND try_cast({got} AS {came}) != {given}"
-    return nothing
+    return nothing + twice
 
 
-def compared_decimals(column: Column) -> int:
-    """With how many decimals a delivered amount is compared to what became of it."""
-    return min(max(_DECIMALS, (column.digits[1] if column.digits else 0) + 1), MOST_DIGITS)
+def misfit(given: str, came: str, column: Column) -> str:
+    """Return the reason why a field that lost something is refused, as an SQL text."""
+    if _is_epoch(came, column):
+        return f"'no whole microseconds as a number of {column.epoch} since 1970'"
+    otherwise = f"'not {column.type}'"
+    if column.type != "timestamp":
+        return otherwise
+    if _is_local(given, came, column):
+        is_whole = f"`{column.name}` IS NOT NULL AND CAST({given} AS string) RLIKE r'{_WHOLE['timestamp']}'"
+        otherwise = f"CASE WHEN {is_whole} THEN 'twice or never in {column.zone}' ELSE {otherwise} END"
+    if came != "string":
+        return otherwise
+    zone = f"{given} RLIKE r'{_CLOCK}.*[A-Za-z]' AND NOT {given} RLIKE r'{_CLOCK}({_OFFSET})?\\s*$'"
+    return f"CASE WHEN {zone} THEN 'neither Z, UTC, GMT nor an offset after the time' ELSE {otherwise} END"
+
+
+def nanoseconds(name: str, end: str, type_: str | None) -> str:
+    """Return a moment that Spark reads as a number of nanoseconds as a text with all of them.
+
+    Args:
+        name: of the column in its file.
+        end: what follows the moment: `Z`, or nothing of a local time.
+        type_: of the contract's column; None where it declares none. A date gets no time at midnight.
+    """
+    given = "`" + name.replace("`", "``") + "`"
+    at = f"timestamp_micros({given} div 1000)"
+    floor = f"timestamp_micros({given} div 1000 - CASE WHEN {given} % 1000 < 0 THEN 1 ELSE 0 END)"
+    digits = f"lpad(CAST(pmod({given}, 1000) AS string), 3, '0')"
+    whole = f"WHEN {given} % 1000 = 0 THEN concat(CAST({at} AS string), '{end}')"
+    if type_ == "date":
+        whole = f"WHEN {given} % 86400000000000 = 0 THEN CAST(CAST({at} AS date) AS string) {whole}"
+    return f"CASE {whole} ELSE concat(date_format({floor}, 'yyyy-MM-dd HH:mm:ss.SSSSSS'), {digits}, '{end}') END"
+
+
+def _is_epoch(came: str, column: Column) -> bool:
+    return column.epoch is not None and (came in {*_INTEGERS, *_CERTAIN, "string"} or came.startswith("decimal"))
+
+
+def _is_local(given: str, came: str, column: Column) -> str | None:
+    """Return whether a field is a time of the clocks in its column's zone; None where none can be."""
+    if column.zone is None or came not in {"string", "date", "timestamp_ntz"}:
+        return None
+    return f"NOT {given} {_HAS_OFFSET}" if came == "string" else f"{given} IS NOT NULL"
+
+
+def _is_uncertain(given: str, column: Column) -> str:
+    """Return whether the clocks of a zone show a time twice or never, as when they are put back or forward."""
+    clock, got = f"try_cast({given} AS timestamp)", f"`{column.name}`"
+    day, zone = "INTERVAL '24' HOUR", f"'{column.zone}'"
+    # Of two moments Spark takes the earlier: the later is found with the offset that holds a day afterwards.
+    later = f"{got} + ({clock} - (from_utc_timestamp({got} + {day}, {zone}) - {day}))"
+    never = f"from_utc_timestamp({got}, {zone}) != {clock}"
+    return f"{never} OR {later} != {got} AND from_utc_timestamp({later}, {zone}) = {clock}"
+
+
+def _as_text(given: str, came: str) -> str:
+    """Return what becomes a decimal: of a floating-point number its own digits, null where these are not certain.
+
+    Java computes an amount with an exponent of many digits for hours, or fails: no column of a contract holds it.
+    """
+    if came == "string":
+        return f"CASE WHEN NOT (({_has_exponent(given)}) AND {given} RLIKE r'[eE][+-]?\\d{{4}}') THEN {given} END"
+    if came not in _CERTAIN:
+        return given
+    several, digits = _CERTAIN[came]
+    text = f"CAST({given} AS string)"
+    return f"CASE WHEN abs({given}) < {several!r}D OR length({_significant(text)}) <= {digits} THEN {text} END"
+
+
+def _has_exponent(text: str) -> str:
+    return f"contains({text}, 'e') OR contains({text}, 'E')"
+
+
+def _significant(number: str) -> str:
+    """Return the digits of a number without zeros at its ends: rounding that changes a number changes these."""
+    return f"trim(BOTH '0' FROM regexp_replace(CAST({number} AS string), r'[eE].*|[^0-9]', ''))"

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Rule
-from platform_assets.records.row_kinds import ERASED, TOMBSTONE
+from platform_assets.records.row_kinds import BREACH, ERASED, TOMBSTONE
 from platform_assets.spark.raw.late_rows import is_late
 from platform_assets.spark.raw.payloads import payload
 from platform_assets.spark.raw.rules import with_broken_rules, with_verdict
@@ -16,7 +16,8 @@ from platform_assets.spark.raw.rules import with_broken_rules, with_verdict
 
 def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], voided: str | None) -> DataFrame:
     """The raw rows that break a rule, with the names of all rules they break."""
-    broken = with_verdict(raw, rules, voided).where((F.col("_kind") != TOMBSTONE) & ~F.col("_good"))
+    is_broken = ~F.col("_good") | (F.col("_kind") == BREACH)
+    broken = with_verdict(raw, rules, voided).where((F.col("_kind") != TOMBSTONE) & is_broken)
     return with_broken_rules(broken.drop("_good"), rules).select(
         "_arrival",
         F.array_join("_broken", ", ").alias("_reason"),

@@ -7,8 +7,9 @@ Nothing here knows today's date: what becomes of a row follows from the row, the
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import count
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,10 +20,11 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
 from platform_assets.contracts.landing import Format
 from platform_assets.places import for_hadoop
-from platform_assets.records.line_copies import ENDING, MARKED
+from platform_assets.records.line_copies import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN
 from platform_assets.records.row_kinds import RECORD, VOID
-from platform_assets.spark.raw.casting import cast, is_cast, lost
-from platform_assets.spark.raw.delivered_digits import with_all_digits
+from platform_assets.spark.raw.casting import YEARS, cast, is_cast, lost, misfit, nanoseconds
+from platform_assets.spark.raw.delivered_values import with_delivered_values
+from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.row_hash import order_hash
@@ -34,8 +36,11 @@ _HALF_A_CHARACTER = (
     r"r'(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}'"
 )
 """Whether a line of JSON names half of a character, as text that was cut does: Java makes a question mark of each."""
-_IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
+_IS_NOT_BLANK = rf"{_LINE} rlike '[^\\x00-\\x20]'"
 
+
+_AS_DATED: Mapping[str, date] = {}
+_PARTS_IN_TASK = 1024
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 """What is not taken literally in a path, unless there is a backslash before it."""
@@ -50,12 +55,14 @@ class Layout:
         columns: names in the files' order; a column of the contract that is not among them is null.
         files: their addresses.
         copied: whether these are copies, each with its records on lines of their own, as `sources.lines` writes them.
+        nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it: `Z` if it counts in UTC.
     """
 
     format: Format
     columns: tuple[str, ...]
     files: tuple[str, ...]
     copied: bool = False
+    nanoseconds: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,8 +74,15 @@ class Layout:
         )
 
 
-def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
+def parse(
+    spark: SparkSession, layouts: Sequence[Layout], contract: Contract, came: Mapping[str, date] = _AS_DATED
+) -> DataFrame:
     """The rows of some landed files, each read and judged once.
+
+    Args:
+        layouts: the files.
+        contract: of the raw table.
+        came: when the content of files arrived first, of those that came before: by that their rows are late.
 
     Returns:
         Rows in `raw_schema`, nothing computed yet. What must not enter raw has no day: of a refused row `_kind` is the
@@ -78,7 +92,10 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
     parsed: DataFrame | None = None
     for layout in layouts:
         typed = _typed(_located(_read(spark, layout, contract), layout, contract), layout, contract)
-        rows = _judged(typed, layout, contract).select(*_raw_columns(typed, contract))
+        first = F.create_map(*(F.lit(value) for pair in came.items() for value in pair))[F.col("_arrival")]
+        judged = _judged(typed, layout, contract)
+        judged = judged.withColumn("_came", F.coalesce(first, "_arrival_date") if came else F.col("_arrival_date"))
+        rows = judged.select(*_raw_columns(typed, contract))
         parsed = rows if parsed is None else parsed.union(rows)
     return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
 
@@ -86,42 +103,74 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
 def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
     paths = [_PATTERN.sub(r"\\\g<0>", for_hadoop(file)) for file in layout.files]
     reader = spark.read
-    where = F.col("_metadata.file_path").alias("_file_path")
+    where = (F.col("_metadata.file_path").alias("_file_path"), _place(layout.format).alias(PLACE))
     match layout.format:
         case "parquet":
-            return reader.parquet(*paths).select("*", where)
+            types = {column.name: column.type for column in contract.columns}
+            in_words = {name: F.expr(nanoseconds(name, end, types.get(name))) for name, end in layout.nanoseconds}
+            return with_columns(reader.parquet(*paths).select("*", *where), in_words)
         case "json":
-            lines = reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where)
-            return with_all_digits(_json_fields(lines, layout), _LINE, contract)
+            lines = reader.text(paths).select(F.col("value").alias(_LINE), *where).where(_IS_NOT_BLANK)
+            return with_delivered_values(_json_fields(lines, layout), _LINE, contract)
         case "csv":
             text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
             # Quotes within quotes are doubled, as everybody but Spark writes them.
             reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
             frame = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _LINE).csv(paths)
             fields = [_named(name) for name in frame.columns]
-            texts = [_restored(field).alias(name) for field, name in zip(fields, frame.columns, strict=True)]
-            return frame.select(*(texts if layout.copied else fields), where).withColumn("_broken", F.col(_LINE))
+            broken = F.when(F.isnotnull(_LINE), F.lit(f"not {len(layout.columns)} fields"))
+            if layout.copied:
+                is_marked, (fault, line) = F.startswith(fields[0], F.lit(BROKEN)), _parts_of_broken(fields[0])
+                broken = F.when(is_marked, fault).otherwise(broken)
+                fields = [*map(_restored, fields[:-1]), F.when(is_marked, line).otherwise(_restored(fields[-1]))]
+            named = [field.alias(name) for field, name in zip(fields, frame.columns, strict=True)]
+            return frame.select(*named, *where, broken.alias("_broken"))
+
+
+def _place(format: Format) -> Column:
+    """Return a number that grows from row to row of a file, however Spark deals out the file's parts.
+
+    Of text Spark knows no row number, but where the part begins that a task reads, and how many rows the task has read.
+    A part has fewer rows than bytes, so that the next one begins beyond all of its numbers, also where a task has read
+    hundreds of parts before. Nothing must drop rows before they are numbered.
+    """
+    if format == "parquet":
+        return F.col("_metadata.row_index")
+    in_task = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1))
+    return F.col("_metadata.file_block_start") * F.lit(_PARTS_IN_TASK) + in_task
 
 
 def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
-    """Each line as the text of its fields; `_broken` where it is anything but exactly one object."""
+    """Each line as the text of its fields, with all their `_names`; `_broken` is why it is not one object, if so."""
     text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken", "allowSingleQuotes": "false"}
-    fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select("_fields.*", _LINE, "_file_path")
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken"}
+    options |= {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
+    fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select(
+        "_fields.*", _LINE, "_file_path", PLACE
+    )
     # Spark reads the first object of a line and forgets the rest: a line of which a brace is not the end is looked at
     # once more, as all but the last item of an array.
     more = F.instr(_LINE, "}") < F.length(F.rtrim(_LINE))
     is_single = F.json_array_length(F.concat(F.lit("["), _LINE, F.lit(",0]"))) == 2
-    return fields.withColumn(
-        "_broken", F.coalesce("_broken", F.when(more & ~F.coalesce(is_single, F.lit(False)), F.col(_LINE)))
-    )
+    fields = fields.withColumn("_names", F.json_object_keys(_LINE))
+    is_none = F.isnotnull("_broken") | F.isnull("_names") | (more & ~F.coalesce(is_single, F.lit(False)))
+    # Of two fields with one name Spark keeps the last.
+    is_twice = F.size(F.array_distinct("_names")) < F.size("_names")
+    broken = F.when(is_none, F.lit("not one JSON object")).when(is_twice, F.lit("names a field twice"))
+    return fields.withColumn("_broken", broken)
 
 
-def _restored(text: Column) -> Column:
+def _restored(text: Column, marks: Iterable[tuple[str, str]] = MARKED) -> Column:
     """A text with its line ends, which a copy has as marks."""
-    for written, meant in MARKED:
+    for written, meant in marks:
         text = F.replace(text, F.lit(written), F.lit(meant))
     return text
+
+
+def _parts_of_broken(text: Column) -> tuple[Column, Column]:
+    """Of a record that a copy has marked as broken: what is wrong with it, and its line as it was delivered."""
+    fault, line = (F.split_part(text, F.lit(BROKEN), F.lit(part)) for part in (2, 3))
+    return fault, _restored(line, MARKED_IN_BROKEN)
 
 
 def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
@@ -147,7 +196,7 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     extra = [name for name in layout.names if name not in contract.column_names]
     rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
     if layout.format == "json":
-        names = F.array_except(F.json_object_keys(_LINE), F.array(*map(F.lit, contract.column_names)))
+        names = F.array_except("_names", F.array(*map(F.lit, contract.column_names)))
         rescued = F.when(F.size(names) > 0, F.col(_LINE))
     other = [(_as_delivered(n), column) for n, column in _to_cast(contract, types)]
     located = frame.select(
@@ -157,8 +206,9 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         rescued.alias("_rescued"),
         "_arrival",
         "_arrival_date",
+        PLACE,
     )
-    return with_columns(located, {c.name: F.expr(cast(given, types[c.name], c.type)) for given, c in other})
+    return with_columns(located, {c.name: F.expr(cast(given, types[c.name], c)) for given, c in other})
 
 
 def _to_cast(contract: Contract, types: Mapping[str, str]) -> list[tuple[int, ContractColumn]]:
@@ -187,7 +237,7 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         if (given := _as_delivered(n)) in types
     }
     spared = {name: loss for name, loss in losses.items() if contract.voided and name not in contract.needed}
-    is_void = f"coalesce(`{contract.voided}`, false)"
+    is_void = f"coalesce({contract.void_condition}, false)"
     counts = {name: f"({loss}) AND NOT {is_void}" if name in spared else loss for name, loss in losses.items()}
     judged = typed.withColumn("_reason", F.expr(_refusal(types, counts, layout, contract)))
     if not spared:
@@ -198,7 +248,7 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     return judged.withColumns({name: F.expr(value) for name, value in {"_rescued": kept, **nulled}.items()})
 
 
-def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
+def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
     """Why a row is refused; null where it can enter raw. The first reason found is given."""
     checks: list[tuple[str, str]] = []
     if layout.format == "json":
@@ -207,16 +257,20 @@ def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, 
         texts = [column.name for column in contract.columns if column.type == "string" and column.name not in losses]
         checks += [(f"NOT is_valid_utf8(`{name}`)", f"'{name}: not UTF-8'") for name in texts]
     if "_broken" in types:
-        what = "not one JSON object" if layout.format == "json" else f"not {len(layout.columns)} fields"
-        checks.append(("_broken IS NOT NULL", f"'broken line: {what}'"))
+        checks.append(("_broken IS NOT NULL", "concat('broken line: ', _broken)"))
     for n, column in enumerate(contract.columns):
         if column.name in losses:
-            text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
-            checks.append((losses[column.name], f"concat('{column.name}: not {column.type}: ', {text})"))
-    for needed in (*contract.key, contract.event_time, contract.updated_at):
+            given = _as_delivered(n)
+            text = f"substring(make_valid_utf8(CAST({given} AS string)), 1, 40)"
+            what = misfit(given, types[given], column)
+            checks.append((losses[column.name], f"concat('{column.name}: ', {what}, ': ', {text})"))
+    is_void = f"coalesce({contract.void_condition}, false)" if contract.voided else "false"
+    if contract.voided:
+        why = f"'{contract.event_time}: no value, by which a delete finds the day of its record'"
+        checks.append((f"`{contract.event_time}` IS NULL AND {is_void}", why))
+    for needed in (*contract.key, contract.event_time, *contract.versioned_by):
         if needed is not None:
             checks.append((f"`{needed}` IS NULL", f"'{needed}: no value'"))
-    is_void = f"coalesce(`{contract.voided}`, false)" if contract.voided else "false"
     for name, is_in_years in _in_years(contract).items():
         says = f"concat('{name}: ', CAST(to_date(`{name}`) AS string), ' is not in the years 1 to 9999')"
         matters = "" if name in contract.needed else f" AND NOT {is_void}"
@@ -230,12 +284,8 @@ def _in_years(contract: Contract) -> dict[str, str]:
     There are no others for whoever computes with them: Python, Delta's partitions, the ledger. Spark has many more, and
     already one as a bound of a staged file, though its row was refused, has the writer of Delta's log end its process.
     """
-    bounds = {
-        "date": "DATE'0001-01-01' AND DATE'9999-12-31'",
-        "timestamp": "TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
-    }
-    kinds = {column.name: column.type for column in contract.columns if column.type in bounds}
-    return {name: f"coalesce(`{name}` BETWEEN {bounds[kind]}, true)" for name, kind in kinds.items()}
+    kinds = {column.name: column.type for column in contract.columns if column.type in YEARS}
+    return {name: f"coalesce(`{name}` BETWEEN {YEARS[kind]}, true)" for name, kind in kinds.items()}
 
 
 def _payload(types: Collection[str], contract: Contract) -> str:
@@ -250,24 +300,25 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
     columns = {name: f"CASE WHEN {is_in} THEN `{name}` END" for name, is_in in _in_years(contract).items()}
     assert contract.event_time is not None
     day = f"to_date({columns[contract.event_time]})"
-    kind = f"CASE WHEN `{contract.voided}` THEN '{VOID}' ELSE '{RECORD}' END" if contract.voided else f"'{RECORD}'"
-    in_time = f"date_diff(_arrival_date, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
+    is_void = contract.void_condition
+    kind = f"CASE WHEN {is_void} THEN '{VOID}' ELSE '{RECORD}' END" if is_void else f"'{RECORD}'"
+    in_time = f"date_diff(_came, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
     for closed in contract.protected:
         days = f"{day} BETWEEN DATE'{closed.first}' AND DATE'{closed.last}'"
-        in_time += f" AND NOT ({days} AND _arrival_date > DATE'{closed.since}')"
-    of_source = contract.updated_at and columns.get(contract.updated_at, f"`{contract.updated_at}`")
-    version = of_source or "CAST(_arrival_date AS timestamp)"
+        in_time += f" AND NOT ({days} AND _came > DATE'{closed.since}')"
     computed = {
         "_rescued": f"CASE WHEN _reason IS NULL THEN _rescued ELSE {_payload(typed.columns, contract)} END",
         "_kind": f"CASE WHEN _reason IS NULL THEN {kind} ELSE _reason END",
-        "_version": version,
         "_order_day": day,
         DAY: f"CASE WHEN _reason IS NULL AND {in_time} THEN {day} END",
     }
     return [
         *(F.expr(f"{columns.get(name, f'`{name}`')} AS `{name}`") for name in contract.column_names),
         *map(F.col, ("_arrival", "_arrival_date")),
-        *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind", "_version")),
+        *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind")),
+        F.expr("CAST(NULL AS timestamp) AS _version"),
+        file_order().alias(FILE_ORDER),
+        F.col(PLACE),
         order_hash(contract.column_names).alias("_row_hash"),
         *(F.expr(f"{computed[name]} AS {name}") for name in ("_order_day", DAY)),
     ]

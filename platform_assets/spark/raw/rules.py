@@ -12,25 +12,40 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Rule
+from platform_assets.records.row_kinds import BREACH, RECORD
 
 _ROW = "_row"
 
 
 def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None) -> DataFrame:
-    """Raw rows with `_good`: whether a row keeps every rule, null counting as broken, or is void and need not.
+    """Add `_good` to raw rows: whether a version competes for its key.
+
+    A version competes if it keeps every rule, null counting as broken, or if it is void. It competes too if it breaks
+    a rule whose breach takes the key back; such a record gets the kind `breach`.
 
     Args:
         raw: rows in `raw_schema`.
         rules: of the silver table.
-        voided: the column that withdraws a key, if there is one.
+        voided: the condition by which a row withdraws its key, if there is one.
 
     Raises:
         AnalysisException: a rule is no expression over what it sees.
     """
-    kept = F.lit(True)
+    kept, takes_back = F.lit(True), F.lit(False)
     for rule in rules:
         kept = kept & _kept(rule)
-    return _judged(raw, F.coalesce(F.col(voided), F.lit(False)) | kept if voided else kept, "_good")
+        takes_back = takes_back | ~_kept(rule) if rule.breach == "void" else takes_back
+    judged = _judged(raw, is_void(voided) | kept | takes_back, "_good")
+    if all(rule.breach == "skip" for rule in rules):
+        return judged
+    marked = _judged(judged, takes_back & ~is_void(voided), "_takes_back")
+    is_breach = F.col("_takes_back") & (F.col("_kind") == RECORD)
+    return marked.withColumn("_kind", F.when(is_breach, BREACH).otherwise(F.col("_kind"))).drop("_takes_back")
+
+
+def is_void(voided: str | None) -> Column:
+    """Whether a row withdraws its key; of a tombstone, whether the version that it tells does."""
+    return F.coalesce(F.expr(voided), F.lit(False)) if voided else F.lit(False)
 
 
 def with_broken_rules(raw: DataFrame, rules: Sequence[Rule]) -> DataFrame:

@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY
+from platform_assets.contracts import DAY, Contract
 from platform_assets.records.row_kinds import TOMBSTONE
-from platform_assets.spark.raw.versions import ORDER
+from platform_assets.spark.raw.versions import MOST_BROADCAST
 from platform_assets.spark.tables.kept import Keep
 
-_VERSION = (*ORDER, "_arrival")
-"""What tells a version of a key from the others, and one delivery of it from another."""
+VERSION = ("_arrival", "_place", "_row_hash")
+"""What tells a delivery of a version of a key from the others; rows that are `versions.identified` have it."""
 
 _LOSER = "_loser"
-
-MOST_BROADCAST = 500_000
-"""Keys that every Spark task can hold at once; with more of them rows are shuffled instead."""
 
 
 def tombstones(
     arriving: DataFrame,
     present: DataFrame | None,
-    key: Sequence[str],
-    within_days: int,
+    source: Contract,
     keep: Keep,
     *,
     few: bool = False,
 ) -> DataFrame | None:
-    """A tombstone for every version of a key that is newer than the oldest one of another day, on that day.
+    """A tombstone for every version of a key that may be newer than the oldest one of another day, on that day.
 
     A tombstone is the version itself, fields and all: whether it keeps the rules, and so takes the record away from the
     day, is for whoever computes the day to say, by the rules of then. It comes from the version's own arrival, so that
-    it goes when that is withdrawn. Days are compared two by two and only within `within_days` of each other, so that
-    the outcome does not depend on the order in which versions arrive.
+    it goes when that is withdrawn. Days are compared two by two and only within `moves_within_days` of each other, and
+    by the declared columns alone, so that the outcome does not depend on the order in which versions arrive: of those
+    that are equal in them each is told to the other's day, and whoever computes the days knows all of the order.
 
     Args:
         arriving: raw rows being ingested.
         present: raw rows already there that count, without tombstones, of every day within reach; None where there are
             none. Among themselves they have been compared.
-        key: columns of the natural key.
-        within_days: how far apart two versions of one key can lie.
+        source: contract of the raw table.
         keep: holds what is read several times, as long as the tombstones are not staged.
         few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
 
     Returns:
         Raw rows of kind tombstone, on the days that they tell; None where no key lies on two days.
     """
+    key = source.key
     versions = arriving.withColumn("_new", F.lit(True))
     if present is not None:
         if few:
@@ -66,33 +61,33 @@ def tombstones(
     lying = versions.join(F.broadcast(moving) if few_move else moving, list(key), "left_semi")
     if not few:
         lying = keep(lying)
-    told = keep(_told(lying.select(DAY, *key, *_VERSION, "_new").distinct(), key, within_days))
+    told = keep(_told(lying.select(*dict.fromkeys((DAY, *key, *source.versioned_by, *VERSION, "_new"))), source))
     winners = [row[DAY] for row in told.select(DAY).distinct().collect()]
     if not winners:
         return None
     # Of many rows the whole ones have been read; where few arrive, most days that lie near have nothing to tell.
     whole = versions.where(F.col(DAY).isin(winners)) if few else lying
-    newer = whole.drop("_new").join(F.broadcast(told) if few_move else told, [DAY, *key, *_VERSION])
+    newer = whole.drop("_new").join(F.broadcast(told) if few_move else told, [DAY, *key, *VERSION])
     return (
-        newer.dropDuplicates([DAY, *key, *_VERSION, _LOSER])
+        newer.dropDuplicates([DAY, *key, *VERSION, _LOSER])
         .drop(DAY)
         .withColumns({"_kind": F.lit(TOMBSTONE), "_rescued": F.lit(None).cast("string")})
         .withColumnRenamed(_LOSER, DAY)
     )
 
 
-def _told(lying: DataFrame, key: Sequence[str], within_days: int) -> DataFrame:
+def _told(lying: DataFrame, source: Contract) -> DataFrame:
     """Which versions have to be told to which other days, `_loser`, and have not been before."""
-    order = F.struct(*ORDER)
+    key, order = source.key, F.struct(F.lit(0), *source.versioned_by)
     oldest = lying.groupBy(*key, F.col(DAY).alias(_LOSER)).agg(
         F.min(order).alias("_oldest"),
         F.min(F.when(F.col("_new"), order)).alias("_oldest_new"),
         F.min(F.when(~F.col("_new"), order)).alias("_oldest_before"),
     )
-    near = (F.abs(F.date_diff(DAY, _LOSER)) <= within_days) & (F.col(DAY) != F.col(_LOSER))
-    was_told = F.coalesce(order > F.col("_oldest_before"), F.lit(False))
-    tells = F.when(F.col("_new"), order > F.col("_oldest")).otherwise((order > F.col("_oldest_new")) & ~was_told)
-    return lying.join(oldest, list(key)).where(near & tells).select(DAY, *key, *_VERSION, _LOSER).distinct()
+    near = (F.abs(F.date_diff(DAY, _LOSER)) <= source.moves_within_days) & (F.col(DAY) != F.col(_LOSER))
+    was_told = F.coalesce(order >= F.col("_oldest_before"), F.lit(False))
+    tells = F.when(F.col("_new"), order >= F.col("_oldest")).otherwise((order >= F.col("_oldest_new")) & ~was_told)
+    return lying.join(oldest, list(key)).where(near & tells).select(DAY, *key, *VERSION, _LOSER).distinct()
 
 
 def within_reach_only(raw: DataFrame, within_days: int) -> DataFrame:

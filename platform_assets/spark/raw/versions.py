@@ -1,131 +1,217 @@
 """From all versions of a key to the one that counts.
 
-The total order of the versions of a key is (version, row hash, day): `version` is `updated_at`, or the arrival date
-where the source has none. It depends only on what was delivered, never on when or how it was ingested. Only versions
-that keep the rules are in it, whatever day they lie on; a void says nothing that a rule could be about.
+The order of the versions of a key, the most significant first: the columns that the contract declares, the arrival
+date, a void before a record, the source's own order of files, the row's place in its file. All of it is a property of
+what was delivered, never of when or how it was ingested. Only versions that keep the rules are in it, whatever day they
+lie on; a void says nothing that a rule could be about. docs/versions.md has an example of each.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY, Rule
+from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.planning.parts import NO_PARTS
-from platform_assets.records.row_kinds import RECORD, TOMBSTONE, VOID
-from platform_assets.spark.raw.rules import with_verdict
+from platform_assets.planning.replays import Delivery
+from platform_assets.planning.replays import file_order as file_order_of
+from platform_assets.records.row_kinds import BREACH, RECORD, TOMBSTONE, VOID
+from platform_assets.spark.raw.rules import is_void, with_verdict
 from platform_assets.spark.tables.parts import SHARE, in_parts
 
-ORDER = ("_version", "_row_hash", "_order_day")
-"""Raw columns that order the versions of a key, most significant first."""
+FILE_ORDER, PLACE = "_file_order", "_place"
+"""Raw columns: the file's name as it sorts, and the row's place in it."""
+
+_FIELDS = ("_arrival", "_date", "_file", _MODIFIED := "_modified_ns")
+MOST_BROADCAST = 500_000
+"""Keys that every Spark task can hold at once; with more of them rows are shuffled instead."""
+
+
+def file_order() -> Column:
+    """Compute `planning.replays.file_order` of the file that brought a row."""
+    name = F.substring_index("_arrival", "/", -1)
+    padded = F.regexp_replace(name, "([0-9]+)", "0" * 20 + "$1")
+    return F.concat(F.regexp_replace(padded, "0*([0-9]{20,})", "$1"), F.lit("\t"), name)
+
+
+def identified(raw: DataFrame) -> DataFrame:
+    """Raw rows of which none lacks its place; those taken before raw had it lie first in a file, which its name orders.
+
+    As a text: of regular expressions not every engine makes the same.
+    """
+    name = F.substring_index("_arrival", "/", -1)
+    return raw.withColumns({FILE_ORDER: F.coalesce(FILE_ORDER, name), PLACE: F.coalesce(PLACE, F.lit(-1))})
+
+
+def declared_order(source: Contract) -> tuple[str, ...]:
+    """The columns of the order by which a source says which version counts, the most significant first."""
+    files = {None: (), "name": (FILE_ORDER,), "modified": (_MODIFIED,)}[source.source.order if source.source else None]
+    return (*source.versioned_by, "_arrival_date", "_void", *files)
+
+
+def order_of(source: Contract) -> tuple[str, ...]:
+    """The columns that order the versions of a key, the most significant first; rows `in_order` have them.
+
+    The hash orders only rows that were taken before raw had their place.
+    """
+    return tuple(dict.fromkeys((*declared_order(source), FILE_ORDER, PLACE, "_row_hash")))
+
+
+def in_order(
+    raw: DataFrame, source: Contract, replayed: Mapping[str, Delivery], modified: Mapping[str, int]
+) -> DataFrame:
+    """Raw rows with all columns of their order; those of a file that came before have the place of the first.
+
+    Args:
+        raw: rows in `raw_schema`.
+        source: contract of the raw table.
+        replayed: first file of the same content, by arrival, as `planning.replays` finds it.
+        modified: when the file of each arrival was changed last, of a source that orders its files by it.
+    """
+    rows = identified(raw).withColumn("_void", is_void(source.void_condition))
+    if replayed or modified:
+        places = {path: (None, None, ns) for path, ns in modified.items()} | {
+            path: (str(first.arrival_date), file_order_of(first.path), modified.get(first.path))
+            for path, first in replayed.items()
+        }
+        # As a text in the plan: what a transform is given must hold no rows that come from elsewhere.
+        text = json.dumps([dict(zip(_FIELDS, (path, *place), strict=True)) for path, place in places.items()])
+        schema = "array<struct<_arrival: string, _date: date, _file: string, _modified_ns: bigint>>"
+        known = raw.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), schema)))
+        kept = {"_arrival_date": F.coalesce("_date", "_arrival_date"), FILE_ORDER: F.coalesce("_file", FILE_ORDER)}
+        rows = rows.join(F.broadcast(known), "_arrival", "left").withColumns(kept).drop("_date", "_file")
+    elif _MODIFIED in declared_order(source):
+        rows = rows.withColumn(_MODIFIED, F.lit(None).cast("long"))
+    return rows
 
 
 def greatest(
-    raw: DataFrame, key: Sequence[str], parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
+    raw: DataFrame, source: Contract, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
     """The greatest version of each key and day, whatever its kind; each day lies in one Spark partition, or its parts.
 
     Args:
-        raw: rows that count.
-        key: columns of the natural key.
+        raw: rows that count, `in_order`.
+        source: contract of the raw table.
         parts: of each large day.
         heavy: a key has so many versions that they are not to meet in one task: every task sends on the greatest of
             what it has read, and how days lie afterwards is not said.
     """
-    order = [F.desc(name) for name in ORDER]
+    order = [F.desc(name) for name in order_of(source)]
     if heavy:  # Spark itself looks for the first of each key before it shuffles, where nothing else asks it to
-        dealt, by = raw, [DAY, *key]
+        dealt, by = raw, [DAY, *source.key]
     elif parts:
-        dealt, by = in_parts(raw, parts, key), [DAY, *key, SHARE]
+        dealt, by = in_parts(raw, parts, source.key), [DAY, *source.key, SHARE]
     else:
-        dealt, by = raw.repartition(DAY), [DAY, *key]
+        dealt, by = raw.repartition(DAY), [DAY, *source.key]
     ranked = dealt.withColumn("_rank", F.row_number().over(SortWindow.partitionBy(*by).orderBy(*order)))
     return ranked.where(F.col("_rank") == 1).drop("_rank", SHARE)
 
 
-def row_balances(
-    raw: DataFrame, key: Sequence[str], rules: Sequence[Rule], voided: str | None
-) -> dict[date, dict[str, int]]:
+def superseded(good: DataFrame, source: Contract) -> DataFrame:
+    """The rows of each day of which another version of their key counts, with the arrival that brought that one.
+
+    Args:
+        good: rows that count and keep the rules, `in_order`.
+        source: contract of the raw table.
+    """
+    newest_first = SortWindow.partitionBy(DAY, *source.key).orderBy(*(F.desc(name) for name in order_of(source)))
+    ranked = good.withColumns(
+        {"_rank": F.row_number().over(newest_first), "_superseded_by": F.first("_arrival").over(newest_first)}
+    )
+    lost = ranked.where((F.col("_rank") > 1) & ~F.col("_kind").isin(TOMBSTONE, BREACH))
+    return lost.select(*source.column_names, "_arrival", "_superseded_by", DAY)
+
+
+def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dict[date, dict[str, int]]:
     """What must become of the rows of each raw day, counted without building the result.
 
     Args:
-        raw: rows that count, tombstones included.
-        key: columns of the natural key.
+        raw: rows that count, tombstones included, `in_order`.
+        source: contract of the raw table.
         rules: of the silver table.
-        voided: the column that withdraws a key, if there is one.
 
     Returns:
         By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys`, those of which
-        no version is good, `keys_quarantined`, and how many versions a key has at most, `most_versions`. Counted from
-        the keys and versions alone and independently of `greatest`, so that the two can be held against each other.
+        no version is good, `keys_quarantined`, those whose version is not settled by what is declared, `rivals`, and
+        how many versions a key has at most, `most_versions`. Counted from the keys and versions alone and independently
+        of `greatest`, so that the two can be held against each other.
     """
+    key, order = source.key, order_of(source)
     is_row = F.col("_kind") != TOMBSTONE
-    judged = with_verdict(raw, rules, voided).select(DAY, *key, "_kind", *ORDER, "_good")
-    newest = {
-        kind: F.max(F.when(F.col("_good") & (F.col("_kind") == kind), F.col("_version"))).alias(kind)
-        for kind in (RECORD, VOID, TOMBSTONE)
-    }
+    columns = dict.fromkeys((DAY, *key, "_kind", *order, "_good"))
+    judged = with_verdict(raw, rules, source.void_condition).select(*columns)
+    breaks = F.col("_kind") == BREACH  # competes as a tombstone does: what it beats is neither kept nor voided
+    kinds = {RECORD: F.col("_kind") == RECORD, VOID: F.col("_kind") == VOID, TOMBSTONE: ~is_row | breaks}
+    newest = [F.max(F.when(F.col("_good") & of_kind, F.col(order[0]))).alias(kind) for kind, of_kind in kinds.items()]
+    # Versions that differ in what is declared mostly fall into different buckets; other keys are looked at once more.
+    may_rival = F.col("_good") & ~F.col("_void")
+    bucket = f"shiftleft(1L, CAST(pmod(xxhash64({', '.join(map('`{}`'.format, declared_order(source)))}), 64) AS int))"
     per_key = judged.groupBy(DAY, *key).agg(
         F.count(F.lit(1)).alias("versions"),
         F.count_if(is_row).alias("rows"),
-        F.count_if(is_row & ~F.col("_good")).alias("quarantined"),
-        *newest.values(),
+        F.count_if(is_row & (~F.col("_good") | breaks)).alias("quarantined"),
+        F.count_if(F.col("_good") & ~breaks).alias("good"),
+        F.count_if(may_rival).alias("may_rival"),
+        F.bit_or(F.when(may_rival, F.expr(bucket))).alias("buckets"),
+        *newest,
     )
     # Only versions of the same instant need the rest of the order, and only few keys have such.
     tied = (
         F.col(RECORD).eqNullSafe(F.greatest(VOID, TOMBSTONE)) | F.col(VOID).eqNullSafe(F.greatest(RECORD, TOMBSTONE))
     ) & F.isnotnull(F.coalesce(VOID, TOMBSTONE))
+    asked = F.coalesce(tied, F.lit(False)) | F.coalesce(F.col("may_rival") > F.bit_count("buckets"), F.lit(False))
     top = F.greatest(RECORD, VOID, TOMBSTONE)
     counts = (
-        per_key.withColumn("tied", F.coalesce(tied, F.lit(False)))
+        per_key.withColumns({"tied": F.coalesce(tied, F.lit(False)), "asked": asked})
         .groupBy(DAY)
         .agg(
             F.sum("rows").alias("raw"),
             F.max("versions").alias("most_versions"),
             F.sum("quarantined").alias("quarantined"),
-            F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("kept"),
+            F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("expected"),
             F.count_if(~F.col("tied") & (F.col(VOID) == top)).alias("voided"),
             F.count_if(F.col("rows") > 0).alias("keys"),
-            F.count_if((F.col("quarantined") > 0) & F.isnull(F.coalesce(RECORD, VOID, TOMBSTONE))).alias(
-                "keys_quarantined"
-            ),
-            F.bool_or("tied").alias("tied"),
+            F.count_if((F.col("rows") > 0) & (F.col("good") == 0)).alias("keys_quarantined"),
+            F.count_if("asked").alias("asked"),
         )
         .collect()
     )
-    balances = {
-        row[DAY]: {
-            "raw": row["raw"],
-            "quarantined": row["quarantined"],
-            "voided": row["voided"],
-            "expected": row["kept"],
-            "keys": row["keys"],
-            "keys_quarantined": row["keys_quarantined"],
-            "most_versions": row["most_versions"],
-        }
-        for row in counts
-    }
-    if any(row["tied"] for row in counts):
-        ties = per_key.where(tied).select(DAY, *key)
-        for day, stay, go in _tied_fates(judged, ties, key):
-            balances[day]["expected"] += stay
-            balances[day]["voided"] += go
+    figures = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions")
+    balances = {row[DAY]: {"rivals": 0, **{name: row[name] for name in figures}} for row in counts}
+    if many := sum(row["asked"] for row in counts):
+        among = per_key.where(asked).select(DAY, *key, F.coalesce(tied, F.lit(False)).alias("tied"))
+        tops = _tops(judged.join(F.broadcast(among) if many <= MOST_BROADCAST else among, [DAY, *key]), source, "tied")
+        settled = tops.groupBy(DAY).agg(
+            F.count_if(F.col("tied") & (F.col("top._kind") == RECORD)).alias("expected"),
+            F.count_if(F.col("tied") & (F.col("top._kind") == VOID)).alias("voided"),
+            F.count_if("top.rivals").alias("rivals"),
+        )
+        for row in settled.collect():
+            for name in ("expected", "voided", "rivals"):
+                balances[row[DAY]][name] += row[name]
     return balances
 
 
-def _tied_fates(judged: DataFrame, ties: DataFrame, key: Sequence[str]) -> list[tuple[date, int, int]]:
-    """Of the keys whose newest versions are of one instant: how many stay and how many are voided, by day."""
-    tops = (
-        judged.where("_good")
-        .join(F.broadcast(ties), [DAY, *key], "left_semi")
-        .groupBy(DAY, *key)
-        .agg(F.max_by("_kind", F.struct(*ORDER)).alias("top"))
-    )
-    rows = tops.groupBy(DAY).agg(
-        F.count_if(F.col("top") == RECORD).alias("kept"), F.count_if(F.col("top") == VOID).alias("voided")
-    )
-    return [(row[DAY], row["kept"], row["voided"]) for row in rows.collect()]
+def rivals(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> DataFrame:
+    """The keys of each day whose version is not settled by what is declared, with the `files` of their rows."""
+    tops = _tops(with_verdict(raw, rules, source.void_condition), source)
+    return tops.where("top.rivals").select(DAY, *source.key, F.col("top.files").alias("files"))
+
+
+def _tops(judged: DataFrame, source: Contract, *others: str) -> DataFrame:
+    """The greatest version of each key and day, `top`: its kind, and whether it is a record of the day with rivals."""
+    declared, order = declared_order(source), order_of(source)
+    columns = list(dict.fromkeys((DAY, *source.key, *others, *declared)))
+    files = [F.collect_set("_arrival").alias("files")] if "_arrival" in judged.columns else []
+    kind = F.max_by("_kind", F.struct(*order))
+    are_rivals = (kind == RECORD) & (F.min("_row_hash") != F.max("_row_hash"))
+    by_declared = judged.where("_good").groupBy(*columns)
+    groups = by_declared.agg(kind.alias("_kind"), are_rivals.alias("rivals"), *files)
+    kept = F.struct("_kind", "rivals", *(["files"] if files else []))
+    return groups.groupBy(DAY, *source.key, *others).agg(F.max_by(kept, F.struct(*declared)).alias("top"))

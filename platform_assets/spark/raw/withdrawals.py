@@ -23,14 +23,24 @@ def effective_rows(raw: DataFrame) -> DataFrame:
 
 def withdrawn_rows(raw: DataFrame) -> dict[date, int]:
     """How many delivered rows count no more, by day."""
-    taken_back = raw.join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_semi")
-    counts = taken_back.where(_is_delivered()).groupBy(DAY).count().collect()
+    return delivered_rows(raw.join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_semi"))
+
+
+def delivered_rows(raw: DataFrame) -> dict[date, int]:
+    """Count rows by day, tombstones and withdrawals left out."""
+    counts = raw.where(_is_delivered()).groupBy(DAY).count().collect()
     return {row[DAY]: row["count"] for row in counts}
+
+
+def newest_deliveries(raw: DataFrame) -> DataFrame:
+    """Return the rows of each day's newest arrival date, of a source whose arrivals replace the days they bring."""
+    newest = raw.where(_is_delivered()).groupBy(DAY).agg(F.max("_arrival_date").alias("_arrival_date"))
+    return raw.join(F.broadcast(newest), [DAY, "_arrival_date"]).select(*raw.columns)
 
 
 def with_withdrawn(row_balances: RowBalances, withdrawn: Mapping[date, int]) -> dict[date, dict[str, int]]:
     """What becomes of all raw rows of each day, from the fates of those that count and the number of the others."""
-    names = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions")
+    names = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "rivals", "most_versions")
     nothing = dict.fromkeys(names, 0)
     return {
         day: {**(balance := row_balances.get(day, nothing)), "raw": balance["raw"] + withdrawn.get(day, 0)}

@@ -48,6 +48,12 @@ _SAYS_WHERE = re.compile(r"FAILED_READ_FILE|Job aborted|\bfile:/")
 _CLASS = re.compile(r"^[a-z][\w.$]*\.\w*(?:Exception|Error): ")
 """Java's name for an error, before what it says."""
 
+_SAYS_NOTHING = re.compile(
+    r"^java\.lang\.(?:NullPointer|ClassCast|NegativeArraySize|(?:Array)?IndexOutOfBounds)Exception\b"
+)
+"""What is about a program, not about the file at which it fails."""
+_NOT_AS_PROMISED = "what is in it is not what its own description promises; write it again with another program"
+
 _MOST_CAUSES = 30
 _SHOWN = 300
 """Characters of what Spark says, which may repeat what is in a file."""
@@ -90,8 +96,9 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
         return None
     # What py4j says of an error of Java's is only which method was called.
     told = said[1:] if isinstance(error, Py4JJavaError) else said
-    plain = (line for text in reversed(told) if (line := _first_line(text)) and not _SAYS_WHERE.search(line))
-    return next(plain, _first_line(told[0]))[:_SHOWN]
+    about = [text for text in told if not _SAYS_NOTHING.search(text)]
+    plain = (line for text in reversed(about) if (line := _first_line(text)) and not _SAYS_WHERE.search(line))
+    return next(plain, _first_line(told[0]) if about == told else _NOT_AS_PROMISED)[:_SHOWN]
 
 
 def failed_on_values(error: PySparkException | Py4JJavaError) -> str | None:

@@ -38,7 +38,11 @@ def order_hash(columns: Sequence[str]) -> Column:
 
 
 def digest_sums(columns: Sequence[str]) -> list[Column]:
-    """The aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own."""
+    """The aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own.
+
+    Where a row stands in its file is no part of it: the number depends on how Spark dealt out the file, its order not.
+    """
+    columns = [name for name in columns if name != "_place"]
     sums: list[str] = []
     for salt in _SALTS:
         hashed = row_hash_sql(columns, salt)

@@ -31,8 +31,10 @@ def raw_schema(contract: Contract) -> StructType:
     """Columns of a raw table: as delivered, then where they came from and how they are ordered, then the day.
 
     `_arrival` is the file below the landing root, or the approval that took a late row from one; `_rescued` what the
-    contract does not declare, as JSON; `_kind` one of record, void, tombstone, withdrawal; `_version`, `_row_hash`,
-    `_order_day` are the total order of a key's versions.
+    contract does not declare, as JSON; `_kind` one of record, void, tombstone, withdrawal; `_file_order` is the file's
+    name as it sorts, and `_place` the row's place in it: they order versions that nothing else orders, and are null in
+    rows that were taken before raw had them, as `_version` is in all others. `_row_hash` tells contents apart;
+    `_order_day` is the day of the event.
     """
     return schema_of(
         **{column.name: column.type for column in contract.columns},
@@ -41,6 +43,8 @@ def raw_schema(contract: Contract) -> StructType:
         _rescued="string",
         _kind="string",
         _version="timestamp",
+        _file_order="string",
+        _place="long",
         _row_hash="long",
         _order_day="date",
     )

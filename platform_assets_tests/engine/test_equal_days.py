@@ -1,0 +1,116 @@
+"""Days that are computed anew and come out equal are not written anew, and nothing is told of a day twice."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from platform_assets.cli.commands.refresh_view import Outcome, outcome_of
+from platform_assets.engine.state.planner import plan_steps
+from platform_assets.lakehouse.layout import located
+from platform_assets.lakehouse.releases import release
+from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.lineage.release_diff import changed_days
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.verify.verify import verify
+from platform_assets.planning.selection import Selection
+from platform_assets_tests.support.history import WINDOWS, person
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.world import World, sale
+
+SILVER, GOLD = "silver.transactions", "gold.household_28d"
+DAYS = [date(2017, 1, 1) + timedelta(days=n) for n in range(75)]
+BUSY, REACHED = DAYS[39], DAYS[39:67]
+"""A day on which a hundred households came, on others one; and the days that read it, of which 20 others tell what is
+usual."""
+
+
+def line(day: date, household: int = 1, **changes: Any) -> dict[str, Any]:
+    return sale(1000 * day.toordinal() + household, 1, str(day), household_id=household, **changes)
+
+
+def loaded(lakes: Lakes) -> World:
+    world = lakes.new(days=len(DAYS), domains=WINDOWS)
+    for day in DAYS:
+        rows = [line(day, household) for household in range(1, 101 if day == BUSY else 2)]
+        broken = [line(day, household, quantity=-1) for household in (501, 502)] if day == BUSY else []
+        world.deliver_rows("transactions", str(day), "t.jsonl", [*rows, *broken])
+    assert outcome_of(world.refresh(), 1.0, None).quarantined[SILVER] == (2, 1)
+    return world
+
+
+def correct(world: World, name: str, *rows: dict[str, Any]) -> Outcome:
+    """Deliver newer versions, and refresh."""
+    newer = [row | {"updated_at": f"{DAYS[-1]}T12:00:00Z"} for row in rows]
+    world.deliver_rows("transactions", str(DAYS[-1]), name, newer)
+    return outcome_of(world.refresh(), 1.0, None)
+
+
+def files_of(world: World, table: str) -> set[Path]:
+    return {*(world.settings.lake_folder / table.replace(".", "/")).rglob("*.*")}
+
+
+def faults(world: World, folder: Path) -> list[str]:
+    """What an audit down to the rows and a verification find wrong."""
+    with world.open() as platform:
+        found = audit_installation(platform.settings, Scope(), lambda *_: None, lambda: world.spark).findings
+        only = Selection(frozenset({GOLD}), frozenset(REACHED))
+        [verified] = verify(platform, lambda: world.spark, only, located(folder))
+    different = [f"{day.day}: {day.verdict} {day.reason}" for day in verified.days if day.verdict != "equal"]
+    return [*(str(fault) for fault in found.faults), *different]
+
+
+def test_a_delivery_that_changes_nothing_in_a_table_touches_no_file_of_it(prepared: Prepared, tmp_path: Path) -> None:
+    """Two refreshes, an audit and a verification, twice; twenty seconds."""
+    world = prepared(loaded)
+    before, digests = files_of(world, GOLD), world.digests()
+    told = correct(world, "week.jsonl", line(BUSY, 7, week=2))
+    assert files_of(world, GOLD) == before
+    assert (told.published, told.unchanged) == ({"raw.transactions": 1, SILVER: 1}, {GOLD: len(REACHED)})
+    assert world.digests()[GOLD] == digests[GOLD]
+    with world.open() as platform:
+        newest = platform.current_release()
+        assert plan_steps(platform).is_empty, "what the days were made from is on record"
+        made = [platform.ledger.history(GOLD, day)[0] for day in REACHED]
+        [publication] = {record.publication for record in made}
+        [silver] = {record.reads[SILVER] for record in made}
+        assert silver == newest.versions[SILVER]
+        of_it = Selection(frozenset({SILVER, GOLD}), None)
+        changes = changed_days(platform, release(platform.lake, newest.number - 1), newest, of_it)
+        assert [(change.table, change.day) for change in changes] == [(SILVER, BUSY)]
+    assert faults(world, tmp_path / "proof") == []
+    with world.open() as platform:
+        rollback(platform, chosen_publications(platform, publication), person())
+    assert files_of(world, GOLD) == before
+    assert world.digests()[SILVER] == digests[SILVER]
+    assert world.digests()[GOLD] == digests[GOLD]
+    assert faults(world, tmp_path / "again") == []
+
+
+def test_of_a_corrected_amount_only_what_is_new_is_told(prepared: Prepared) -> None:
+    """No row came or went, and the two rows that broke a rule did so before."""
+    world = prepared(loaded)
+    told = correct(world, "amount.jsonl", line(BUSY, 7, sales_value="9.00"))
+    assert told.published == {"raw.transactions": 1, SILVER: 1, GOLD: len(REACHED)}
+    assert told.warnings == ()
+    assert told.quarantined == {}
+    told = correct(world, "broken.jsonl", line(BUSY, 503, quantity=-1))
+    assert told.quarantined[SILVER] == (1, 1)
+    with world.open() as platform:
+        assert platform.ledger.current_days(SILVER)[BUSY].figures["quarantined"] == 3
+
+
+def test_rows_that_break_a_rule_leave_the_files_of_the_good_ones_unless_these_are_damaged(prepared: Prepared) -> None:
+    world = prepared(loaded)
+    good = {path for path in files_of(world, SILVER) if str(BUSY) in str(path)}
+    assert correct(world, "one.jsonl", line(BUSY, 503, quantity=-1)).unchanged == {SILVER: 1}
+    assert {path for path in files_of(world, SILVER) if str(BUSY) in str(path)} == good
+    for path in good:
+        path.unlink()
+    told = correct(world, "two.jsonl", line(BUSY, 504, quantity=-1))
+    assert (told.published, told.unchanged) == ({"raw.transactions": 1, SILVER: 1}, {})
+    assert len(world.rows(SILVER, str(BUSY))) == 100
+    assert len(world.rows("quarantine.transactions", str(BUSY))) == 4

@@ -1,0 +1,175 @@
+"""Deletes and corrections as change feeds write them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from platform_assets.cli.warned_view import DayWarning
+from platform_assets.contracts import ContractError, LandingFiles
+from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.step.repeated_keys import keys_on_two_days
+from platform_assets.errors import PlatformError
+from platform_assets_tests.support.domains import feeds
+from platform_assets_tests.support.feeds import FEEDS, deliver, order
+from platform_assets_tests.support.history import person
+from platform_assets_tests.support.world import MakeWorld, World
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    return make_world(days=3, domains=FEEDS)
+
+
+def with_raw(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """The raw table has another contract from now on."""
+    tables = (replace(feeds.RAW, **changes), feeds.SILVER)
+    monkeypatch.setattr(feeds, "DOMAIN", replace(feeds.DOMAIN, tables=tables))
+
+
+def refresh_with(world: World, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    with_raw(monkeypatch, **changes)
+    world.refresh()
+
+
+def amounts(world: World) -> dict[int, str]:
+    return {row["order_id"]: str(row["amount"]) for row in world.rows("silver.orders")}
+
+
+def balance(world: World) -> dict[str, int]:
+    """What became of the rows of the first day, none of them lost."""
+    with world.open() as platform:
+        record = min(platform.ledger.current_days("silver.orders").values(), key=lambda record: record.day)
+    found = {name: record.figures[name] for name in ("raw", "superseded", "voided", "quarantined")}
+    assert found["raw"] == record.rows + found["superseded"] + found["voided"] + found["quarantined"]
+    return found
+
+
+def test_a_delete_told_by_an_operation_takes_the_order_back_and_one_without_its_day_is_refused(world: World) -> None:
+    deliver(
+        world,
+        order(1, "10.00", 1, "I"),
+        order(1, None, 2, "D"),
+        order(2, "20.00", 3, "D"),  # and what is written before it, comes after it
+        order(2, "20.00", 1, None),
+        order(3, "30.00", 1, None),
+        {"order_id": 3, "op": "D", "updated_at": "2017-01-02T05:00:00Z"},
+        order(4, "40.00", 1) | {"amount": "forty"},
+        order(5, "50.00", 1, "D") | {"amount": "fifty"},
+    )
+    world.refresh()
+    assert amounts(world) == {3: "30.00"}
+    assert balance(world)["voided"] == 3
+    refused = {row["_reason"] for row in world.rows("refused.orders")}
+    assert refused == {
+        "ordered_on: no value, by which a delete finds the day of its record",
+        "amount: not decimal(12,2): forty",
+    }
+
+
+def test_a_record_corrected_to_missing_is_taken_back_and_one_that_breaks_another_rule_is_skipped(world: World) -> None:
+    """A key that says -9999, and then an amount again, has that."""
+    deliver(world, *(order(number, "10.00", 1) for number in range(1, 6)), order(6, "-9999", 1))
+    deliver(
+        world,
+        order(1, "-9999", 2),
+        order(2, "5000", 2),
+        order(3, "-9999", 2),
+        order(3, "7.00", 3),
+        order(4, "-9999", 2),
+        order(4, None, 3, "D"),
+    )
+    world.refresh()
+    assert amounts(world) == {2: "10.00", 3: "7.00", 5: "10.00"}
+    assert balance(world) == {"raw": 12, "superseded": 3, "voided": 1, "quarantined": 5}
+    reasons = sorted(row["_reason"] for row in world.rows("quarantine.orders"))
+    assert reasons == ["amount_known"] * 4 + ["amount_small"]
+
+
+def test_a_record_moved_and_corrected_to_missing_is_on_neither_day(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_raw(monkeypatch, moves_within_days=2)
+    deliver(world, order(1, "10.00", 1), order(2, "20.00", 1))
+    world.refresh()
+    deliver(world, order(1, "-9999", 2, day="2017-01-02"))
+    world.refresh()
+    assert amounts(world) == {2: "20.00"}
+
+
+@pytest.mark.parametrize(
+    ("voided", "says"),
+    [
+        ("op = 'D' and", "no condition over its columns"),
+        ("operation = op", "operation"),
+        ("op", "'op' as a column of type boolean"),
+        ("concat(op, 'x')", "no condition over its columns"),
+        ("1 = 1", "looks at none of its columns"),
+    ],
+)
+def test_a_condition_that_is_none_is_told_by_the_name_of_its_table(
+    world: World, monkeypatch: pytest.MonkeyPatch, voided: str, says: str
+) -> None:
+    deliver(world, order(1, "10.00", 1))
+    with pytest.raises(PlatformError, match=says) as error:
+        refresh_with(world, monkeypatch, voided=voided)
+    assert "raw.orders" in str(error.value)
+
+
+def test_a_key_moved_further_than_its_contract_says_is_told_in_the_days_check_and_by_a_look_at_whole_tables(
+    make_world: MakeWorld,
+) -> None:
+    """What is told: the day it came to, the other day, and how far apart they are; never a key whose days are near."""
+    world = make_world(days=3, domains=FEEDS)
+    deliver(world, order(1, "10.00", 1), order(2, "20.00", 1), arrival="2017-01-01")
+    deliver(world, order(7, "1.00", 1, day="2017-01-02"))
+    assert not warnings(world)
+    deliver(world, order(2, "25.00", 2, day="2017-01-03"), order(8, "1.00", 2, day="2017-01-03"), arrival="2017-01-03")
+    [told] = warnings(world)
+    assert "2017-01-03 contract: 1 key also on 2017-01-01, further away than raw.orders compares keys" in told
+    with world.open() as platform:
+        [found] = keys_on_two_days(platform, platform.catalogue.names)["silver.orders"]
+    assert found == (date(2017, 1, 1), date(2017, 1, 3), 1, "order_id 2")
+
+
+def warnings(world: World) -> list[str]:
+    """What a refresh tells, and `status` then, too."""
+    [step] = world.refresh().steps
+    with world.open() as platform:
+        warned = platform.ledger.warned(platform.catalogue.names, at=platform.current_release().number)
+    assert [(record.day, *record.warnings) for record in warned] == [
+        (day, *content.warnings) for day, content in step.published.items() if content.warnings
+    ]
+    return [str(warning) for warning in DayWarning.of(step.table, step.published)]
+
+
+@pytest.mark.parametrize("newer_first", [False, True])
+def test_a_day_delivered_again_is_what_its_newest_arrival_brought_until_that_is_withdrawn(
+    world: World, monkeypatch: pytest.MonkeyPatch, newer_first: bool
+) -> None:
+    """In whatever order the arrivals are taken; the files of one arrival date are one delivery."""
+    with_raw(monkeypatch, source=LandingFiles("orders", replaces="days"))
+    older = {"2017-01-02/a.jsonl": [order(1, "10.00", 5), order(2, "20.00", 1), order(3, "30.00", 1)]}
+    newer = {
+        "2017-01-03/a.jsonl": [order(1, "11.00", 2), order(9, "9.00", 2, day="2017-01-03")],
+        "2017-01-03/b.jsonl": [order(2, "20.00", 1)],
+    }
+    for files in (newer, older) if newer_first else (older, newer):
+        for path, rows in files.items():
+            arrival, _, name = path.partition("/")
+            world.deliver_rows("orders", arrival, name, rows)
+        world.refresh()
+    assert amounts(world) == {1: "11.00", 2: "20.00", 9: "9.00"}
+    assert balance(world) == {"raw": 5, "superseded": 3, "voided": 0, "quarantined": 0}
+    with world.open() as platform:
+        withdraw(platform, lambda: world.spark, [f"orders/{path}" for path in newer], person("a bad export"))
+    world.refresh()
+    assert amounts(world) == {1: "10.00", 2: "20.00", 3: "30.00"}
+
+
+def test_a_source_that_replaces_days_has_no_records_that_move() -> None:
+    with pytest.raises(ContractError, match=r"raw\.orders has a source that replaces whole days"):
+        replace(feeds.RAW, source=LandingFiles("orders", replaces="days"), moves_within_days=3)
