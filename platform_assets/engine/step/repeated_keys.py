@@ -89,7 +89,10 @@ def _repeated(platform: Platform, contract: Contract, files: Files, apart: int) 
             f'"_first", "_last", count(*), min([{texts}])', '"_first", "_last"'
         )
         shown = platform.masking.shown_key
-        return sorted(Repeated(*pair, shown(contract, contract.key, key)) for *pair, key in pairs.fetchall())
+        return sorted(
+            Repeated(first, last, keys, shown(contract, contract.key, key))
+            for first, last, keys, key in pairs.fetchall()
+        )
 
 
 def _finding(contract: Contract, source: Contract, day: date, repeated: list[Repeated]) -> Finding:
