@@ -20,7 +20,7 @@ from platform_assets.planning.selection import Selection
 from platform_assets.spark.compare.row_diff import disagreements
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.schemas import spark_schema
-from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
+from platform_assets_tests.support.own_domain import PACKAGE, forget, importable, write_domain
 from platform_assets_tests.support.world import MakeWorld, World
 
 DAYS = 8
@@ -123,6 +123,7 @@ def test_a_changed_day_reaches_only_the_days_that_chose_it_and_a_day_of_one_row_
 
 
 def test_a_second_row_of_a_day_that_has_one_is_held_by_name(world: World, tmp_path: Path) -> None:
+    forget()
     with importable(
         write_domain(tmp_path / "wrong", contracts=CONTRACTS, silver=(SILVER,), gold=(ONE_ROW, ONE_BY_TILL))
     ):
