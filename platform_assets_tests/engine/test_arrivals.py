@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,11 +99,11 @@ def test_a_file_that_is_refused_for_what_is_in_it_is_hashed_once_and_left_if_it_
     assert read == [f"transactions/{DAY}/bad.csv"] * 2, "once for each of its versions"
 
 
-def failing_on(name: str, says: str) -> Callable[[SparkSession, Sequence[Layout], Contract], DataFrame]:
+def failing_on(name: str, says: str) -> Callable[..., DataFrame]:
     """A parser whose rows make Spark fail as soon as it reads a file whose path has the name in it."""
 
-    def failing(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
-        rows = parse(spark, layouts, contract)
+    def failing(spark: SparkSession, layouts: Sequence[Layout], contract: Contract, *came: Any) -> DataFrame:
+        rows = parse(spark, layouts, contract, *came)
         ill = F.when(F.col("_arrival").contains(name), F.raise_error(F.lit(says)).cast("string"))
         return rows.withColumn("_arrival", F.coalesce(ill, "_arrival"))
 
@@ -152,10 +153,10 @@ def test_of_a_folder_that_is_exchanged_while_spark_reads_nothing_is_taken_where_
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / name).write_text(json.dumps(sale(2, 1, DAY)) + "\n")
 
-    def exchanged(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
+    def exchanged(spark: SparkSession, layouts: Sequence[Layout], contract: Contract, *came: Any) -> DataFrame:
         folder.rename(tmp_path / "meanwhile")
         (tmp_path / "others").rename(folder)
-        return parse(spark, layouts, contract)
+        return parse(spark, layouts, contract, *came)
 
     def put_back(point: str) -> None:
         if point == "ingest.staged":
