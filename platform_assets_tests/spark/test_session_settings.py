@@ -36,13 +36,14 @@ def test_a_session_of_ours_has_the_values_that_days_are_computed_with(spark: Spa
     assert {name: str(spark.conf.get(name)) for name in REQUIRED} == REQUIRED
 
 
-def test_what_is_required_is_sparks_own_default_but_for_three(spark: SparkSession) -> None:
+def test_what_is_required_is_sparks_own_default_but_for_four(spark: SparkSession) -> None:
     """A transform that is tried in a session of one's own gives what the platform publishes."""
     java = cast("Any", spark)._jvm.org.apache.spark.sql.internal
     entries = getattr(getattr(java, "SQLConf$"), "MODULE$")
     defaults = {name: entries.getConfigEntry(name).defaultValueString() for name in REQUIRED}
     other = {name for name, value in defaults.items() if value.lower() != REQUIRED[name].lower()}
-    assert other - {ZONE} == {DATES, "spark.sql.parquet.outputTimestampType"}, "the zone is that of the machine"
+    of_files = {"spark.sql.parquet.outputTimestampType", "spark.sql.legacy.parquet.nanosAsLong"}
+    assert other - {ZONE} == {DATES, *of_files}, "the zone is that of the machine"
 
 
 def test_executors_of_another_time_zone_find_the_rows_of_a_date(spark: SparkSession, tmp_path: Path) -> None:
