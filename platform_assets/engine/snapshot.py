@@ -18,6 +18,7 @@ from platform_assets.engine.day_contents import Files
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta.schema import schema_at
 from platform_assets.lakehouse.releases import Release
+from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.ledger.sync import day_records
 from platform_assets.planning.days_on_demand import DaysOnDemand
 from platform_assets.planning.last_look import Since
@@ -180,9 +181,17 @@ class LakeSnapshot:
         if is_anew and not by_modified:
             return {}, {}
         ledger = self.platform.ledger
-        deliveries = ledger.deliveries(source.name, at=self.number, alike_only=not by_modified)
+        deliveries, at = ledger.deliveries(source.name, at=self.number, alike_only=not by_modified), self.number
+        # A day is verified from what raw was, and files that came since said nothing of it.
+        while deliveries and self._raw_at(source, at) > (self.version(source.name) or 0):
+            at -= 1
+        if at < self.number:
+            deliveries = ledger.deliveries(source.name, at=at, alike_only=not by_modified)
         modified = {delivery.path: delivery.modified_ns for delivery in deliveries} if by_modified else {}
         return {} if is_anew else replays(deliveries, by_modified=by_modified), modified
+
+    def _raw_at(self, source: Contract, number: int) -> int:
+        return release_of(self.platform.lake, number).versions.get(source.name, 0)
 
     def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been, oldest first; what is staged is the newest."""

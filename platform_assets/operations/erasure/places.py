@@ -94,7 +94,8 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
 
     Raises:
         UnknownTableError: one of the tables is not declared.
-        ErasureError: a table lacks a field, or it is of a type that names nobody, or the value is none of that type.
+        ErasureError: a table lacks a field, or it is of a type that names nobody, or the value is none of that type; or
+            arrivals of a raw table replace days.
     """
     if also and len(key) > 1:
         raise ErasureError(
@@ -106,6 +107,14 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
         value = dict.fromkeys([field], next(iter(key.values())))
         for name in _family(catalogue, catalogue[other], frozenset(value), value):
             named.setdefault(name, (frozenset(value), value))
+    for contract in catalogue:
+        if contract.name in named and contract.source is not None and contract.source.replaces:
+            raise ErasureError(
+                f"{contract.name} takes arrivals that replace the days they bring (`replaces`): a delivery that lost "
+                "its last row would no longer replace the ones before it.",
+                "Deliver each such day without these rows, withdraw the deliveries that hold them, and run "
+                "`platform-assets maintenance run` once no release within the window has them.",
+            )
     places: list[Place] = []
     for contract in catalogue:
         if contract.name in named:

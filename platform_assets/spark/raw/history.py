@@ -10,7 +10,7 @@ from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract, Rule
-from platform_assets.records.row_kinds import RECORD
+from platform_assets.records.row_kinds import BREACH, RECORD
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.versions import order_of
 
@@ -34,6 +34,7 @@ def valid_at_start(raw: DataFrame, first: date, source: Contract, rules: Sequenc
     is_valid = F.col("_good") & (F.col("_kind") == RECORD) & (F.row_number().over(newest) == 1)
     valid = judged.withColumn("_valid", F.when(is_valid, F.col(DAY)))
     since = F.max("_valid").over(SortWindow.partitionBy(counted_on, *thing))
-    standing = valid.withColumn("_stands", ~F.col("_good") | F.coalesce(F.col(DAY) == since, F.lit(True)))
+    breaks = ~F.col("_good") | (F.col("_kind") == BREACH)
+    standing = valid.withColumn("_stands", breaks | F.coalesce(F.col(DAY) == since, F.lit(True)))
     kept = standing.where("_stands").withColumns({"_kind": F.col("_delivered_kind"), DAY: counted_on})
     return kept.select(*raw.columns)

@@ -6,7 +6,7 @@ the platform has added. A tombstone is judged as the version that it tells, whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -35,12 +35,13 @@ def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None) -> D
     for rule in rules:
         kept = kept & _kept(rule)
         takes_back = takes_back | ~_kept(rule) if rule.breach == "void" else takes_back
-    judged = _judged(raw, is_void(voided) | kept | takes_back, "_good")
+    good = is_void(voided) | kept | takes_back
     if all(rule.breach == "skip" for rule in rules):
-        return judged
-    marked = _judged(judged, takes_back & ~is_void(voided), "_takes_back")
+        return _judged(raw, {"_good": good})
+    # In one go: a projection upon a projection of the same rules takes Spark's planner minutes.
+    judged = _judged(raw, {"_good": good, "_takes_back": takes_back & ~is_void(voided)})
     is_breach = F.col("_takes_back") & (F.col("_kind") == RECORD)
-    return marked.withColumn("_kind", F.when(is_breach, BREACH).otherwise(F.col("_kind"))).drop("_takes_back")
+    return judged.withColumn("_kind", F.when(is_breach, BREACH).otherwise(F.col("_kind"))).drop("_takes_back")
 
 
 def is_void(voided: str | None) -> Column:
@@ -56,15 +57,16 @@ def with_broken_rules(raw: DataFrame, rules: Sequence[Rule]) -> DataFrame:
         rules: of the silver table.
     """
     names = [F.when(~_kept(rule), F.lit(rule.name)) for rule in rules]
-    return _judged(raw, F.array_compact(F.array(*names)) if names else F.array().cast("array<string>"), "_broken")
+    return _judged(raw, {"_broken": F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")})
 
 
 def _kept(rule: Rule) -> Column:
     return F.coalesce(F.expr(rule.expression), F.lit(False))
 
 
-def _judged(raw: DataFrame, verdict: Column, name: str) -> DataFrame:
+def _judged(raw: DataFrame, verdicts: Mapping[str, Column]) -> DataFrame:
     delivered = [column for column in raw.columns if column != DAY and not column.startswith("_")]
     # Spark takes the row apart again before anything runs: it is in one piece only where names are looked up.
     seen = raw.select(F.struct(*raw.columns).alias(_ROW), *delivered, F.col("_order_day").alias(DAY))
-    return seen.select(_ROW, verdict.alias(name)).select(f"{_ROW}.*", name)
+    named = [verdict.alias(name) for name, verdict in verdicts.items()]
+    return seen.select(_ROW, *named).select(f"{_ROW}.*", *verdicts)
