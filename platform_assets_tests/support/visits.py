@@ -65,8 +65,9 @@ class Visits:
             return erase(platform, lambda: self.world.spark, request, ZOE)
 
     def records(self) -> list[dict[str, Any]]:
-        """The raw rows that were delivered, without what tells of them on other days."""
-        return [row for row in self.world.rows("raw.visits") if row["_kind"] == "record"]
+        """The raw rows that were delivered, without what tells of them on other days, wherever they stood in a file."""
+        rows = [row for row in self.world.rows("raw.visits") if row["_kind"] == "record"]
+        return [{name: value for name, value in row.items() if name != "_place"} for row in rows]
 
     def named_rows(self) -> dict[str, int]:
         """How many rows of the person readers see now, by table."""

@@ -63,8 +63,8 @@ def keys_not_as_expected(
 def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> Keys:
     """Keys whose version no declared order settled, each followed by the files that its versions came in."""
     found = rivals(_of(raw, days), source, rules)
-    files = F.array_join(F.transform(F.array_sort("files"), lambda file: F.substring_index(file, "/", -2)), ", ")
-    return _first(found.withColumn("files", files), (*source.key, "files"))
+    files = F.array_join(F.transform(F.array_sort("_files"), lambda file: F.substring_index(file, "/", -2)), ", ")
+    return _first(found.withColumn("_files", files), (*source.key, "_files"))
 
 
 def as_text(names: Iterable[str]) -> list[Column]:

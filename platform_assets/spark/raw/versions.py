@@ -148,49 +148,54 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
     judged = with_verdict(raw, rules, source.void_condition).select(*columns)
     breaks = F.col("_kind") == BREACH  # competes as a tombstone does: what it beats is neither kept nor voided
     kinds = {RECORD: F.col("_kind") == RECORD, VOID: F.col("_kind") == VOID, TOMBSTONE: ~is_row | breaks}
-    newest = [F.max(F.when(F.col("_good") & of_kind, F.col(order[0]))).alias(kind) for kind, of_kind in kinds.items()]
+    newest = [
+        F.max(F.when(F.col("_good") & of_kind, F.col(order[0]))).alias(f"_{kind}") for kind, of_kind in kinds.items()
+    ]
     # Versions that differ in what is declared mostly fall into different buckets; other keys are looked at once more.
     may_rival = F.col("_good") & ~F.col("_void")
     bucket = f"shiftleft(1L, CAST(pmod(xxhash64({', '.join(map('`{}`'.format, declared_order(source)))}), 64) AS int))"
     per_key = judged.groupBy(DAY, *key).agg(
-        F.count(F.lit(1)).alias("versions"),
-        F.count_if(is_row).alias("rows"),
-        F.count_if(is_row & (~F.col("_good") | breaks)).alias("quarantined"),
-        F.count_if(F.col("_good") & ~breaks).alias("good"),
-        F.count_if(may_rival).alias("may_rival"),
-        F.bit_or(F.when(may_rival, F.expr(bucket))).alias("buckets"),
+        F.count(F.lit(1)).alias("_versions"),
+        F.count_if(is_row).alias("_rows"),
+        F.count_if(is_row & (~F.col("_good") | breaks)).alias("_quarantined"),
+        F.count_if(F.col("_good") & ~breaks).alias("_good_rows"),
+        F.count_if(may_rival).alias("_may_rival"),
+        F.bit_or(F.when(may_rival, F.expr(bucket))).alias("_buckets"),
         *newest,
     )
+    # Names of ours begin with `_`, which no column of a key does.
+    newest_record, newest_void, newest_tombstone = (F.col(f"_{kind}") for kind in (RECORD, VOID, TOMBSTONE))
+    others = F.greatest(newest_void, newest_tombstone)
     # Only versions of the same instant need the rest of the order, and only few keys have such.
     tied = (
-        F.col(RECORD).eqNullSafe(F.greatest(VOID, TOMBSTONE)) | F.col(VOID).eqNullSafe(F.greatest(RECORD, TOMBSTONE))
-    ) & F.isnotnull(F.coalesce(VOID, TOMBSTONE))
-    asked = F.coalesce(tied, F.lit(False)) | F.coalesce(F.col("may_rival") > F.bit_count("buckets"), F.lit(False))
-    top = F.greatest(RECORD, VOID, TOMBSTONE)
+        newest_record.eqNullSafe(others) | newest_void.eqNullSafe(F.greatest(newest_record, newest_tombstone))
+    ) & F.isnotnull(F.coalesce(newest_void, newest_tombstone))
+    asked = F.coalesce(tied, F.lit(False)) | F.coalesce(F.col("_may_rival") > F.bit_count("_buckets"), F.lit(False))
+    top = F.greatest(newest_record, newest_void, newest_tombstone)
     counts = (
-        per_key.withColumns({"tied": F.coalesce(tied, F.lit(False)), "asked": asked})
+        per_key.withColumns({"_tied": F.coalesce(tied, F.lit(False)), "_asked": asked})
         .groupBy(DAY)
         .agg(
-            F.sum("rows").alias("raw"),
-            F.max("versions").alias("most_versions"),
-            F.sum("quarantined").alias("quarantined"),
-            F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("expected"),
-            F.count_if(~F.col("tied") & (F.col(VOID) == top)).alias("voided"),
-            F.count_if(F.col("rows") > 0).alias("keys"),
-            F.count_if((F.col("rows") > 0) & (F.col("good") == 0)).alias("keys_quarantined"),
-            F.count_if("asked").alias("asked"),
+            F.sum("_rows").alias("raw"),
+            F.max("_versions").alias("most_versions"),
+            F.sum("_quarantined").alias("quarantined"),
+            F.count_if(~F.col("_tied") & (newest_record == top)).alias("expected"),
+            F.count_if(~F.col("_tied") & (newest_void == top)).alias("voided"),
+            F.count_if(F.col("_rows") > 0).alias("keys"),
+            F.count_if((F.col("_rows") > 0) & (F.col("_good_rows") == 0)).alias("keys_quarantined"),
+            F.count_if("_asked").alias("asked"),
         )
         .collect()
     )
     figures = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions")
     balances = {row[DAY]: {"rivals": 0, **{name: row[name] for name in figures}} for row in counts}
     if many := sum(row["asked"] for row in counts):
-        among = per_key.where(asked).select(DAY, *key, F.coalesce(tied, F.lit(False)).alias("tied"))
-        tops = _tops(judged.join(F.broadcast(among) if many <= MOST_BROADCAST else among, [DAY, *key]), source, "tied")
+        among = per_key.where(asked).select(DAY, *key, F.coalesce(tied, F.lit(False)).alias("_tied"))
+        tops = _tops(judged.join(F.broadcast(among) if many <= MOST_BROADCAST else among, [DAY, *key]), source, "_tied")
         settled = tops.groupBy(DAY).agg(
-            F.count_if(F.col("tied") & (F.col("top._kind") == RECORD)).alias("expected"),
-            F.count_if(F.col("tied") & (F.col("top._kind") == VOID)).alias("voided"),
-            F.count_if("top.rivals").alias("rivals"),
+            F.count_if(F.col("_tied") & (F.col("_top._kind") == RECORD)).alias("expected"),
+            F.count_if(F.col("_tied") & (F.col("_top._kind") == VOID)).alias("voided"),
+            F.count_if("_top._rivals").alias("rivals"),
         )
         for row in settled.collect():
             for name in ("expected", "voided", "rivals"):
@@ -199,19 +204,19 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
 
 
 def rivals(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> DataFrame:
-    """The keys of each day whose version is not settled by what is declared, with the `files` of their rows."""
+    """The keys of each day whose version is not settled by what is declared, with the `_files` of their rows."""
     tops = _tops(with_verdict(raw, rules, source.void_condition), source)
-    return tops.where("top.rivals").select(DAY, *source.key, F.col("top.files").alias("files"))
+    return tops.where("_top._rivals").select(DAY, *source.key, F.col("_top._files").alias("_files"))
 
 
 def _tops(judged: DataFrame, source: Contract, *others: str) -> DataFrame:
-    """The greatest version of each key and day, `top`: its kind, and whether it is a record of the day with rivals."""
+    """The greatest version of each key and day, `_top`: its kind, and whether it is a record of the day with rivals."""
     declared, order = declared_order(source), order_of(source)
     columns = list(dict.fromkeys((DAY, *source.key, *others, *declared)))
-    files = [F.collect_set("_arrival").alias("files")] if "_arrival" in judged.columns else []
+    files = [F.collect_set("_arrival").alias("_files")] if "_arrival" in judged.columns else []
     kind = F.max_by("_kind", F.struct(*order))
     are_rivals = (kind == RECORD) & (F.min("_row_hash") != F.max("_row_hash"))
     by_declared = judged.where("_good").groupBy(*columns)
-    groups = by_declared.agg(kind.alias("_kind"), are_rivals.alias("rivals"), *files)
-    kept = F.struct("_kind", "rivals", *(["files"] if files else []))
-    return groups.groupBy(DAY, *source.key, *others).agg(F.max_by(kept, F.struct(*declared)).alias("top"))
+    groups = by_declared.agg(kind.alias("_kind"), are_rivals.alias("_rivals"), *files)
+    kept = F.struct("_kind", "_rivals", *(["_files"] if files else []))
+    return groups.groupBy(DAY, *source.key, *others).agg(F.max_by(kept, F.struct(*declared)).alias("_top"))
