@@ -15,7 +15,7 @@ from typing import NamedTuple
 REPLAY = "has the same content as"
 """How a note of an arrival begins that says so."""
 
-_DIGITS = 20
+DIGITS = 20
 """So many digits of a number in a file's name are compared as a number."""
 
 
@@ -37,7 +37,7 @@ class Delivery(NamedTuple):
 def file_order(path: str) -> str:
     """Return a file's name as it sorts, numbers by their value: `part-2` before `part-10`; then the name as it is."""
     name = path.rpartition("/")[2]
-    return re.sub("[0-9]+", lambda number: number[0].lstrip("0").zfill(_DIGITS), name) + "\t" + name
+    return re.sub("[0-9]+", lambda number: number[0].lstrip("0").zfill(DIGITS), name) + "\t" + name
 
 
 def replays(deliveries: Iterable[Delivery], *, by_modified: bool = False) -> dict[str, Delivery]:

@@ -14,7 +14,9 @@ from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.contracts.landing import Format
+from platform_assets.planning import replays
 from platform_assets.spark.raw.parsing import Layout, parse
+from platform_assets.spark.raw.versions import file_order
 
 ROWS = 1500
 RAW = Contract(
@@ -70,3 +72,10 @@ def test_rows_are_numbered_in_the_order_of_their_file(spark: SparkSession, tmp_p
     for file, places in found.items():
         assert len({place for place, _ in places}) == len(places), file
         assert [n for _, n in sorted(places)] == list(range(len(places))), file
+
+
+def test_files_are_ordered_by_name_in_spark_as_without_it(spark: SparkSession) -> None:
+    names = ["part-2.csv", "part-10.csv", "0.csv", "000.csv", "a", "v1.02.csv", f"{'0' * 3}{'7' * 25}.csv", "9" * 20]
+    paths = [f"f/2024-03-01/{name}" for name in names]
+    rows = spark.createDataFrame([(path,) for path in paths], "_arrival string").select("_arrival", file_order())
+    assert {row[0]: row[1] for row in rows.collect()} == {path: replays.file_order(path) for path in paths}

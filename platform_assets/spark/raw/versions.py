@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.planning.parts import NO_PARTS
-from platform_assets.planning.replays import Delivery
+from platform_assets.planning.replays import DIGITS, Delivery
 from platform_assets.planning.replays import file_order as file_order_of
 from platform_assets.records.row_kinds import BREACH, RECORD, TOMBSTONE, VOID
 from platform_assets.spark.raw.rules import is_void, with_verdict
@@ -35,8 +35,8 @@ MOST_BROADCAST = 500_000
 def file_order() -> Column:
     """Compute `planning.replays.file_order` of the file that brought a row."""
     name = F.substring_index("_arrival", "/", -1)
-    padded = F.regexp_replace(name, "([0-9]+)", "0" * 20 + "$1")
-    return F.concat(F.regexp_replace(padded, "0*([0-9]{20,})", "$1"), F.lit("\t"), name)
+    padded = F.regexp_replace(name, "([0-9]+)", "0" * DIGITS + "$1")
+    return F.concat(F.regexp_replace(padded, f"0*([0-9]{{{DIGITS},}})", "$1"), F.lit("\t"), name)
 
 
 def identified(raw: DataFrame) -> DataFrame:
