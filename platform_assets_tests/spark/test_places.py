@@ -74,8 +74,17 @@ def test_rows_are_numbered_in_the_order_of_their_file(spark: SparkSession, tmp_p
         assert [n for _, n in sorted(places)] == list(range(len(places))), file
 
 
-def test_files_are_ordered_by_name_in_spark_as_without_it(spark: SparkSession) -> None:
-    names = ["part-2.csv", "part-10.csv", "0.csv", "000.csv", "a", "v1.02.csv", f"{'0' * 3}{'7' * 25}.csv", "9" * 20]
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["part-2.csv", "part-10.csv", "0.csv", "000.csv", "a", "v1.02.csv", f"{'0' * 3}{'7' * 25}.csv", "9" * 20],
+        ["ä-1_2017-01-02.csv", "b-2_2017-01-03.jsonl", "b-0_0000-00-00.parquet"],
+        ["9" * 21, "8" * 21],
+        ["7", "9"],
+        ["a.csv", "b.csv"],
+    ],
+)
+def test_files_are_ordered_by_name_in_spark_as_without_it(spark: SparkSession, names: list[str]) -> None:
     paths = [f"f/2024-03-01/{name}" for name in names]
-    rows = spark.createDataFrame([(path,) for path in paths], "_arrival string").select("_arrival", file_order())
+    rows = spark.createDataFrame([(path,) for path in paths], "_arrival string").select("_arrival", file_order(names))
     assert {row[0]: row[1] for row in rows.collect()} == {path: replays.file_order(path) for path in paths}

@@ -73,6 +73,12 @@ class Layout:
             for place, name in enumerate(self.columns, 1)
         )
 
+    @property
+    def file_names(self) -> set[str]:
+        """The names that the files were delivered with."""
+        names = {file.rpartition("/")[2] for file in self.files}
+        return {name.removesuffix(ENDING) for name in names} if self.copied else names
+
 
 def parse(
     spark: SparkSession, layouts: Sequence[Layout], contract: Contract, came: Mapping[str, date] = _AS_DATED
@@ -95,7 +101,7 @@ def parse(
         first = F.create_map(*(F.lit(value) for pair in came.items() for value in pair))[F.col("_arrival")]
         judged = _judged(typed, layout, contract)
         judged = judged.withColumn("_came", F.coalesce(first, "_arrival_date") if came else F.col("_arrival_date"))
-        rows = judged.select(*_raw_columns(typed, contract))
+        rows = judged.select(*_raw_columns(typed, layout, contract))
         parsed = rows if parsed is None else parsed.union(rows)
     return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
 
@@ -296,7 +302,7 @@ def _payload(types: Collection[str], contract: Contract) -> str:
     return f"coalesce({_LINE}, {as_json})" if _LINE in types else as_json
 
 
-def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
+def _raw_columns(typed: DataFrame, layout: Layout, contract: Contract) -> list[Column]:
     columns = {name: f"CASE WHEN {is_in} THEN `{name}` END" for name, is_in in _in_years(contract).items()}
     assert contract.event_time is not None
     day = f"to_date({columns[contract.event_time]})"
@@ -317,7 +323,7 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
         *map(F.col, ("_arrival", "_arrival_date")),
         *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind")),
         F.expr("CAST(NULL AS timestamp) AS _version"),
-        file_order().alias(FILE_ORDER),
+        file_order(layout.file_names).alias(FILE_ORDER),
         F.col(PLACE),
         order_hash(contract.column_names).alias("_row_hash"),
         *(F.expr(f"{computed[name]} AS {name}") for name in ("_order_day", DAY)),
