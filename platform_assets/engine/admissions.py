@@ -24,6 +24,7 @@ from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import is_object_store
 from platform_assets.records.admission import Admission, EngineName
+from platform_assets.spark.sail.equal_list import EQUAL
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
@@ -101,10 +102,11 @@ def why_not_admitted(platform: Platform, table: str) -> str:
 
 
 def software_compared() -> dict[str, str]:
-    """Versions of what is compared, as it is installed; without Sail where that is not."""
+    """Return the versions that are compared, and the list of what comes out alike; without Sail if not installed."""
+    software = {"spark": version("pyspark"), "list": EQUAL.digest}
     with suppress(PackageNotFoundError):
-        return computed_with({"spark": version("pyspark"), "sail": version("pysail")})
-    return computed_with({"spark": version("pyspark")})
+        software["sail"] = version("pysail")
+    return computed_with(software)
 
 
 def _file(platform: Platform) -> Location:

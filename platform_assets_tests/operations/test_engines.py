@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -37,7 +38,9 @@ from platform_assets.operations.engines.beside import compare_engines
 from platform_assets.operations.verify.verify import verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
+from platform_assets.records.differences import DayChange
 from platform_assets.settings import Settings
+from platform_assets.spark.sail.equal_list import EQUAL
 from platform_assets.spark.sail.server import SailError, start_server
 from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
 from platform_assets.spark.sail.standstill import ended_at_standstill
@@ -56,13 +59,15 @@ pytestmark = pytest.mark.proof
 AUTHOR = Author("test", "a test", who="zoe")
 DEMO_DAYS, OWN_DAYS = 10, 6
 DIFFERS = """\
+from datetime import date
+
 from pyspark.sql import functions as F
 
 
 def tills(sales):
     # Spark counts days in ints, Sail in longs: the length of the type's name tells them apart, on the sixth alone
-    kind = F.length(F.typeof(F.date_diff("event_date", F.lit("2017-01-01").cast("date"))))
-    more = F.when(F.col("event_date") == F.lit("2017-01-06").cast("date"), kind).otherwise(3)
+    kind = F.length(F.typeof(F.date_diff("event_date", F.lit(date(2017, 1, 1)))))
+    more = F.when(F.col("event_date") == F.lit(date(2017, 1, 6)), kind).otherwise(3)
     per_till = sales.groupBy("event_date", "till").agg(F.sum("paid").alias("sum"))
     return per_till.select("event_date", "till", (F.col("sum") + more - 3).cast("decimal(18,2)").alias("paid"))
 """
@@ -177,6 +182,10 @@ def test_whatever_becomes_of_a_raw_row_sail_makes_the_same_of_it(make_world: Mak
     world.deliver_rows("transactions", second, "s.jsonl", sales)
     bad = [sale(12, 1, first, sales_value="7.00", **other), sale(99, 1, first, week=0)]
     world.deliver_rows("transactions", second, "bad.jsonl", bad)
+    for number, value in enumerate(("1.00", "2.00", "1.00"), start=1):  # the third file is the first one again
+        world.deliver_rows(
+            "transactions", f"2017-01-0{number}", f"a{number}.jsonl", [sale(60, 1, first, sales_value=value)]
+        )
     goods = [product(1, first, "GROCERY"), product(2, first, " ", brand=ODD, package_size=""), product(3, first, "")]
     world.deliver_rows("products", first, "p.jsonl", [*goods, product(4, second, ODD)])
     world.refresh()
@@ -185,6 +194,7 @@ def test_whatever_becomes_of_a_raw_row_sail_makes_the_same_of_it(make_world: Mak
     world.refresh()
     tables = ("silver.transactions", "silver.products")
     before, letters = {table: world.rows(table) for table in tables}, quarantined(world, *tables)
+    assert [str(row["sales_value"]) for row in before["silver.transactions"] if row["basket_id"] == 60] == ["2.00"]
     assert [len(letters[table]) for table in tables] == [5, 2]
     assert any(ODD in json.loads(row["_payload"]).values() for row in letters["silver.products"])
     days = (date(2017, 1, 1), date(2017, 1, 2))
@@ -202,6 +212,14 @@ def test_whatever_becomes_of_a_raw_row_sail_makes_the_same_of_it(make_world: Mak
     assert all(computed_by(world, table)[day] for table in tables for day in days)
 
 
+@pytest.fixture
+def _lists_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list with something that does come out otherwise."""
+    wrong = EQUAL.expressions | {"TypeOf(int) string"}
+    monkeypatch.setattr("platform_assets.spark.sail.shown_equal.EQUAL", EQUAL._replace(expressions=wrong))
+
+
+@pytest.mark.usefixtures("_lists_too_much")
 def test_rows_that_only_sail_refuses_take_a_silver_table_off(make_world: MakeWorld, tmp_path: Path) -> None:
     # Spark counts days in ints, Sail in longs
     odd = "typeof(date_diff(event_date, DATE'2017-01-01')) = 'int' OR event_date <> DATE'2017-01-06'"
@@ -222,6 +240,7 @@ def no_session() -> SparkSession:
     raise AssertionError("Spark was asked for")
 
 
+@pytest.mark.usefixtures("_lists_too_much")
 def test_a_difference_takes_a_table_off_and_spark_computes_it_again(make_world: MakeWorld, tmp_path: Path) -> None:
     with importable(tmp_path):
         world = make_world(days=OWN_DAYS, domains=PACKAGE)
@@ -243,6 +262,19 @@ def test_a_difference_takes_a_table_off_and_spark_computes_it_again(make_world: 
         refused = verified(world, "gold.tills").admission
         assert "2017-01-06 came out otherwise" in refused.refused
         assert not list((world.settings.state / "lake" / "gold" / "tills").glob("*/_temporary"))
+
+
+def test_a_correction_that_sail_computes_is_told_in_exact_amounts(make_world: MakeWorld, tmp_path: Path) -> None:
+    with importable(tmp_path):
+        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path)
+        tables, day = ("silver.sales", "gold.tills"), date(2017, 1, 3)
+        assert [verified(world, table).admission.refused for table in tables] == ["", ""]
+        correction = {"till": 1, "at": f"{day}T01:00:00Z", "paid": "3.60"}
+        world.deliver_rows("sales", "2017-01-06", "late.jsonl", [correction])
+        changes = {step.table: step.changes.get(day) for step in world.refresh().steps}
+        assert all(computed_by(world, table)[day] for table in tables)
+        amounts = {"paid": Decimal("7.00")}, {"paid": Decimal("7.10")}
+        assert [changes[table] for table in tables] == [DayChange(0, 0, 1, *amounts)] * 2
 
 
 GOLD_TILLS = """\
@@ -281,16 +313,22 @@ RECONCILES = 'reconciles=(Reconciliation("silver.sales", ("till",), (Amount("pai
     [
         ({"contracts": (('"decimal(18,2)", "Dollars."', '"decimal(20,2)", "Dollars."'),),
           "gold": (("decimal(18,2)", "decimal(20,2)"),)}, "more than 18 digits"),
-        ({"gold": (('F.sum("paid")', 'F.avg("paid")'),)}, "Average of decimals"),
+        ({"gold": (('F.sum("paid")', 'F.avg("paid")'),)}, "as in avg(paid), which was not shown"),
+        ({"gold": (('F.sum("paid")', 'F.sum(F.nvl("paid", F.lit(0)))'),)}, "as in nvl(paid, 0), which was not shown"),
+        ({"contracts": ((RECONCILES, RECONCILES.replace("sum(paid)", "sum(nvl(paid, 0))")),)},
+         "it has Nvl(decimal, int) decimal, as in nvl(paid, 0)"),
         ({"contracts": WEIGHED, "silver": (("return sales", 'return sales.drop("kg")'),)}, "the double kg has other"),
         ({"contracts": (('"paid >= 0"', '"paid >= 0 AND CAST(till AS string) RLIKE \'[0-9]\'"'),), "silver": ()},
-         "it uses RLike: regular expressions are read otherwise"),
+         "it has RLike"),
     ],
 )  # fmt: skip
-def test_what_is_known_to_differ_is_refused_with_the_reason(
+def test_what_was_not_shown_to_come_out_alike_is_refused_with_the_reason(
     changes: dict[str, tuple[tuple[str, str], ...]], why: str, make_world: MakeWorld, tmp_path: Path
 ) -> None:
-    changes = {**changes, "contracts": ((RECONCILES, ""), *changes.get("contracts", ()))}
+    contracts = changes.get("contracts", ())
+    if RECONCILES not in dict(contracts):
+        contracts = ((RECONCILES, ""), *contracts)
+    changes = {**changes, "contracts": contracts}
     table = "silver.sales" if "silver" in changes else "gold.tills"
     with importable(tmp_path):
         world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path, **changes)
@@ -299,6 +337,17 @@ def test_what_is_known_to_differ_is_refused_with_the_reason(
         assert "sail" not in found.by_engine
         with world.open() as platform:
             assert engine_of(platform, platform.catalogue[table]) == "spark"
+
+
+def test_versions_that_the_list_was_not_made_with_are_refused_by_name(
+    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform_assets.spark.sail.equal_list.EQUAL", EQUAL._replace(sail="0.7.1"))
+    with importable(tmp_path):
+        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path)
+        found = verified(world, "gold.tills")
+        assert "was shown with Sail 0.7.1, and 0.7.2 is installed" in found.admission.refused
+        assert not found.by_engine
 
 
 def test_a_raw_table_is_always_read_by_spark(demo: World) -> None:

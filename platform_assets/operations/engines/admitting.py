@@ -21,12 +21,14 @@ from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.admission import Admission
-from platform_assets.spark.sail.known_differences import refused_contract, refused_expressions
+from platform_assets.spark.compare.reconciliation import compared
+from platform_assets.spark.sail.equal_list import other_versions
 from platform_assets.spark.sail.session import columns_for, sail_session, server_of
+from platform_assets.spark.sail.shown_equal import refused_contract, refused_expressions
 from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.tables.scans import shows_plans
 from platform_assets.spark.tables.users_code import users_code
+from platform_assets.spark.windows import History
 from platform_assets.words import counted
 
 
@@ -79,7 +81,7 @@ def verify_engine(
 ) -> EngineVerified:
     """Compute days of a table on Spark and on Sail, and admit the table to Sail if all of them are as published.
 
-    What differs, or is known to differ for some content, keeps it with Spark until it is verified anew.
+    What differs, or has something that was not shown to come out alike, stays with Spark until it is verified anew.
 
     Args:
         spark: gives Spark's session.
@@ -98,7 +100,7 @@ def verify_engine(
     contract = with_transform(platform, table)
     platform.sync()
     by_engine: dict[str, tuple[TableVerified, ...]] = {}
-    refused = _known_differences(platform, spark, contract)
+    refused = why_refused(platform, spark, contract)
     if not refused:
         only = Selection(frozenset({contract.name}), days if draw is None else _drawn(platform, contract, draw))
         by_engine["spark"] = verify(platform, spark, only, folder, progress)
@@ -136,21 +138,29 @@ def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date
     return frozenset([*draw.of([day for day, record in days.items() if record.rows] or days), *broken])
 
 
-def _known_differences(platform: Platform, spark: SparkOnDemand, contract: Contract) -> str:
+def why_refused(platform: Platform, spark: SparkOnDemand, contract: Contract) -> str:
+    """Return why Sail may not compute a table whatever its days have, as the end of a sentence; empty if it may."""
     source = platform.catalogue[contract.inputs[0].table] if contract.layer == "silver" else None
-    reasons = list(refused_contract(contract, source))
+    reasons = [*refused_contract(contract, source), *other_versions()]
     if not reasons:
-        session = spark()
-        reasons += refused_expressions(_planned(platform, session, contract)) if shows_plans(session) else ()
+        frames = _planned(platform, spark(), contract)
+        reasons = list(dict.fromkeys(reason for frame in frames for reason in refused_expressions(frame)))
     more = f", and {counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
     return f"{reasons[0]}{more}" if reasons else ""
 
 
-def _planned(platform: Platform, session: SparkSession, contract: Contract) -> DataFrame:
+def _planned(platform: Platform, session: SparkSession, contract: Contract) -> list[DataFrame]:
+    """Describe what Sail would compute of the newest day: its rows, and what they are reconciled with."""
     snapshot = LakeSnapshot.now(platform)
     newest = sorted(snapshot.days(contract.name))[-1:] or [platform.calendar.first]
     with users_code(contract.name):
-        return prepare(platform, session, contract, newest, snapshot).frame
+        made = prepare(platform, session, contract, newest, snapshot)
+    frames = [made.frame]
+    for declared in contract.reconciles:
+        theirs = made.inputs[declared.upstream]
+        assert not isinstance(theirs, History)  # a contract is refused that is reconciled with one
+        frames.append(compared(made.frame, theirs, declared, newest))
+    return frames
 
 
 def _difference(by_engine: dict[str, tuple[TableVerified, ...]]) -> str:

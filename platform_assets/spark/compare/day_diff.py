@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.amounts import amounts
 from platform_assets.records.differences import DayChange
+from platform_assets.spark.compare.outer_union import outer_union
 from platform_assets.spark.tables.row_hash import row_hash_sql
 
 _WHOLE = "decimal(38,0)"
@@ -40,10 +41,7 @@ def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict
     values = [name for side in ("_before", "_after") for name in (side, *(f"{side}_{at}" for at in range(len(names))))]
     # Each side has one row per key, so the greatest value is the only one.
     per_key = (
-        sides[0]
-        .unionByName(sides[1], allowMissingColumns=True)
-        .groupBy(DAY, *contract.key)
-        .agg(*(F.expr(f"max({name}) AS {name}") for name in values))
+        outer_union(*sides).groupBy(DAY, *contract.key).agg(*(F.expr(f"max({name}) AS {name}") for name in values))
     )
 
     def total(side: str, at: int, name: str) -> str:

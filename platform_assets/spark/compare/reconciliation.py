@@ -15,6 +15,7 @@ from platform_assets.contracts import DAY, Amount, Reconciliation
 from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
 from platform_assets.spark.compare.checksums import differing_days
 from platform_assets.spark.compare.examples import as_text
+from platform_assets.spark.compare.outer_union import outer_union
 from platform_assets.spark.windows import Windowed
 
 _MERGED = {"sum": F.sum, "count": F.sum, "min": F.min, "max": F.max}
@@ -69,7 +70,7 @@ def compared(
     names = [f"_{side}_{n}" for side in ("ours", "theirs") for n, _ in _numbered(declared)]
     # Each side has one row per key, so the greatest value is the only one.
     both = (
-        ours.unionByName(upstream, allowMissingColumns=True)
+        outer_union(ours, upstream)
         .groupBy(DAY, *declared.by)
         .agg(*(F.max(name).alias(name) for name in ("_ours", "_theirs", *names)))
     )

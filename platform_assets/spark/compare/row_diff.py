@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import Contract
 from platform_assets.records.differences import EXAMPLES, Key
 from platform_assets.spark.compare.examples import as_text
+from platform_assets.spark.compare.outer_union import outer_union
 from platform_assets.spark.tables.row_hash import row_hash
 
 
@@ -38,7 +39,7 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
     """
     values = [name for name in contract.column_names if name not in contract.key]
     sides = [_side(rows, contract.row_key, values, at) for at, rows in enumerate((left, right))]
-    both = sides[0].unionByName(sides[1], allowMissingColumns=True).groupBy(*contract.row_key)
+    both = outer_union(*sides).groupBy(*contract.row_key)
     names = [name for side in sides for name in side.columns if name not in contract.row_key]
     merged = both.agg(*(F.max(name).alias(name) for name in names))
     unequal = [~F.col(f"_0_{at}").eqNullSafe(F.col(f"_1_{at}")) for at in range(len(values))]
