@@ -87,7 +87,7 @@ class Contract:
             dates, whole numbers such as a sequence number. Where they are equal, or there is none, the later arrival
             date counts: docs/versions.md.
         voided: what withdraws a key: a raw boolean column, or a condition over raw columns such as `op = 'D'`, in Spark
-            SQL. Null withdraws nothing.
+            SQL. Null withdraws nothing. A delete may lack the event time: docs/corrections.md.
         moves_within_days: how far apart two versions of one key can lie.
         delivers: the days of which rows are expected. `daily`: every open day; `Weekdays(("saturday",))` or
             `EveryDays(14, date(2024, 1, 6))`: only these. Such a day is not delivered yet, and missing, until its
@@ -221,7 +221,8 @@ class Contract:
                     name,
                 )
         for column in self.columns:
-            if column.may_be_absent and column.name in self.needed:
+            is_needed = column.name in self.needed and not (column.name == self.event_time and self.takes_undated)
+            if column.may_be_absent and is_needed:
                 yield self._error(
                     f"lets files lack {column.name!r}, without which no row of theirs could be taken or ordered",
                     "Leave out may_be_absent=True: only what is neither in the key nor `event_time`, `updated_at` or "
@@ -341,6 +342,12 @@ class Contract:
         """The columns without which no row can be taken and ordered."""
         named = {*self.key, self.event_time, *self.versioned_by, *words(self.voided or "")}
         return frozenset(name for name in self.column_names if name in named)
+
+    @property
+    def takes_undated(self) -> bool:
+        """Whether a delete may lack the event time, since its key says which record it takes back."""
+        is_whole = self.source is None or self.source.replaces is not None
+        return self.voided is not None and not is_whole and self.event_time not in {*self.key, *self.versioned_by}
 
     @property
     def void_condition(self) -> str | None:

@@ -265,12 +265,13 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
             what = misfit(given, types[given], column)
             checks.append((losses[column.name], f"concat('{column.name}: ', {what}, ': ', {text})"))
     is_void = f"coalesce({contract.void_condition}, false)" if contract.voided else "false"
-    if contract.voided:
+    if contract.voided and not contract.takes_undated:
         why = f"'{contract.event_time}: no value, by which a delete finds the day of its record'"
         checks.append((f"`{contract.event_time}` IS NULL AND {is_void}", why))
     for needed in (*contract.key, contract.event_time, *contract.versioned_by):
         if needed is not None:
-            checks.append((f"`{needed}` IS NULL", f"'{needed}: no value'"))
+            spared = f" AND NOT {is_void}" if needed == contract.event_time and contract.takes_undated else ""
+            checks.append((f"`{needed}` IS NULL{spared}", f"'{needed}: no value'"))
     for name, is_in_years in _in_years(contract).items():
         says = f"concat('{name}: ', CAST(to_date(`{name}`) AS string), ' is not in the years 1 to 9999')"
         matters = "" if name in contract.needed else f" AND NOT {is_void}"
@@ -300,9 +301,12 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
     columns = {name: f"CASE WHEN {is_in} THEN `{name}` END" for name, is_in in _in_years(contract).items()}
     assert contract.event_time is not None
     day = f"to_date({columns[contract.event_time]})"
-    is_void = contract.void_condition
+    is_void, in_time = contract.void_condition, ""
+    if contract.takes_undated:  # such a delete lies on the day it arrived: spark.raw.undated
+        is_undated = f"`{contract.event_time}` IS NULL AND coalesce({is_void}, false)"
+        day, in_time = f"CASE WHEN {is_undated} THEN _arrival_date ELSE {day} END", f"({is_undated}) OR "
     kind = f"CASE WHEN {is_void} THEN '{VOID}' ELSE '{RECORD}' END" if is_void else f"'{RECORD}'"
-    in_time = f"date_diff(_came, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
+    in_time += f"date_diff(_came, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
     for closed in contract.protected:
         days = f"{day} BETWEEN DATE'{closed.first}' AND DATE'{closed.last}'"
         in_time += f" AND NOT ({days} AND _came > DATE'{closed.since}')"
@@ -310,7 +314,7 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
         "_rescued": f"CASE WHEN _reason IS NULL THEN _rescued ELSE {_payload(typed.columns, contract)} END",
         "_kind": f"CASE WHEN _reason IS NULL THEN {kind} ELSE _reason END",
         "_order_day": day,
-        DAY: f"CASE WHEN _reason IS NULL AND {in_time} THEN {day} END",
+        DAY: f"CASE WHEN _reason IS NULL AND ({in_time}) THEN {day} END",
     }
     return [
         *(F.expr(f"{columns.get(name, f'`{name}`')} AS `{name}`") for name in contract.column_names),
