@@ -249,15 +249,16 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 
 
 def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
-    """Why a row is refused; null where it can enter raw. The first reason found is given."""
+    """Return why a row is refused, null where it can enter raw: all that is wrong with its fields, or with its line."""
+    of_line: list[tuple[str, str]] = []
     checks: list[tuple[str, str]] = []
     if layout.format == "json":
-        checks.append((_HALF_A_CHARACTER, "'broken line: half of a character'"))
+        of_line.append((_HALF_A_CHARACTER, "'broken line: half of a character'"))
     if layout.format == "parquet":  # text files are decoded when they are looked at
         texts = [column.name for column in contract.columns if column.type == "string" and column.name not in losses]
         checks += [(f"NOT is_valid_utf8(`{name}`)", f"'{name}: not UTF-8'") for name in texts]
     if "_broken" in types:
-        checks.append(("_broken IS NOT NULL", "concat('broken line: ', _broken)"))
+        of_line.append(("_broken IS NOT NULL", "concat('broken line: ', _broken)"))
     for n, column in enumerate(contract.columns):
         if column.name in losses:
             given = _as_delivered(n)
@@ -271,12 +272,16 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
     for needed in (*contract.key, contract.event_time, *contract.versioned_by):
         if needed is not None:
             spared = f" AND NOT {is_void}" if needed == contract.event_time and contract.takes_undated else ""
-            checks.append((f"`{needed}` IS NULL{spared}", f"'{needed}: no value'"))
+            is_lost = f" AND NOT coalesce({losses[needed]}, false)" if needed in losses else ""
+            checks.append((f"`{needed}` IS NULL{is_lost}{spared}", f"'{needed}: no value'"))
     for name, is_in_years in _in_years(contract).items():
         says = f"concat('{name}: ', CAST(to_date(`{name}`) AS string), ' is not in the years 1 to 9999')"
         matters = "" if name in contract.needed else f" AND NOT {is_void}"
         checks.append((f"NOT {is_in_years}{matters}", says))
-    return f"CASE {' '.join(f'WHEN {condition} THEN {why}' for condition, why in checks)} END"
+    of_fields = ", ".join(f"CASE WHEN {condition} THEN {why} END" for condition, why in checks)
+    faults = f"nullif(concat_ws('; ', {of_fields}), '')"
+    broken = " ".join(f"WHEN {condition} THEN {why}" for condition, why in of_line)
+    return f"CASE {broken} ELSE {faults} END" if broken else faults
 
 
 def _in_years(contract: Contract) -> dict[str, str]:
