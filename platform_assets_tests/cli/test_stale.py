@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, date, datetime
 
 import pytest
@@ -29,6 +30,17 @@ def test_days_that_are_what_they_would_be_are_not_stale(run, products):
     assert run("stale", SILVER).code == 0
     said = run("refresh", SILVER)
     assert (said.code, said.out.strip()) == (0, "Nothing to do: no day is stale and no file waits.")
+
+
+def test_a_stage_says_that_it_leaves_files_that_wait(run, products):
+    file = products.landing_folder / "products" / "2017-01-02" / "a.csv"
+    file.parent.mkdir(parents=True)
+    file.write_text("product_id\n")
+    os.utime(file, (1_000_000_000, 1_000_000_000))
+    said = run("refresh", SILVER, "--stage", "try", "--explain").out
+    assert "not taken 1 file waits, and a stage takes none" in said
+    assert "No day is stale." in said
+    assert "no file waits" not in said
 
 
 def test_stale_days_have_reasons_ranges_and_a_place_in_the_calendar(run, products):
