@@ -241,7 +241,7 @@ def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delive
     now = [Delivery(file.path, None, file.arrival_date, file.modified_ns, file.sha256) for file in files if file.size]
     hashes = {file.sha256 for file in now}
     alike = [delivery for delivery in before if delivery.sha256 in hashes]
-    return replays([*alike, *now], by_modified=turn.contract.source.order == "modified")
+    return replays([*alike, *now], turn.contract.source.order)
 
 
 def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
