@@ -13,6 +13,9 @@ from platform_assets.contracts import ContractError, LandingFiles
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.step.repeated_keys import keys_on_two_days
 from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.operations.verify.verify import verify
+from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.domains import feeds
 from platform_assets_tests.support.feeds import FEEDS, deliver, order
 from platform_assets_tests.support.history import person
@@ -216,3 +219,19 @@ def test_a_delete_that_finds_no_record_is_told_and_waits_for_one_until_it_is_wit
         withdraw(platform, lambda: world.spark, [raw.arrivals[0].path], person("a bad export"))
     world.refresh()
     assert amounts(world) == {1: "10.00", 2: "20.00"}
+
+
+def test_a_day_is_verified_by_the_order_that_its_files_had_before_the_first_of_a_copy_came(world: World) -> None:
+    original, correction = order(1, "10.00", 1), order(1, "20.00", 1)
+    deliver(world, original, arrival="2017-01-03")
+    deliver(world, correction, arrival="2017-01-02")
+    world.refresh()
+    deliver(world, original, arrival="2017-01-01")
+    world.recompute(["raw.orders"], [date(2017, 1, 1)])
+    for amount in ("10.00", "20.00"):  # silver as it was, then as it is with the copy in the place of the first
+        assert amounts(world) == {1: amount}
+        with world.open() as platform, private_folder(platform.lake) as folder:
+            verified = verify(platform, lambda: world.spark, Selection(), folder)
+        [silver] = [table for table in verified if table.table == "silver.orders"]
+        assert {day.verdict for day in silver.days} == {"equal"}
+        world.refresh()
