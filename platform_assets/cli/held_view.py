@@ -61,8 +61,14 @@ def _print_what_ends_it(held: Sequence[HeldDay]) -> None:
         lines.append("A held day is tried again once its input or code changes; docs/on-call.md says what to do.")
     if any(day.hold.gate == "contract" for day in refused):
         lines.append("What breaks a contract the table's own function can have made, too: look at it beside what came.")
-    if odd := [day for day in refused if day.hold.gate in ACCEPTABLE]:
+    if odd := [day for day in refused if day.hold.gate in ACCEPTABLE and not day.undelivered]:
         lines.append(f"Right, only unusual? `platform-assets accept {_named(odd)} --reason … --by …` publishes it.")
+    for table in sorted({day.undelivered for day in refused if day.undelivered}):
+        lines.append(
+            f"Nothing was delivered yet for {table} on such a day: the file that brings it ends that. "
+            "`delivers=Weekdays(…)` or `EveryDays(…)` in its contract says of which days rows are expected, "
+            "`closed_days` of which none are."
+        )
     if put_back:
         lines.append(
             "A day that was rolled back stays so until its input or code changes; `platform-assets refresh "

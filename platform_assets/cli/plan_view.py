@@ -193,6 +193,8 @@ def cause(state: Blocked) -> str:
     """What keeps a day from being computed."""
     if state.hold is not None:
         return f"{state.table} is held on {state.day}: {state.hold.reason}"
+    if state.table.startswith("raw."):
+        return f"{state.table} is not delivered yet for {state.day}"
     return f"{state.table} has never been loaded for {state.day}"
 
 

@@ -8,6 +8,7 @@ from platform_assets.contracts.checks import Aggregate, Amount, Checks, Freshnes
 from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
+from platform_assets.contracts.expected import EveryDays, Weekdays
 from platform_assets.contracts.exposures import Exposure
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.protected import Protected
@@ -46,6 +47,7 @@ __all__ = [
     "Contract",
     "ContractError",
     "Domain",
+    "EveryDays",
     "Exposure",
     "Freshness",
     "Input",
@@ -59,6 +61,7 @@ __all__ = [
     "Severity",
     "Span",
     "UnknownTableError",
+    "Weekdays",
     "Window",
     "all_history",
     "as_of",

@@ -37,9 +37,16 @@ def format_of(name: str) -> Format | None:
 _MARKER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
+def _is_numbering(pattern: str) -> bool:
+    try:
+        return re.compile(pattern).groups == 1
+    except re.error:
+        return False
+
+
 @dataclass(frozen=True)
 class LandingFiles:
-    """A source of files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines.
+    r"""A source of files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines.
 
     Args:
         folder: below the landing root. Several raw tables may name one: each takes every file by itself, and a
@@ -49,8 +56,10 @@ class LandingFiles:
             nothing came on that date. An ending such as `.done`: `a.csv` is taken once `a.csv.done` lies beside it.
             Without one a file is taken once it was left alone for `settle_s`: a writer who pauses longer is cut short.
         order: which of two files of one arrival date is the later one: `name` by its name in natural order (`part-2`
-            before `part-10`), `modified` by the time of its last change. By default the name decides as well, but
-            nothing declares that it means anything: rows that differ by nothing else are told as rivals.
+            before `part-10`), `modified` by the time of its last change, a regular expression with one group by the
+            number in its name, as `order=r"_(\d+)\.csv"`; one without it is before all others. By default the name
+            decides as well, but nothing declares that it means anything: rows that differ by nothing else are told
+            as rivals.
         resent: a file with the content of an earlier one is a `replay`: it keeps the place of the first in the order
             of versions. `anew` where content may go back to what it was: the file counts by its own arrival date.
         replaces: `days` where the source brings whole days: of each day only the rows of its newest arrival date count,
@@ -59,7 +68,7 @@ class LandingFiles:
 
     folder: str
     complete: str | None = None
-    order: Literal["name", "modified"] | None = None
+    order: str | None = None
     resent: Literal["replay", "anew"] = "replay"
     replaces: Literal["days"] | None = None
 
@@ -72,6 +81,12 @@ class LandingFiles:
                 f"The source {self.folder!r} is no folder below the landing root.",
                 "Name a folder such as tills or shop/tills, not one that leads out of the landing root.",
                 field="folder",
+            )
+        if self.order not in (None, "name", "modified") and not _is_numbering(self.order):
+            yield ContractError(
+                f"The source {self.folder!r} cannot order its files by {self.order!r}.",
+                'Give "name", "modified", or a regular expression with one group for a number, as r"_(\\d+)\\.csv".',
+                field="order",
             )
         if self.complete is None:
             return

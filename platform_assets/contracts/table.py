@@ -14,6 +14,7 @@ from typing import Literal
 from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
 from platform_assets.contracts.columns import IDENTIFIER, Column, words
 from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.expected import EveryDays, Weekdays
 from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.mistakes import check_declaration, wrong_among
@@ -86,10 +87,11 @@ class Contract:
             dates, whole numbers such as a sequence number. Where they are equal, or there is none, the later arrival
             date counts: docs/versions.md.
         voided: what withdraws a key: a raw boolean column, or a condition over raw columns such as `op = 'D'`, in Spark
-            SQL. Null withdraws nothing.
+            SQL. Null withdraws nothing. A delete may lack the event time: docs/corrections.md.
         moves_within_days: how far apart two versions of one key can lie.
-        delivers: `daily` where every open day brings an arrival, so that a day without one is missing; `on change`
-            where a day without one is loaded and empty.
+        delivers: the days of which rows are expected. `daily`: every open day; `Weekdays(("saturday",))` or
+            `EveryDays(14, date(2024, 1, 6))`: only these. Such a day is not delivered yet, and missing, until its
+            arrival came; any other is loaded and empty. `on change`: a day without an arrival is loaded and empty.
         delivered_after_days: the rows of a day come with the arrival of so many days later. Until then the day is
             neither empty nor missing, and nothing is computed from what of it may be there.
         restatement_window_days: rows that arrive more days than this after their day wait in the late queue.
@@ -99,7 +101,7 @@ class Contract:
             when their day comes.
         protected: days that are not to change any more without a decision, here and in all that is made from it.
         rules: conditions on raw rows, for silver tables.
-        closed_days: days on which no rows are expected.
+        closed_days: days on which no rows are expected, such as the dates of a calendar of holidays.
         checks: which findings block a day and which only warn.
         reconciles: comparisons with the inputs.
         freshness: when a day is overdue.
@@ -122,7 +124,7 @@ class Contract:
     updated_at: str | tuple[str, ...] | None = None
     voided: str | None = None
     moves_within_days: Days = 0
-    delivers: Literal["daily", "on change"] = "daily"
+    delivers: Literal["daily", "on change"] | Weekdays | EveryDays = "daily"
     delivered_after_days: Days = 0
     restatement_window_days: Days = 90
     deep_restatement_days: Days | None = None
@@ -219,7 +221,8 @@ class Contract:
                     name,
                 )
         for column in self.columns:
-            if column.may_be_absent and column.name in self.needed:
+            is_needed = column.name in self.needed and not (column.name == self.event_time and self.takes_undated)
+            if column.may_be_absent and is_needed:
                 yield self._error(
                     f"lets files lack {column.name!r}, without which no row of theirs could be taken or ordered",
                     "Leave out may_be_absent=True: only what is neither in the key nor `event_time`, `updated_at` or "
@@ -341,9 +344,19 @@ class Contract:
         return frozenset(name for name in self.column_names if name in named)
 
     @property
+    def takes_undated(self) -> bool:
+        """Whether a delete may lack the event time, since its key says which record it takes back."""
+        is_whole = self.source is None or self.source.replaces is not None
+        return self.voided is not None and not is_whole and self.event_time not in {*self.key, *self.versioned_by}
+
+    @property
     def void_condition(self) -> str | None:
         """The condition in Spark SQL by which a raw row withdraws its key."""
         return f"`{self.voided}`" if self.voided in self.column_names else self.voided and f"({self.voided})"
+
+    def expects(self, day: date) -> bool:
+        """Tell whether rows of a day are to be expected: it is not closed, and one of those that `delivers` names."""
+        return day not in self.closed_days and (isinstance(self.delivers, str) or self.delivers.includes(day))
 
     def column(self, name: str) -> Column:
         """The declared column of that name.

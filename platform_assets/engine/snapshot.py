@@ -24,7 +24,7 @@ from platform_assets.planning.days_on_demand import DaysOnDemand
 from platform_assets.planning.last_look import Since
 from platform_assets.planning.loaded import Delivered, loaded_days, with_history
 from platform_assets.planning.reasons import Revision
-from platform_assets.planning.replays import Delivery, replays
+from platform_assets.planning.replays import Delivery, order_number, replays
 from platform_assets.records.history import DayMark, DayRecord, Hold, Marks
 from platform_assets.records.manifest import STAGED, TableChange
 from platform_assets.records.staged_days import StagedDays
@@ -173,22 +173,24 @@ class LakeSnapshot:
         """What orders the rows of a raw table besides what is in them.
 
         Returns:
-            The first file of the same content for every arrival whose content came before, and when the file of every
-            arrival was changed last, of a source that orders its files by that.
+            The first file of the same content for every arrival whose content came before, and the number of every
+            arrival's file, of a source that orders its files by more than their names: when it was changed last, or
+            what its name says.
         """
         assert source.source is not None
-        by_modified, is_anew = source.source.order == "modified", source.source.resent == "anew"
-        if is_anew and not by_modified:
+        order, is_anew = source.source.order, source.source.resent == "anew"
+        is_numbered = order not in (None, "name")
+        if is_anew and not is_numbered:
             return {}, {}
         ledger = self.platform.ledger
-        deliveries, at = ledger.deliveries(source.name, at=self.number, alike_only=not by_modified), self.number
+        deliveries, at = ledger.deliveries(source.name, at=self.number, alike_only=not is_numbered), self.number
         # A day is verified from what raw was, and files that came since said nothing of it.
         while deliveries and self._raw_at(source, at) > (self.version(source.name) or 0):
             at -= 1
         if at < self.number:
-            deliveries = ledger.deliveries(source.name, at=at, alike_only=not by_modified)
-        modified = {delivery.path: delivery.modified_ns for delivery in deliveries} if by_modified else {}
-        return {} if is_anew else replays(deliveries, by_modified=by_modified), modified
+            deliveries = ledger.deliveries(source.name, at=at, alike_only=not is_numbered)
+        numbers = {delivery.path: order_number(delivery, order) for delivery in deliveries} if is_numbered else {}
+        return {} if is_anew else replays(deliveries, order), numbers
 
     def _raw_at(self, source: Contract, number: int) -> int:
         return release_of(self.platform.lake, number).versions.get(source.name, 0)

@@ -206,7 +206,8 @@ def _whole(noun: str, before: Any, after: Any, shown: Callable[[Any], str]) -> l
 def _versions(source: Contract) -> str:
     """What orders versions of a key that are equal in the declared columns, for a person."""
     assert source.source is not None
-    files = "file by time of change" if source.source.order == "modified" else "file by name"
+    declared = {None: "name", "name": "name", "modified": "time of change"}
+    files = f"file by {declared.get(source.source.order, source.source.order)}"
     resent = "file sent again counts anew" if source.source.resent == "anew" else "file sent again keeps its place"
     return f"arrival date, void, {files}, row; {resent}"
 

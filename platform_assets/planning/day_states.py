@@ -7,7 +7,7 @@ one does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -149,6 +149,13 @@ def stale_through_data(states: Mapping[date, DayState]) -> dict[date, str]:
 def unblocked(state: DayState) -> DayState:
     """What a day would be if all that it reads were there."""
     return state.otherwise or _UP_TO_DATE if isinstance(state, Blocked) else state
+
+
+def at_root(state: Blocked, above: Callable[[str, date], DayState | None]) -> Blocked:
+    """Return a blocked day's state with what keeps the input day that it lacks, as `above` says the state of that."""
+    while state.hold is None and isinstance(its_own := above(state.table, state.day), Blocked):
+        state = replace(state, table=its_own.table, day=its_own.day, hold=its_own.hold)
+    return state
 
 
 def fingerprint_of(state: DayState) -> str:

@@ -100,7 +100,7 @@ def empty_days(
     """
 
     def is_empty(day: date) -> bool:
-        if day in contract.closed_days:
+        if not contract.expects(day):
             return until is None or day <= until
         came = comes_with(contract, day)
         if until is not None and came > until:
@@ -154,4 +154,4 @@ def _had_its_time(contract: Contract, day: date, delivered: Delivered) -> bool:
     came = comes_with(contract, day)
     if contract.delivers == "on change":
         return came <= delivered.today
-    return day in contract.closed_days or (delivered.newest is not None and came <= delivered.newest)
+    return not contract.expects(day) or (delivered.newest is not None and came <= delivered.newest)

@@ -20,6 +20,7 @@ from platform_assets.planning.day_states import (
     DayState,
     Held,
     States,
+    at_root,
     left_to_people,
     not_up_to_date,
     stale_through_data,
@@ -172,6 +173,11 @@ def make_plan(
     waiting: list[PlannedStep] = []
     blocked: dict[str, dict[date, BlockedDay]] = {}
     bereft: dict[str, dict[date, Blocked]] = {}
+
+    def above(table: str, day: date) -> DayState | None:
+        known = blocked.get(table, {}).get(day)
+        return known.state if known else states.get(table, {}).get(day)
+
     for contract in catalogue:
         table, known = contract.name, tables.marks.get(contract.name, {})
         days = wanted.get(table, frozenset())
@@ -210,7 +216,8 @@ def make_plan(
         if why_not:
             new = never_computed(why_not, known)
             blocked[table] = {
-                day: BlockedDay(state, ordered({*reasons_of[day], *new.get(day, ())})) for day, state in why_not.items()
+                day: BlockedDay(at_root(state, above), ordered({*reasons_of[day], *new.get(day, ())}))
+                for day, state in why_not.items()
             }
         by_day = {day: ordered(reasons_of[day]) for day in sorted(reasons_of) if reasons_of[day]}
         if to_do := {day: why for day, why in by_day.items() if day not in kept}:

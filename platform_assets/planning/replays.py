@@ -40,12 +40,22 @@ def file_order(path: str) -> str:
     return re.sub("[0-9]+", lambda number: number[0].lstrip("0").zfill(DIGITS), name) + "\t" + name
 
 
-def replays(deliveries: Iterable[Delivery], *, by_modified: bool = False) -> dict[str, Delivery]:
+def order_number(delivery: Delivery, order: str | None) -> int:
+    """Return the number by which a source orders its files, as `LandingFiles.order` has it; 0 where names do alone."""
+    if order == "modified":
+        return delivery.modified_ns
+    if order in (None, "name"):
+        return 0
+    found = re.search(order, delivery.file.rpartition("/")[2])
+    return int(found[1]) if found and found[1] and re.fullmatch("[0-9]{1,18}", found[1]) else -1
+
+
+def replays(deliveries: Iterable[Delivery], order: str | None = None) -> dict[str, Delivery]:
     """Return the first file of the same content for every arrival whose rows came before, by path.
 
     Args:
         deliveries: arrivals of one table that count; those of waiting rows have the content of their file.
-        by_modified: the source's files are ordered by the time of their last change.
+        order: how the source orders its files, as `LandingFiles` has it.
     """
     alike: defaultdict[str, list[Delivery]] = defaultdict(list)
     for delivery in deliveries:
@@ -54,7 +64,7 @@ def replays(deliveries: Iterable[Delivery], *, by_modified: bool = False) -> dic
     for same in alike.values():
         files = [delivery for delivery in same if delivery.origin is None]
         if len(files) > 1:
-            first = min(files, key=lambda f: (f.arrival_date, f.modified_ns if by_modified else 0, file_order(f.path)))
+            first = min(files, key=lambda f: (f.arrival_date, order_number(f, order), file_order(f.path)))
             found |= {delivery.path: first for delivery in same if delivery.file != first.path}
     return found
 

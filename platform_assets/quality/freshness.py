@@ -29,8 +29,8 @@ def overdue_days(
     """
     newest_due = today - timedelta(days=delay_days + contract.freshness.within_days + 1)
     due = (day for span in calendar.clip(calendar.first, newest_due) for day in day_range(*span))
-    present = set(published) | contract.closed_days
-    return tuple(day for day in due if day not in present)
+    present = set(published)
+    return tuple(day for day in due if day not in present and contract.expects(day))
 
 
 def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: int = 0) -> Finding | None:

@@ -57,11 +57,14 @@ def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:
     first, last = calendar.first, calendar.last
     season: Season = "weekday"
     overlapping = False
+    closed = frozenset(day for day in calendar.days() if not contract.expects(day))
+    closed_above: list[frozenset[date]] = []
     for read in contract.inputs:
         # Reference data has no part in how many rows a day has.
         if isinstance(read.window, AsOf):
             continue
         theirs = rhythm_of(catalogue, read.table, calendar)
+        closed_above.append(theirs.closed if read.window == Span(0, 0) else frozenset())
         overlapping = overlapping or theirs.overlapping or read.window != Span(0, 0)
         # All of history never starts anew.
         if isinstance(read.window, AllHistory):
@@ -78,4 +81,6 @@ def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:
                 season = "day of month"
                 start = start if start.day == 1 else (start.replace(day=1) + timedelta(days=32)).replace(day=1)
         first, last = max(first, start), min(last, end)
-    return Rhythm(Calendar(first, last), season, contract.closed_days, overlapping)
+    # A table that only joins the same day of its inputs has no rows either where none of them expects any.
+    closed = closed.union(frozenset.intersection(*closed_above)) if closed_above else closed
+    return Rhythm(Calendar(first, last), season, closed, overlapping)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, date, datetime
 
 import pytest
@@ -29,6 +30,17 @@ def test_days_that_are_what_they_would_be_are_not_stale(run, products):
     assert run("stale", SILVER).code == 0
     said = run("refresh", SILVER)
     assert (said.code, said.out.strip()) == (0, "Nothing to do: no day is stale and no file waits.")
+
+
+def test_a_stage_says_that_it_leaves_files_that_wait(run, products):
+    file = products.landing_folder / "products" / "2017-01-02" / "a.csv"
+    file.parent.mkdir(parents=True)
+    file.write_text("product_id\n")
+    os.utime(file, (1_000_000_000, 1_000_000_000))
+    said = run("refresh", SILVER, "--stage", "try", "--explain").out
+    assert "not taken 1 file waits, and a stage takes none" in said
+    assert "No day is stale." in said
+    assert "no file waits" not in said
 
 
 def test_stale_days_have_reasons_ranges_and_a_place_in_the_calendar(run, products):
@@ -122,7 +134,7 @@ def test_a_table_with_other_columns_than_its_contract_says_what_it_needs(run, pu
     everything = run("refresh", "--explain")
     assert (everything.code, everything.err) == (0, "")
     assert (
-        "cannot be computed gold.daily_sales 2017-01-01 and 1 other day (configuration): silver.transactions"
+        "cannot be computed gold.daily_sales 2017-01-01 and 1 other day (configuration): raw.transactions"
         in everything.out
     )
 
@@ -130,10 +142,10 @@ def test_a_table_with_other_columns_than_its_contract_says_what_it_needs(run, pu
 def test_days_named_that_lack_an_input_are_refused_before_any_work(run, products):
     with open_platform(products) as platform:
         publish_on_paper(platform, "raw.transactions", loaded_empty(DAYS[:1]))
-    lacks = "Cannot be computed: silver.transactions 2017-01-02 and 1 other day (never computed): raw.transactions has"
+    lacks = "Cannot be computed: silver.transactions 2017-01-02 and 1 other day (never computed): raw.transactions is"
     refused = run("refresh", "silver.transactions", "--days", "2017-01-01..2017-01-03")
     assert refused.code == 3
-    assert f"{lacks} never been loaded for 2017-01-02" in " ".join(refused.err.split())
+    assert f"{lacks} not delivered yet for 2017-01-02" in " ".join(refused.err.split())
     said = run("refresh", "silver.transactions", "--explain")
     assert said.code == 0
     assert "cannot be computed silver.transactions 2017-01-02 and 1 other day" in said.out
@@ -242,7 +254,7 @@ def test_why_shows_the_chain_and_what_differs(run, products):
 def test_why_of_a_day_never_computed_says_what_it_lacks(run, products):
     said = run("why", TABLE, "2017-01-02")
     assert said.code == 1
-    assert "silver.transactions has never been loaded for 2017-01-02" in said.out
+    assert "raw.transactions is not delivered yet for 2017-01-02" in said.out
 
 
 @pytest.mark.parametrize(

@@ -135,3 +135,18 @@ def test_a_second_row_of_a_day_that_has_one_is_held_by_name(world: World, tmp_pa
     assert world.rows("gold.takings", str(nth(3))) == [
         {"paid": paid(3, 1) + paid(3, 2), "rate": 19, "event_date": nth(3)}
     ]
+
+
+def test_a_value_from_before_the_calendar_corrected_to_missing_leaves_what_was_valid_before_it(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
+    known = 'rules=(Rule("known", "rate >= 0", "Not known.", breach="void"),), inputs=(Input("raw.rates"'
+    contracts = (*CONTRACTS, ('inputs=(Input("raw.rates"', known))
+    with importable(write_domain(tmp_path / "code", contracts=contracts, silver=(SILVER,), gold=(ONE_ROW,))):
+        world = make_world(days=2, domains=PACKAGE)
+        for day, rates in ((1, {"2016-11-01": 19, "2016-12-01": 21}), (2, {"2016-12-01": -1})):
+            rows = [{"since": since, "rate": rate} for since, rate in rates.items()]
+            world.deliver_rows("rates", str(nth(day)), "r.jsonl", rows)
+            world.deliver_rows("sales", str(nth(day)), "a.jsonl", [as_delivered((day, 1, paid(day, 1)))])
+        world.refresh()
+        assert [row["rate"] for row in world.rows("gold.takings")] == [19, 19]

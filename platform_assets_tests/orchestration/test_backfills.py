@@ -213,7 +213,7 @@ def test_days_that_never_landed_fail_by_name_and_keep_no_other_day_back(
     told = reasons(daemon, run).splitlines()
     assert told[0] == "raw.readings: 2 of 4 days not published."
     for line, day in zip(told[1:-1], UNDELIVERED, strict=True):
-        assert line.startswith(f"{RAW} {day}: its source has not delivered it, and the day is not declared closed")
+        assert line.startswith(f"{RAW} {day}: its source has not delivered it yet, and the day is not declared closed")
     assert published(readings, run) == {RAW: {9}}
     assert daemon.materialized(run) == {RAW: {9, 10}}, "a day that needed nothing is none of those that failed"
     assert published(readings, run_one(daemon))[SILVER] == {9}, "what the failed run left, the next tick computes"

@@ -235,7 +235,7 @@ def test_late_data_that_fails_again_gets_no_further(shop: Shop) -> None:
         ("gold.daily_sales", VOIDED, f"{SILVER} is held on {VOIDED}", "Correct its input or its code"),
         ("gold.daily_sales", BROKEN, f"{SILVER} is held on {BROKEN}", "Correct its input or its code"),
         ("gold.household_28d", BROKEN, f"{SILVER} is held on {BROKEN}", "Correct its input or its code"),
-        ("gold.sales_month_to_date", BROKEN, "never been loaded", f"Materialize gold.daily_sales for {BROKEN} first"),
+        ("gold.sales_month_to_date", BROKEN, f"{SILVER} is held on {BROKEN}", "Correct its input or its code"),
     ],
     ids=lambda value: value if value in (*TABLES, *DAYS) else "",
 )

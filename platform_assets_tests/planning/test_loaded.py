@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.contracts import Catalogue
+from platform_assets.contracts import Catalogue, EveryDays, Weekdays
 from platform_assets.domains.retail.contracts import RAW_PRODUCTS, RAW_TRANSACTIONS
 from platform_assets.planning.loaded import Delivered, comes_with, delays, empty_days, loaded_days, missing_days
 from platform_assets.planning.windows import Calendar
@@ -44,6 +44,18 @@ def delivered(today: int, newest: int | None = None, last: int | None = None) ->
 def test_a_day_counts_once_the_arrival_that_brings_it_or_a_later_one_was_taken(delay: int, loaded: list[int]) -> None:
     contract = replace(DAILY, delivered_after_days=delay)
     assert numbers(loaded_days(contract, january(1, 2, 3, 5, 6), delivered(6, newest=3))) == loaded
+
+
+@pytest.mark.parametrize(
+    ("delivers", "expected"),
+    [(Weekdays(("saturday", "monday")), [2, 7, 9, 14]), (EveryDays(5, date(2017, 1, 12)), [2, 7, 12]), ("daily", None)],
+)
+def test_only_days_of_which_rows_are_expected_wait_for_them(delivers: Any, expected: list[int] | None) -> None:
+    contract = replace(DAILY, delivers=delivers, closed_days=frozenset({date(2017, 1, 3)}))
+    open_days = [day for day in range(1, 15) if day != 3] if expected is None else expected
+    empty = empty_days(contract, {}, (), delivered(14))
+    assert numbers(empty) == [day for day in range(1, 15) if day not in open_days]
+    assert numbers(missing_days(contract, {}, (), empty, delivered(14))) == [day for day in open_days if day < 14]
 
 
 def test_before_the_first_arrival_only_closed_days_count() -> None:

@@ -181,7 +181,7 @@ def test_days_asked_for_that_lack_an_input_are_named_with_it(force):
     lacking = {"raw.t0": nths(10), "silver.t1": nths(10), "gold.t2": nths(9, 10, 11, 12)}
     request = Request(frozenset({"gold.t2"}), frozenset(nths(8, 9, 11)), by_person=True, force=force)
     plan = planned(catalogue, computed(catalogue, lacking=lacking), request)
-    assert in_the_way(plan) == {"gold.t2": {nth(11): ("silver.t1", nth(10))}}
+    assert in_the_way(plan) == {"gold.t2": {nth(11): ("raw.t0", nth(10))}}
     assert days_of(plan) == {"gold.t2": {nth(8), nth(9)} if force else {nth(9)}}
 
 

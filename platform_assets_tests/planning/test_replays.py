@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from platform_assets.planning.replays import Delivery, file_order, replays
+from platform_assets.planning.replays import Delivery, file_order, order_number, replays
 
 
 def delivery(day: int, name: str, content: str = "a", modified: int = 0, origin: str | None = None) -> Delivery:
@@ -40,5 +40,12 @@ def test_a_file_with_the_content_of_an_earlier_one_has_its_place_in_whatever_ord
 
 def test_where_the_time_of_change_orders_files_it_says_which_of_a_date_is_the_first() -> None:
     new, old = delivery(1, "a", modified=2), delivery(1, "b", modified=1)
-    assert replays([new, old], by_modified=True) == {new.path: old}
+    assert replays([new, old], "modified") == {new.path: old}
     assert replays([new, old]) == {old.path: new}
+
+
+def test_where_a_number_in_the_name_orders_files_it_says_so_and_a_name_without_one_is_before_all() -> None:
+    second, tenth, unnumbered = delivery(1, "z_2.csv"), delivery(1, "a_10.csv"), delivery(1, "b.csv")
+    by_number = r"_(\d+)\.csv"
+    assert [order_number(file, by_number) for file in (second, tenth, unnumbered)] == [2, 10, -1]
+    assert replays([tenth, second], by_number) == {tenth.path: second}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 from hypothesis import given
@@ -13,6 +14,7 @@ from platform_assets.contracts import (
     Column,
     Contract,
     Domain,
+    EveryDays,
     Input,
     LandingFiles,
     MonthToDate,
@@ -22,6 +24,7 @@ from platform_assets.contracts import (
 from platform_assets.domains.retail import DOMAIN
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.quality.seasonality import rhythm_of
+from platform_assets_tests.support.domains.windows import DOMAIN as SAME_DAY
 
 EVER = Calendar(date(2010, 1, 1), date(2030, 1, 1))
 KEY = Column("k", "long", "Key.", nullable=False)
@@ -80,3 +83,12 @@ def test_days_overlap_where_anything_above_is_read_through_more_than_the_same_da
     overlapping = {contract.name for contract in retail if rhythm_of(retail, contract.name, YEAR).overlapping}
     assert overlapping == {"gold.household_28d", "gold.sales_month_to_date"}
     assert rhythm_of(chain([AllHistory(), Span(0, 0)]), "gold.t3", YEAR).overlapping
+
+
+def test_a_table_that_reads_only_the_same_day_expects_rows_when_its_inputs_do() -> None:
+    raw = replace(SAME_DAY.tables[0], delivers=EveryDays(14, date(2017, 1, 7)), closed_days=frozenset())
+    catalogue = Catalogue.of([replace(SAME_DAY, tables=(raw, *SAME_DAY.tables[1:]))])
+    january = Calendar(date(2017, 1, 1), date(2017, 1, 31))
+    closed = rhythm_of(catalogue, "silver.transactions", january).closed
+    assert {*january.days()} - closed == {date(2017, 1, 7), date(2017, 1, 21)}
+    assert not rhythm_of(catalogue, "gold.household_28d", january).closed

@@ -564,7 +564,7 @@ def test_a_json_line_is_one_object_or_refused(taken):
     starts = [next((n for n in range(3000, 3110) if str(n) in line), line) for line in broken]
     others = [str(3020 + len(EXACT) + n) for n, (_, reason) in enumerate(NOT_TAKEN) if reason == NO_OBJECT]
     assert sorted(map(str, starts)) == ["12", *others, "3100", "3102", "3103", "3104", "3105", "3106", "null"]
-    assert [row["_reason"] for row in whole if row["_payload"] == "{}"] == ["id: no value"]
+    assert [row["_reason"] for row in whole if row["_payload"] == "{}"] == ["id: no value; at: no value"]
     assert taken.raw[3108]["label"] == "a } b"
 
 
@@ -624,7 +624,7 @@ def test_an_empty_field_is_no_value(taken):
 def test_floating_point_money_is_taken_where_it_means_whole_cents(taken):
     assert taken.raw[5000]["price"] == Decimal("2.50")
     assert taken.reason(5001) == "price: not decimal(12,2): 2.505"
-    assert taken.reason(5002) == "n: not int: 2.5"
+    assert taken.reason(5002) == "n: not int: 2.5; price: not decimal(12,2): 0.30000000000000004", "all at once"
     assert taken.reason(5003) == "price: not decimal(12,2): NaN"
 
 
@@ -638,7 +638,7 @@ def test_other_number_types_are_taken_where_the_value_fits(taken):
     assert taken.raw[5400]["at"] == at(2, 10)
     assert taken.raw[5400]["born"] == date(2017, 1, 2)
     assert taken.raw[5400]["label"] == "1"
-    assert taken.reason(5401) == "price: not decimal(12,2): 2.501"
+    assert taken.reason(5401) == "price: not decimal(12,2): 2.501; born: not date: 2017-01-02 01:00:00"
 
 
 def test_a_row_without_its_key_is_refused(taken):
@@ -664,8 +664,8 @@ def test_a_void_needs_its_key_and_its_place_in_the_order_and_nothing_else(taken)
         row = taken.voids[number]
         assert (row["n"], row["price"], row["_rescued"]) == (1, Decimal("2.50"), None)
     assert taken.voids_refused == {
-        "n: not int: two",
-        "n: not int: 2.5",
+        "n: not int: two; price: not decimal(12,2): 1.999; born: not date: long ago",
+        "n: not int: 2.5; price: not decimal(12,2): 2.505",
         "gone: not boolean: maybe",
         "id: not long: x",
         "at: not timestamp: noon",

@@ -62,6 +62,7 @@ class Ahead:
         held: days of the request that the plan does not try again.
         ending: rollbacks that the plan ends.
         landed: what lies in the landing area.
+        left: files that wait there and that a stage does not take.
         refused: files that lie there refused.
     """
 
@@ -74,6 +75,7 @@ class Ahead:
     held: tuple[HeldDay, ...]
     ending: tuple[EndedRollback, ...]
     landed: Delivered
+    left: int
     refused: tuple[ArrivalRecord, ...]
 
     @property
@@ -88,7 +90,7 @@ class Ahead:
             say("[bold]only[/]", which)
         is_told_now = explain or self.plan.is_empty or self.stage
         is_complete = not (self.landed.problems or self.refused)
-        _print_plan(self.plan, self.held if is_told_now else (), self.landed, is_complete=is_complete)
+        _print_plan(self.plan, self.held if is_told_now else (), self.landed, self.left, is_complete=is_complete)
         print_by_spark(not_by_sail(platform, [step.table for step in self.plan.steps]))
         if explain and not self.stage:
             _print_rollbacks(platform, self.plan, self.ending)
@@ -125,7 +127,8 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
     refuse_what_tables_cannot_take(platform, request)
     snapshot = _basis(platform, stage)
     raw, holds = _raw_tables(platform, request), snapshot.holds()
-    landed = Delivered() if stage else delivered(platform, raw)
+    there = delivered(platform, raw)
+    landed = Delivered() if stage else there
     refused = () if stage else refused_of(platform, raw)
     if request.keys is None:
         plan = plan_steps(platform, request, landed.intakes, snapshot)
@@ -144,6 +147,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
         held=_left_alone(platform, holds, request, plan),
         ending=() if stage else ending_rollbacks(platform, steps),
         landed=landed,
+        left=sum(intake.files for intake in there.intakes) if stage else 0,
         refused=refused,
     )
 
@@ -210,10 +214,11 @@ def _print_rollbacks(platform: Platform, plan: Plan, ending: Collection[EndedRol
             say("[yellow]look[/]", line)
 
 
-def _print_plan(plan: Plan, held: Collection[HeldDay], landed: Delivered, *, is_complete: bool) -> None:
+def _print_plan(plan: Plan, held: Collection[HeldDay], landed: Delivered, left: int, *, is_complete: bool) -> None:
     """What a refresh is going to do.
 
     Args:
+        left: files that a stage does not take.
         is_complete: whether everything that is in the landing area was taken or is about to be.
     """
     print_held(held, in_short=True)
@@ -227,11 +232,16 @@ def _print_plan(plan: Plan, held: Collection[HeldDay], landed: Delivered, *, is_
         say("[bold]take[/]", line)
     for line in protected_lines(plan.waiting):
         say("[yellow]protected[/]", line)
+    if left:
+        waits = counted(left, "file", "wait")
+        say("[yellow]not taken[/]", f"{waits}, and a stage takes none: `platform-assets refresh` does, without --stage")
     if plan.steps:
         console.print(plan_grid(plan))
         console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False, soft_wrap=True)
     elif not (held or plan.intakes or plan.blocked or plan.bereft):
-        if not is_complete:
+        if left:
+            console.print("No day is stale.")
+        elif not is_complete:
             console.print("No day is stale, and no file waits that can be taken.")
         elif landed.growing:
             console.print("[green]Nothing to do yet:[/] no day is stale and no other file waits.")

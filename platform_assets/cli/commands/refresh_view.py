@@ -12,6 +12,7 @@ from platform_assets.cli.files_view import refused_lines
 from platform_assets.cli.warned_view import DayWarning, print_warnings
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.planning.replays import REPLAY
+from platform_assets.planning.undated_deletes import UNDATED
 from platform_assets.quality.repairs import remedy
 from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted
@@ -49,6 +50,7 @@ class Outcome:
         delivered_rows: of all files of which any were taken, by raw table.
         late_rows: that wait in a late queue since, by raw table.
         replays: what is to be said of files whose content came before, by path.
+        undated: the same of files with deletes that have found no record yet.
         quarantined: of the days that it computed, by silver table.
         warnings: what gates newly found of days that were published all the same, by table, the newest day first.
         growing: files that were changed a moment ago.
@@ -68,6 +70,7 @@ class Outcome:
     delivered_rows: dict[str, int]
     late_rows: dict[str, int]
     replays: dict[str, str]
+    undated: dict[str, str]
     quarantined: dict[str, Quarantined]
     warnings: tuple[DayWarning, ...]
     growing: int
@@ -97,6 +100,7 @@ class Outcome:
             "refused_rows": self.refused_rows,
             "late_rows": self.late_rows,
             "replays": [{"path": path, "note": note} for path, note in self.replays.items()],
+            "deletes_without_record": [{"path": path, "note": note} for path, note in self.undated.items()],
             "quarantined": {table: found._asdict() for table, found in self.quarantined.items()},
             "warnings": [warning.json() for warning in self.warnings],
             "growing_files": self.growing,
@@ -153,6 +157,8 @@ class Outcome:
             say("[yellow]late[/]", f"{came}: `platform-assets late list`. {history}")
         for line in refused_lines(self.replays):
             say("[yellow]sent again[/]", line)
+        for line in refused_lines(self.undated):
+            say("[yellow]deletes nothing yet[/]", line)
         for table, found in self.quarantined.items():
             broke = f"{counted(found.rows, 'row')} of {counted(found.days, 'day')} broke a rule"
             # Those of a stage are nowhere yet that anybody reads.
@@ -207,6 +213,7 @@ def outcome_of(
         refused_in=dict(refused_in),
         delivered_rows=dict(delivered_rows),
         replays={arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(REPLAY)},
+        undated={arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(UNDATED)},
         late_rows={table: rows for table, rows in late_rows.items() if rows},
         quarantined={
             done.table: Quarantined(sum(broken.values()), len(broken))

@@ -133,12 +133,14 @@ def _table_status(
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
     counted = {platform.counted_on(contract.name, day): day for day, of_day in delivered.items() if of_day.delivered}
+    missing = sorted(due.intersection(missing_days(contract.name, tables)))
     outside = [day for on, day in counted.items() if on not in platform.calendar]
     return TableStatus(
         table=contract.name,
         newest=newest,
         days=days,
-        missing=len(due.intersection(missing_days(contract.name, tables))),
+        missing=len(missing),
+        awaited=tuple(missing) if contract.source else (),
         stale=sum(isinstance(state, Stale) for state in states.values()),
         held=sum(isinstance(state, Held) for state in states.values()),
         blocked=sum(day in due for day, state in blocked.items() if state.otherwise or day not in loaded),

@@ -15,7 +15,7 @@ from platform_assets.cli.warned_view import print_warned_tables, warnings_json
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.ingest.refused_files import RefusedFiles
 from platform_assets.operations.lineage.held_days import HeldDay
-from platform_assets.planning.windows import between
+from platform_assets.planning.windows import between, which
 from platform_assets.quality.repairs import remedy
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Arrival
@@ -44,6 +44,7 @@ class TableStatus:
         outside: days with rows that the calendar does not have, for raw tables. Their rows are not counted: raw keeps
             each as often as it was delivered, and nobody computes which of them counts.
         days_outside: first and last of these days.
+        awaited: the missing days of a raw table: what its source has not delivered yet.
     """
 
     table: str
@@ -58,6 +59,7 @@ class TableStatus:
     refused: int
     outside: int = 0
     days_outside: tuple[date, date] | None = None
+    awaited: tuple[date, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,8 @@ def _print_tables(known: Status) -> None:
         )
     print_held(known.held, in_short=True)
     for table in known.tables:
+        if table.awaited and not known.is_new:
+            say("[yellow]not delivered yet[/]", f"{table.table}: {which(table.awaited)}")
         if table.stale:
             say("[yellow]stale[/]", f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why")
         if table.blocked and not known.is_new:

@@ -143,8 +143,8 @@ def _print_state(explanation: Explanation, name: str, held: Collection[HeldDay])
 def _print_without_content(explanation: Explanation, name: str, held: Collection[HeldDay]) -> None:
     """Why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
     lacking = [f"{table} has never been loaded for {day}" for table, day in explanation.lacking.items()]
-    if isinstance(explanation.state, Blocked) and explanation.state.is_there:
-        lacking.append(cause(explanation.state))
+    if isinstance(explanation.state, Blocked):  # by what the first of these lacks in turn, if it is not there
+        lacking[: not explanation.state.is_there] = [cause(explanation.state)]
     print_held(held, of=explanation.table)
     if explanation.held and not lacking and not explanation.reasons:
         return

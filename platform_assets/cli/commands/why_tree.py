@@ -12,6 +12,7 @@ from platform_assets.cli.console import escape
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.operations.lineage.provenance import Origin
 from platform_assets.planning.replays import REPLAY
+from platform_assets.planning.undated_deletes import UNDATED
 from platform_assets.planning.windows import which
 from platform_assets.quality.set_aside import quarantined
 from platform_assets.records.code_version import shown_commits
@@ -98,7 +99,7 @@ def _file(arrival: ArrivalRecord) -> str:
         return f"[green]{arrival.kind}[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
     parts = [f"{rows:,} {name}" for name, rows in (("refused", arrival.refused), ("erased", arrival.erased)) if rows]
     others = f" of {arrival.landed:,}, {', '.join(parts)}" if parts else ""
-    replay = "".join(f"; {escape(note)}" for note in arrival.notes if note.startswith(REPLAY))
+    replay = "".join(f"; {escape(note)}" for note in arrival.notes if note.startswith((REPLAY, UNDATED)))
     return f"[green]file[/] {escape(arrival.path)}: {taken}{others}, sha256 {arrival.sha256[:12]}{replay}"
 
 

@@ -21,12 +21,14 @@ from platform_assets.engine.ingest.unreadable import untakeable
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
 from platform_assets.engine.raw.turn import IngestTurn
+from platform_assets.engine.raw.undated import stage_undated
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.parts import parts_of
 from platform_assets.planning.replays import Delivery, replay_notes, replays
+from platform_assets.planning.undated_deletes import waiting_note
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
@@ -152,6 +154,7 @@ def _take(
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
         erased: Mapping[str, int] = {}
+        undated: Mapping[str, int] = {}
         if good and has_rows_without_day(platform.lake, contract.name, publication):
             staged = read_staged(spark, folders[contract.name])
             rejected = _set_aside(refused_rows(staged), folders[letters])
@@ -162,9 +165,10 @@ def _take(
         if good:
             few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
             stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
+            undated = stage_undated(platform, spark, contract, publication, folders[contract.name], snapshot)
             failpoint("ingest.compared")
             taken = profile_raw(read_staged(spark, folders[contract.name]))
-        counted = (taken, rejected, waiting, erased, replayed)
+        counted = (taken, rejected, waiting, erased, replayed, undated)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
         # What is recorded is what was read only if it is still there: size and time prove nothing of the content.
         _raise_if_changed(seen, {file for file, inspection in seen.items() if inspection.reason is not None})
@@ -237,7 +241,7 @@ def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delive
     now = [Delivery(file.path, None, file.arrival_date, file.modified_ns, file.sha256) for file in files if file.size]
     hashes = {file.sha256 for file in now}
     alike = [delivery for delivery in before if delivery.sha256 in hashes]
-    return replays([*alike, *now], by_modified=turn.contract.source.order == "modified")
+    return replays([*alike, *now], turn.contract.source.order)
 
 
 def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
@@ -275,6 +279,7 @@ def _arrival(
     waiting: RawProfile,
     erased: Mapping[str, int],
     replayed: Mapping[str, Delivery],
+    undated: Mapping[str, int],
 ) -> Arrival:
     refused = rejected.taken.get(file.path, 0)
     if inspection.landed and refused == inspection.landed:  # such an arrival has delivered nothing
@@ -283,6 +288,9 @@ def _arrival(
             f"{refused_table(contract.name)}` says why; repair the file under its name, or correct the contract and "
             f"`platform-assets reload {contract.name}`"
         )
+    notes = [*inspection.notes, *(replay_notes(replayed, file.path) if reason is None and inspection.landed else ())]
+    if lacks_record := undated.get(file.path, 0):
+        notes.append(waiting_note(contract, lacks_record))
     return Arrival(
         table=contract.name,
         path=file.path,
@@ -296,7 +304,7 @@ def _arrival(
         late=waiting.taken.get(file.path, 0),
         erased=erased.get(file.path, 0),
         reason=reason,
-        notes=(*inspection.notes, *(replay_notes(replayed, file.path) if reason is None and inspection.landed else ())),
+        notes=tuple(notes),
     )
 
 

@@ -21,6 +21,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
 from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
+from platform_assets.engine.raw.undated import stage_undated
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.late_queue import LateRows, LateSelection, late_table
 from platform_assets.planning.windows import ranges
@@ -134,6 +135,7 @@ def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], w
         stage(_as_taken(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
         stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
+        stage_undated(platform, spark, contract, publication, folders[contract.name], snapshot)
         entered = profile_raw(read_staged(spark, folders[contract.name]))
         left = profile_raw(read_staged(spark, folders[queue]))
         arrivals = _arrivals(platform, contract, chosen, publication, entered, why)

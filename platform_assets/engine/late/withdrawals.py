@@ -18,6 +18,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves
 from platform_assets.engine.raw.turn import ingest_turn
+from platform_assets.engine.raw.undated import undated_files
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
@@ -147,6 +148,9 @@ def _stage_markers(
     # Days of later arrivals may have been told since of the versions that are now taken back.
     held = {day for (day, _), rows in found.items() if rows}
     wide = days | within_reach(held, reach_of_moves(contract, snapshot))
+    files = snapshot.files(contract.name)
+    if undated_files({day: files[day] for day in held}, contract):  # which days with later records were told of, too
+        wide |= {day for day, record in snapshot.days(contract.name).items() if record.figures.get("tombstones")}
     raw = effective_raw_rows(platform, spark, contract, wide, snapshot)
     stage(withdrawals(raw, paths, raw_schema(contract)), folder)
     return counts

@@ -22,9 +22,11 @@ from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.releases import release
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import (
+    Blocked,
     DayState,
     Stale,
     States,
+    at_root,
     day_states,
     not_up_to_date,
     stale_through_data,
@@ -87,6 +89,12 @@ def states_around(
     """
     tables = table_states(snapshot, {contract.name, *(read.table for read in contract.inputs)})
     return tables, day_states(contract, days, tables, forced=forced, accept=accept)
+
+
+def at_root_now(snapshot: LakeSnapshot, state: Blocked) -> Blocked:
+    """Return the state of a blocked day with what keeps the input day that it lacks, as far up as something does."""
+    catalogue = snapshot.platform.catalogue
+    return at_root(state, lambda table, day: states_around(snapshot, catalogue[table], [day])[1][day])
 
 
 def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:

@@ -13,7 +13,7 @@ from datetime import date
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import states_around
+from platform_assets.engine.state.planner import at_root_now, states_around
 from platform_assets.planning.day_states import Blocked, Held, Missing, Stale, UpToDate
 from platform_assets.planning.loaded import comes_with
 from platform_assets.planning.windows import days_in, ranges_read
@@ -86,6 +86,7 @@ def readiness(
 
 def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
     """What keeps a day from being computed, and what to do, for a person."""
+    state = at_root_now(snapshot, state)
     table, day = state.table, state.day
     if state.hold is not None:
         has = "its last good content stays" if state.is_there else "it has no content yet"
@@ -103,7 +104,7 @@ def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
             f"{table} has rows of {day} already, and comes whole with what arrives on "
             f"{comes_with(source, day)}: nothing that arrived then or later was taken yet. Wait for that delivery."
         )
-    return f"{table} has never been loaded for {day}. Deliver its rows, or declare the day closed for {day} first."
+    return f"{table} is not delivered yet for {day}. Deliver its rows, or declare the day closed for {day} first."
 
 
 def _no_day(platform: Platform, day: date) -> str:

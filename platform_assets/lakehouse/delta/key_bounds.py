@@ -52,6 +52,16 @@ def may_hold(file: DataFile, column: str, value: str) -> bool:
     return bounds is None or bool(bounds[0] <= value <= bounds[1])
 
 
+def may_lack(file: DataFile, column: str) -> bool:
+    """Tell whether a file can have a row without a value in a column; one without statistics always can."""
+    return _lacks(file.stats, column)
+
+
+@lru_cache(maxsize=1 << 14)
+def _lacks(stats_json: str, column: str) -> bool:
+    return bool(from_json(stats_json).get("nullCount", {}).get(column, 1))
+
+
 def _bounds(file: DataFile, column: str) -> _Bounds | None:
     """None also where what the log says may have lost digits, or is not in the order of the values."""
     return _bounds_in(file.stats, column)

@@ -8,9 +8,12 @@ from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.new_since import NewSince
 from platform_assets.planning.day_states import in_force
+from platform_assets.planning.loaded import comes_with
+from platform_assets.quality.findings import ACCEPTABLE
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.records.refused import TiedTo
 from platform_assets.visible import for_shell
@@ -58,6 +61,7 @@ class HeldDay:
         shown_by: the publication that made this.
         arrivals: that are new since then, in whatever the day is made from, newest first.
         older: what holds it besides.
+        undelivered: the raw table of which nothing was delivered for the day, so that there is nothing to accept yet.
     """
 
     hold: Hold
@@ -66,6 +70,7 @@ class HeldDay:
     shown_by: PublicationRecord | None
     arrivals: tuple[ArrivalRecord, ...]
     older: OlderHold | None = None
+    undelivered: str | None = None
 
     @property
     def holds(self) -> tuple[Hold, ...]:
@@ -172,8 +177,22 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
         shown = record if record and record.digest else None
         by = platform.ledger.head(shown.publication) if shown else None
         arrivals = new.arrivals(table, day, record) if with_arrivals else ()
-        held.append(HeldDay(hold, since, shown, by, arrivals, others[0] if others else None))
+        waits = _undelivered(new.snapshot, hold)
+        held.append(HeldDay(hold, since, shown, by, arrivals, others[0] if others else None, waits))
     return tuple(held)
+
+
+def _undelivered(snapshot: LakeSnapshot, hold: Hold) -> str | None:
+    """Return the raw table that a held day reads alone, if the day counts as empty because nothing came for it."""
+    if hold.gate not in ACCEPTABLE:
+        return None
+    catalogue = snapshot.platform.catalogue
+    source = catalogue[catalogue[hold.table].inputs[0].table]
+    if source.delivers != "on change":
+        return None
+    there = snapshot.days(source.name, [hold.day]).get(hold.day)
+    came = {arrival.arrival_date for arrival in snapshot.platform.ledger.arrivals(source.name)}
+    return source.name if there and not there.rows and comes_with(source, hold.day) not in came else None
 
 
 def _by_whom(holds: Sequence[Hold]) -> list[OlderHold]:

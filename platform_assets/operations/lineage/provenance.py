@@ -10,14 +10,14 @@ from datetime import date
 from platform_assets.contracts import Contract, Input
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import ReleaseIndex, past_of, states_around
+from platform_assets.engine.state.planner import ReleaseIndex, at_root_now, past_of, states_around
 from platform_assets.engine.state.schema_changes import changes_of_contract
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.releases import computed_by, made_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.planning.configuration import ContractChange
-from platform_assets.planning.day_states import DayState, stale_through_data, unblocked
+from platform_assets.planning.day_states import Blocked, DayState, stale_through_data, unblocked
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
 from platform_assets.planning.table_states import TableStates, missing_days, missing_input
 from platform_assets.planning.windows import days_before_calendar, days_read, window_text
@@ -111,7 +111,7 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
     return Explanation(
         table=table,
         day=day,
-        state=states[day],
+        state=at_root_now(snapshot, state) if isinstance(state := states[day], Blocked) else state,
         reasons=reasons,
         lacking=_lacking(contract, day, tables),
         held=tuple(hold for hold in snapshot.holds(table) if hold.day == day),

@@ -29,7 +29,7 @@ _SPELT_OUT = 20
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
     """Days that were not published, and the reason in a sentence or two."""
     if isinstance(done, IngestResult):
-        return dict.fromkeys(done.missing, "its source has not delivered it, and the day is not declared closed")
+        return dict.fromkeys(done.missing, "its source has not delivered it yet, and the day is not declared closed")
     return done.not_published
 
 

@@ -255,15 +255,16 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 
 
 def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
-    """Why a row is refused; null where it can enter raw. The first reason found is given."""
+    """Return why a row is refused, null where it can enter raw: all that is wrong with its fields, or with its line."""
+    of_line: list[tuple[str, str]] = []
     checks: list[tuple[str, str]] = []
     if layout.format == "json":
-        checks.append((_HALF_A_CHARACTER, "'broken line: half of a character'"))
+        of_line.append((_HALF_A_CHARACTER, "'broken line: half of a character'"))
     if layout.format == "parquet":  # text files are decoded when they are looked at
         texts = [column.name for column in contract.columns if column.type == "string" and column.name not in losses]
         checks += [(f"NOT is_valid_utf8(`{name}`)", f"'{name}: not UTF-8'") for name in texts]
     if "_broken" in types:
-        checks.append(("_broken IS NOT NULL", "concat('broken line: ', _broken)"))
+        of_line.append(("_broken IS NOT NULL", "concat('broken line: ', _broken)"))
     for n, column in enumerate(contract.columns):
         if column.name in losses:
             given = _as_delivered(n)
@@ -271,17 +272,22 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
             what = misfit(given, types[given], column)
             checks.append((losses[column.name], f"concat('{column.name}: ', {what}, ': ', {text})"))
     is_void = f"coalesce({contract.void_condition}, false)" if contract.voided else "false"
-    if contract.voided:
+    if contract.voided and not contract.takes_undated:
         why = f"'{contract.event_time}: no value, by which a delete finds the day of its record'"
         checks.append((f"`{contract.event_time}` IS NULL AND {is_void}", why))
     for needed in (*contract.key, contract.event_time, *contract.versioned_by):
         if needed is not None:
-            checks.append((f"`{needed}` IS NULL", f"'{needed}: no value'"))
+            spared = f" AND NOT {is_void}" if needed == contract.event_time and contract.takes_undated else ""
+            is_lost = f" AND NOT coalesce({losses[needed]}, false)" if needed in losses else ""
+            checks.append((f"`{needed}` IS NULL{is_lost}{spared}", f"'{needed}: no value'"))
     for name, is_in_years in _in_years(contract).items():
         says = f"concat('{name}: ', CAST(to_date(`{name}`) AS string), ' is not in the years 1 to 9999')"
         matters = "" if name in contract.needed else f" AND NOT {is_void}"
         checks.append((f"NOT {is_in_years}{matters}", says))
-    return f"CASE {' '.join(f'WHEN {condition} THEN {why}' for condition, why in checks)} END"
+    of_fields = ", ".join(f"CASE WHEN {condition} THEN {why} END" for condition, why in checks)
+    faults = f"nullif(concat_ws('; ', {of_fields}), '')"
+    broken = " ".join(f"WHEN {condition} THEN {why}" for condition, why in of_line)
+    return f"CASE {broken} ELSE {faults} END" if broken else faults
 
 
 def _in_years(contract: Contract) -> dict[str, str]:
@@ -306,9 +312,12 @@ def _raw_columns(typed: DataFrame, layout: Layout, contract: Contract) -> list[C
     columns = {name: f"CASE WHEN {is_in} THEN `{name}` END" for name, is_in in _in_years(contract).items()}
     assert contract.event_time is not None
     day = f"to_date({columns[contract.event_time]})"
-    is_void = contract.void_condition
+    is_void, in_time = contract.void_condition, ""
+    if contract.takes_undated:  # such a delete lies on the day it arrived: spark.raw.undated
+        is_undated = f"`{contract.event_time}` IS NULL AND coalesce({is_void}, false)"
+        day, in_time = f"CASE WHEN {is_undated} THEN _arrival_date ELSE {day} END", f"({is_undated}) OR "
     kind = f"CASE WHEN {is_void} THEN '{VOID}' ELSE '{RECORD}' END" if is_void else f"'{RECORD}'"
-    in_time = f"date_diff(_came, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
+    in_time += f"date_diff(_came, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
     for closed in contract.protected:
         days = f"{day} BETWEEN DATE'{closed.first}' AND DATE'{closed.last}'"
         in_time += f" AND NOT ({days} AND _came > DATE'{closed.since}')"
@@ -316,7 +325,7 @@ def _raw_columns(typed: DataFrame, layout: Layout, contract: Contract) -> list[C
         "_rescued": f"CASE WHEN _reason IS NULL THEN _rescued ELSE {_payload(typed.columns, contract)} END",
         "_kind": f"CASE WHEN _reason IS NULL THEN {kind} ELSE _reason END",
         "_order_day": day,
-        DAY: f"CASE WHEN _reason IS NULL AND {in_time} THEN {day} END",
+        DAY: f"CASE WHEN _reason IS NULL AND ({in_time}) THEN {day} END",
     }
     return [
         *(F.expr(f"{columns.get(name, f'`{name}`')} AS `{name}`") for name in contract.column_names),

@@ -44,6 +44,8 @@ def tombstones(
         Raw rows of kind tombstone, on the days that they tell; None where no key lies on two days.
     """
     key = source.key
+    has_day = F.isnotnull(source.event_time or DAY)  # a delete without event time moves no record
+    arriving, present = arriving.where(has_day), present and present.where(has_day)
     versions = arriving.withColumn("_new", F.lit(True))
     if present is not None:
         if few:

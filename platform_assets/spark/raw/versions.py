@@ -28,7 +28,7 @@ from platform_assets.spark.tables.parts import SHARE, in_parts
 FILE_ORDER, PLACE = "_file_order", "_place"
 """Raw columns: the file's name as it sorts, and the row's place in it."""
 
-_FIELDS = ("_arrival", "_date", "_file", _MODIFIED := "_modified_ns")
+_FIELDS = ("_arrival", "_date", "_file", _NUMBER := "_file_number")
 _TO_THE_END = 1 << 20
 MOST_BROADCAST = 500_000
 """Keys that every Spark task can hold at once; with more of them rows are shuffled instead."""
@@ -65,7 +65,8 @@ def identified(raw: DataFrame) -> DataFrame:
 
 def declared_order(source: Contract) -> tuple[str, ...]:
     """The columns of the order by which a source says which version counts, the most significant first."""
-    files = {None: (), "name": (FILE_ORDER,), "modified": (_MODIFIED,)}[source.source.order if source.source else None]
+    order = source.source.order if source.source else None
+    files = {None: (), "name": (FILE_ORDER,)}.get(order, (_NUMBER,))
     return (*source.versioned_by, "_arrival_date", "_void", *files)
 
 
@@ -78,7 +79,7 @@ def order_of(source: Contract) -> tuple[str, ...]:
 
 
 def in_order(
-    raw: DataFrame, source: Contract, replayed: Mapping[str, Delivery], modified: Mapping[str, int]
+    raw: DataFrame, source: Contract, replayed: Mapping[str, Delivery], numbers: Mapping[str, int]
 ) -> DataFrame:
     """Raw rows with all columns of their order; those of a file that came before have the place of the first.
 
@@ -86,22 +87,22 @@ def in_order(
         raw: rows in `raw_schema`.
         source: contract of the raw table.
         replayed: first file of the same content, by arrival, as `planning.replays` finds it.
-        modified: when the file of each arrival was changed last, of a source that orders its files by it.
+        numbers: by which the source orders its files, by arrival, where it declares more than their names.
     """
     rows = identified(raw).withColumn("_void", is_void(source.void_condition))
-    if replayed or modified:
-        places = {path: (None, None, ns) for path, ns in modified.items()} | {
-            path: (str(first.arrival_date), file_order_of(first.path), modified.get(first.path))
+    if replayed or numbers:
+        places = {path: (None, None, number) for path, number in numbers.items()} | {
+            path: (str(first.arrival_date), file_order_of(first.path), numbers.get(first.path))
             for path, first in replayed.items()
         }
         # As a text in the plan: what a transform is given must hold no rows that come from elsewhere.
         text = json.dumps([dict(zip(_FIELDS, (path, *place), strict=True)) for path, place in places.items()])
-        schema = "array<struct<_arrival: string, _date: date, _file: string, _modified_ns: bigint>>"
+        schema = "array<struct<_arrival: string, _date: date, _file: string, _file_number: bigint>>"
         known = raw.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), schema)))
         kept = {"_arrival_date": F.coalesce("_date", "_arrival_date"), FILE_ORDER: F.coalesce("_file", FILE_ORDER)}
         rows = rows.join(F.broadcast(known), "_arrival", "left").withColumns(kept).drop("_date", "_file")
-    elif _MODIFIED in declared_order(source):
-        rows = rows.withColumn(_MODIFIED, F.lit(None).cast("long"))
+    elif _NUMBER in declared_order(source):
+        rows = rows.withColumn(_NUMBER, F.lit(None).cast("long"))
     return rows
 
 
