@@ -285,9 +285,10 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
         matters = "" if name in contract.needed else f" AND NOT {is_void}"
         checks.append((f"NOT {is_in_years}{matters}", says))
     of_fields = ", ".join(f"CASE WHEN {condition} THEN {why} END" for condition, why in checks)
-    faults = f"nullif(concat_ws('; ', {of_fields}), '')"
-    broken = " ".join(f"WHEN {condition} THEN {why}" for condition, why in of_line)
-    return f"CASE {broken} ELSE {faults} END" if broken else faults
+    # Most rows have no fault: texts are put together only where one is found.
+    is_faulty = " OR ".join(f"coalesce({condition}, false)" for condition, _ in checks)
+    broken = "".join(f"WHEN {condition} THEN {why} " for condition, why in of_line)
+    return f"CASE {broken}WHEN {is_faulty} THEN concat_ws('; ', {of_fields}) END"
 
 
 def _in_years(contract: Contract) -> dict[str, str]:
