@@ -88,7 +88,8 @@ class Circuit:
         wait_minutes: from opening to the first try. Every try that fails doubles the wait.
         longest_wait_minutes: the wait does not grow beyond this.
         successes: tries in a row that have to succeed before it closes.
-        rolls_back: whether opening rolls back what the run that opened it published.
+        rolls_back: whether opening rolls back the publication that opened it: the one with the warnings, or what was
+            published by the run of which something was refused.
     """
 
     failures: tuple[Times, Times] = (5, 5)

@@ -106,8 +106,9 @@ class CircuitState:
     def sentence(self, table: str) -> str:
         """Say why nothing of the table is published, since when, and what comes next."""
         since = f" since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else ""
-        tried = f"; next try at {self.next_try:%Y-%m-%d %H:%M} UTC, or when its input or code is new"
-        then = "; the next run tries it" if self.state == "half-open" else tried if self.next_try else ""
+        then = "; the next run tries it" if self.state == "half-open" else ""
+        if self.state == "open":
+            then = f"; next try at {self.next_try:%Y-%m-%d %H:%M} UTC, or when its input or code is new"
         return f"the circuit of {table} is {self.state}{since}: {self.why}{then}"
 
     def hold(self, table: str) -> Hold:
