@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.planning.circuit import CircuitState, TableVerdict, applies_to, circuit
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, Hold
-from platform_assets.records.refused import Attempt, TiedTo
+from platform_assets.records.refused import Attempt
 
 _PASSES = (ROLL_BACK, COMPACTION, ERASURE)
 """Kinds of publications that pass an open circuit: none of them shows anything new."""
@@ -24,15 +25,9 @@ class CircuitOpenError(PlatformError):
 
 
 class Failure(NamedTuple):
-    """What failed of a batch.
+    """What failed of a batch, as `TableVerdict` has it."""
 
-    Args:
-        reasons: by class.
-        day: the newest day that failed.
-        attempt: what it was made from and by.
-    """
-
-    reasons: Mapping[str, str]
+    failed: Mapping[str, str]
     day: date
     attempt: Attempt
 
@@ -52,14 +47,19 @@ def circuits(platform: Platform, tables: Collection[str] | None = None) -> dict[
 
 
 def stopped(platform: Platform, tables: Collection[str] | None = None) -> dict[str, Hold]:
-    """Return what keeps tables from being published: their own open circuit, or that of a table they are made from."""
+    """Return what keeps tables from being published: their own open circuit, or that of a table they are made from.
+
+    An override lets a table pass whatever its inputs are.
+    """
     asked = platform.catalogue.names if tables is None else tables
     states = circuits(platform, platform.catalogue.with_inputs(asked))
     holds: dict[str, Hold] = {}
     for contract in platform.catalogue if any(state.stops for state in states.values()) else ():
-        if (state := states.get(contract.name)) and state.stops:
+        state = states.get(contract.name, CircuitState())
+        by = next((holds[read.table] for read in contract.inputs if read.table in holds), None)
+        if state.stops:
             holds[contract.name] = state.hold(contract.name)
-        elif by := next((holds[read.table] for read in contract.inputs if read.table in holds), None):
+        elif by and state.state != "overridden":
             holds[contract.name] = by
     return {table: hold for table, hold in holds.items() if table in asked}
 
@@ -85,35 +85,18 @@ def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> No
         )
 
 
-def record_holds(platform: Platform, holds: Collection[Hold]) -> None:
-    """Write down as verdicts what gates refused. Days that are only tied to others say nothing."""
-    for table in sorted({hold.table for hold in holds}):
-        of_it = [hold for hold in holds if hold.table == table and not isinstance(hold.refused, TiedTo)]
-        if of_it:
-            newest = max(of_it, key=lambda hold: hold.day)
-            assert isinstance(newest.refused, Attempt)
-            reasons = {hold.gate: hold.reason for hold in sorted(of_it, key=lambda hold: hold.day)}
-            record_failure(platform, table, newest.run, Failure(reasons, newest.day, newest.refused))
-
-
 def record_failure(platform: Platform, table: str, run: str, failure: Failure, *, is_try: bool = False) -> None:
-    """Write down a verdict about a table: what failed, or nothing, where a try succeeded.
-
-    Under the publish lock: what others publish is there before it, or is refused if this opens the circuit.
-    """
-    verdict = TableVerdict(
-        table=table,
-        at=datetime.now(UTC),
-        run=run,
-        day=failure.day,
-        attempt=failure.attempt,
-        failed=dict(failure.reasons),
-        is_try=is_try,
-    )
-    failpoint("circuit.before_verdict")
-    try:
-        with publish_lock(platform.lake):
-            platform.ledger.verdicts.add(verdict)
-    except LockTimeoutError:  # whoever publishes for so long was allowed to before
+    """Write down a verdict about a table: what failed, or nothing, where a try succeeded."""
+    verdict = TableVerdict(table=table, at=datetime.now(UTC), run=run, is_try=is_try, **failure._asdict())
+    with in_order(platform):
         platform.ledger.verdicts.add(verdict)
     failpoint("circuit.verdict")
+
+
+@contextmanager
+def in_order(platform: Platform) -> Iterator[None]:
+    """Write verdicts while nobody publishes: what others publish is there before, or refused if a circuit opens."""
+    with ExitStack() as held:
+        with suppress(LockTimeoutError):  # whoever publishes for so long was allowed to before
+            held.enter_context(publish_lock(platform.lake))
+        yield

@@ -21,7 +21,6 @@ from platform_assets.ledger.schema import decisions
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import (
     ABOUT,
-    CircuitDecision,
     Decision,
     LateDecision,
     LiftDecision,
@@ -38,7 +37,7 @@ from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, Publica
 from platform_assets.visible import visible
 
 _LOG = logging.getLogger(__name__)
-D = TypeVar("D", LateDecision, PinDecision, PlanDecision, CircuitDecision)
+D = TypeVar("D", LateDecision, PinDecision, PlanDecision)
 _MOST_PARAMETERS = 500
 _GREATEST_NUMBER = 2**31 - 1
 """That a column of whole numbers has room for on every database."""

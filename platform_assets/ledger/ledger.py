@@ -24,7 +24,7 @@ from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.queries import to_arrival, to_day
 from platform_assets.ledger.refused import without_columns
 from platform_assets.ledger.timings import Timings
-from platform_assets.ledger.verdicts import Verdicts
+from platform_assets.ledger.verdicts import Verdicts, add_refused
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery
 from platform_assets.records.chain import Entry, Head
@@ -278,9 +278,14 @@ class Ledger:
     # Holds and decisions: these live only here.
 
     def hold(self, holds: Iterable[Hold]) -> None:
-        """Hold days. A day may be held for several things; the same one refused again is renewed."""
+        """Hold days. A day may be held for several things; the same one refused again is renewed.
+
+        With it their verdicts are written down, from which circuits follow.
+        """
+        held = tuple(holds)
         with self._database.writing() as connection:
-            renew(connection, holds)
+            renew(connection, held)
+            add_refused(connection, held)
 
     def drop(self, holds: Collection[Hold]) -> None:
         """Lift exactly these holds, as somebody read them; others of their days stay, and those renewed since.

@@ -13,12 +13,12 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from platform_assets.ledger.database import Database
-from platform_assets.ledger.decisions import decided
-from platform_assets.ledger.schema import days, publications, verdicts
+from platform_assets.ledger.decisions import entries
+from platform_assets.ledger.schema import days, decisions, publications, verdicts
 from platform_assets.planning.circuit import ROLLED_BACK, TableVerdict
 from platform_assets.records.code_version import Version
-from platform_assets.records.decisions import CircuitDecision
-from platform_assets.records.history import ROLL_BACK, PublicationRecord
+from platform_assets.records.decisions import CircuitDecision, beginning, from_content
+from platform_assets.records.history import ROLL_BACK, Hold, PublicationRecord
 from platform_assets.records.refused import Attempt
 
 _NEWEST = 300
@@ -26,6 +26,9 @@ _NEWEST = 300
 
 _LOOKS_BACK = 100
 """Runs that a contract can look back. A run that passed is written down only after one of these that did not."""
+
+
+_PLAIN = ("number", "table", "at", "run", "day", "publication", "is_try", "is_pending")
 
 
 class Verdicts:
@@ -50,7 +53,9 @@ class Verdicts:
 
     def decisions(self) -> tuple[CircuitDecision, ...]:
         """Return what people decided about circuits, oldest first."""
-        return decided(self._database, CircuitDecision)
+        begins = decisions.c.content.startswith(beginning("circuit"), autoescape=True)
+        found = (from_content(entry.content) for entry in entries(self._database, begins))
+        return tuple(decision for decision in found if isinstance(decision, CircuitDecision))
 
     def newest(self) -> int:
         """Return the number of the newest verdict; 0 where there is none."""
@@ -74,6 +79,19 @@ class Verdicts:
             return
         with self._database.writing() as connection:
             connection.execute(update(verdicts).where(verdicts.c.number == number).values(is_pending=False))
+
+
+def add_refused(connection: Connection, holds: Iterable[Hold]) -> None:
+    """Write down what gates refused, in the transaction that holds the days. Days tied to others say nothing."""
+    by_table: defaultdict[str, list[Hold]] = defaultdict(list)
+    for hold in sorted(holds, key=lambda hold: hold.day):
+        if isinstance(hold.refused, Attempt) and not hold.is_of_good_content:
+            by_table[hold.table].append(hold)
+    for table, of_it in by_table.items():
+        newest, reasons = of_it[-1], {hold.gate: hold.reason for hold in of_it}
+        assert isinstance(newest.refused, Attempt)
+        verdict = TableVerdict(table=table, at=newest.created_at, run=newest.run, day=newest.day, failed=reasons)
+        _add(connection, replace(verdict, attempt=newest.refused))
 
 
 def add_published(connection: Connection, new: Iterable[PublicationRecord]) -> None:
@@ -126,20 +144,13 @@ def _is_news(passed: TableVerdict, before: Sequence[TableVerdict]) -> bool:
 
 
 def _add(connection: Connection, verdict: TableVerdict) -> int:
-    newest = connection.execute(select(func.max(verdicts.c.number))).scalar() or 0
-    row = _row(verdict) | {"number": newest + 1}
+    newest: int = connection.execute(select(func.max(verdicts.c.number))).scalar() or 0
+    row: dict[str, Any] = {name: getattr(verdict, name) for name in _PLAIN}
+    row |= {"number": newest + 1, "fingerprint": verdict.attempt.fingerprint}
+    row |= {"code_version": verdict.attempt.made_by.code, "configuration": verdict.attempt.made_by.configuration}
+    row |= {"failed": dict(verdict.failed) or None, "warned": dict(verdict.warned) or None}
     connection.execute(insert(verdicts).values(row))
     return newest + 1
-
-
-def _row(verdict: TableVerdict) -> dict[str, Any]:
-    values = {name: value for name, value in vars(verdict).items() if name not in ("number", "attempt")}
-    tried = {
-        "fingerprint": verdict.attempt.fingerprint,
-        "code_version": verdict.attempt.made_by.code,
-        "configuration": verdict.attempt.made_by.configuration,
-    }
-    return values | tried | {name: dict(values[name]) or None for name in ("failed", "warned")}
 
 
 def _verdict(row: Mapping[Any, Any]) -> TableVerdict:

@@ -53,22 +53,18 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
         UnknownTableError: there is no such table.
         BreakerError: nothing is open there, or it is open through a wider scope.
     """
-    tables = tables_of(platform, scope)
-    frozen = _frozen(platform)
-    is_open = scope in frozen
-    if len(tables) == 1 and scope == tables[0]:
-        state = circuits(platform, tables).get(scope, CircuitState())
-        wider = [each for each in frozen if each != scope and scope in tables_of(platform, each)]
-        is_open = is_open or state.cause is not None
-        if not is_open and wider:
-            raise BreakerError(
-                f"The circuit of {scope} is open through {wider[0]}, and not by itself.",
-                f"`platform-assets breaker close {wider[0]}` closes all of them; `breaker override {scope}` lets only "
-                "this table be published, until a time.",
-            )
-    if not is_open:
+    tables, frozen = tables_of(platform, scope), _frozen(platform)
+    opened = circuits(platform, tables).get(scope)
+    if scope not in frozen and (opened is None or opened.cause is None):
+        around = (ALL, *(f"{DOMAIN}{domain.name}" for domain in platform.catalogue.domains if len(tables) == 1))
+        wider = [each for each in frozen if each in around and tables[0] in tables_of(platform, each)]
         raise BreakerError(
-            f"The circuit of {scope} is closed already.", "`platform-assets breaker list` shows which are open."
+            f"The circuit of {scope} is open through {wider[0]}, and not by itself."
+            if wider
+            else f"The circuit of {scope} is closed already.",
+            f"`platform-assets breaker close {wider[0]}` closes all of it; `breaker override {scope}` lets this pass."
+            if wider
+            else "`platform-assets breaker list` shows which are open.",
         )
     _decide(platform, "close", scope, author)
     return tables

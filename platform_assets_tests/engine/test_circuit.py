@@ -107,6 +107,6 @@ def test_a_table_whose_code_fails_is_stopped_tried_with_new_input_and_closed_by_
     assert [change.state for change in closed.changes] == ["open", "open", "closed"]
     assert [str(row["sales_value"]) for row in world.rows(SILVER, str(DAY))] == ["3.00"]
     with world.open() as platform:
-        table = platform.lake.table_path(SILVER)
-        live = {file.path.partition("/")[0] for files in live_files(table).values() for file in files}
-        assert {folder.name for folder in table.folders()} - {"_delta_log"} == live, "the stages of tries are gone"
+        path = platform.lake.table_path(SILVER)
+        live = {file.path.partition("/")[0] for files in live_files(path).values() for file in files}
+        assert {folder.name for folder in path.folders()} - {"_delta_log"} == live, "the stages of tries are gone"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 
 import dagster as dg
 import pytest
@@ -16,6 +16,8 @@ from platform_assets.operations.breaker import close, freeze
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.build import build_definitions
+from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.orchestration.backfills import complete, launch, reasons
 from platform_assets_tests.support.orchestration.daemon import MIDNIGHT, ONE, QUIET, Daemon
@@ -49,7 +51,7 @@ def test_neither_sensor_schedule_backfill_run_nor_plan_publishes_and_each_says_s
     """No run starts Spark: what is stopped is not computed either."""
     tick = daemon.tick()
     assert tick.status == TickStatus.SKIPPED
-    assert tick.skip_reason.startswith(f"nothing to do; {SAYS}")
+    assert str(tick.skip_reason).startswith(f"nothing to do; {SAYS}")
 
     daemon.schedules(MIDNIGHT)
     daemon.schedules(ONE)
@@ -70,7 +72,9 @@ def test_neither_sensor_schedule_backfill_run_nor_plan_publishes_and_each_says_s
     )
     backfill = complete(daemon, launch(daemon, [DAYS[1]], [SILVER, GOLD]))
     for run in (by_hand.dagster_run, forced.dagster_run, *backfill):
-        assert daemon.instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.FAILURE
+        record = daemon.instance.get_run_by_id(run.run_id)
+        assert record is not None
+        assert record.status == dg.DagsterRunStatus.FAILURE
         assert reasons(daemon, run).startswith(SAYS), run.job_name
 
     with readings.open() as platform:
@@ -100,11 +104,11 @@ def test_the_check_of_the_asset_says_where_its_circuit_stands_and_people_are_tol
     [record] = daemon.instance.event_log_storage.get_asset_check_execution_history(
         dg.AssetCheckKey(asset_key(SILVER), "circuit"), limit=1
     )
-    metadata = record.evaluation.metadata
-    assert metadata["state"].value == "frozen"
-    assert metadata["why"].value == "opened by zoe: prices are wrong"
-    assert metadata["history"].value.startswith(f"**{SILVER} open** by day")
-    assert len(metadata["history"].value) < 1000, "or Dagster hides it behind a link"
+    assert record.evaluation is not None
+    shown = {name: str(value.value) for name, value in record.evaluation.metadata.items()}
+    assert (shown["state"], shown["why"]) == ("frozen", "opened by zoe: prices are wrong")
+    assert shown["history"].startswith(f"**{SILVER} open** by day")
+    assert len(shown["history"]) < 1000, "or Dagster hides it behind a link"
 
     title = f"{SILVER}: its circuit is open, nothing of it is published."
     daemon.tick("announcements")
@@ -119,3 +123,21 @@ def test_the_check_of_the_asset_says_where_its_circuit_stands_and_people_are_tol
     said = daemon.tick("announcements").skip_reason
     assert said == f"announced: {SILVER}: its circuit is closed; what waited is published again."
     assert [run.job_name for run in daemon.queued()] == ["refresh"], "the sensor asked for what publishes what waited"
+
+
+def test_the_sensor_asks_for_a_run_as_soon_as_a_try_is_due_and_for_none_in_vain(
+    readings: World, daemon: Daemon
+) -> None:
+    load(readings, daemon)
+    with readings.open() as platform:
+        refused = Attempt(platform.ledger.current_days(SILVER)[DAY].fingerprint, platform.version(SILVER))
+        for night in range(5):
+            hold = Hold(SILVER, DAY, refused, "volume", f"{SILVER} on {DAY}: no rows", f"{night}", datetime.now(UTC))
+            platform.ledger.hold([hold])
+    assert daemon.tick().status == TickStatus.SKIPPED
+    land(readings, DAYS[2], DAYS[1], name="correction.jsonl")
+    with readings.open() as platform:
+        ingest_on_paper(platform, Author("taken", "a test"))
+    assert daemon.tick().status == TickStatus.SUCCESS
+    [run] = [run for run in daemon.queued() if run.job_name == "refresh"]
+    assert run.tags["platform/why"] == f"circuits to try ({SILVER} {DAY})"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,29 +12,7 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Circuit, ContractError
 from platform_assets.planning.circuit import ROLLED_BACK, CircuitState, TableVerdict, circuit
 from platform_assets.records.decisions import CircuitDecision
-
-TABLE = "silver.lines"
-START = datetime(2017, 1, 1, tzinfo=UTC)
-DAY = date(2017, 1, 5)
-
-
-def at(minutes: float) -> datetime:
-    return START + timedelta(minutes=minutes)
-
-
-def verdict(number: int, minutes: float, failed: str = "", **more: Any) -> TableVerdict:
-    reasons = {failed: f"it failed by {failed}"} if failed else {}
-    more = {"run": f"run-{number}", "day": DAY if failed else None, "failed": reasons} | more
-    return TableVerdict(table=TABLE, number=number, at=at(minutes), **more)
-
-
-def decision(
-    kind: Any, after: int, minutes: float = 0, scope: str = TABLE, until: float | None = None
-) -> CircuitDecision:
-    end = None if until is None else at(until)
-    signed = {"reason": "a test", "who": "zoe", "created_at": at(minutes)}
-    return CircuitDecision(kind=kind, scope=scope, after=after, until=end, **signed)
-
+from platform_assets_tests.support.models.circuit import TABLE, Model, at, decision, verdict
 
 FIVE = [verdict(n, n, "volume") for n in range(1, 6)]
 ONCE = Circuit(at_once=("contract",))
@@ -120,61 +97,6 @@ def test_a_policy_that_makes_no_sense_is_refused_with_its_field(declared: dict[s
     assert refused.value.field in declared or refused.value.field == "verdict_within_minutes"
 
 
-@dataclass
-class Model:
-    """The same rules, written down as a person would follow them by hand."""
-
-    policy: Circuit
-    opened: datetime | None = None
-    next_try: datetime | None = None
-    tries: int = 0
-    successes: int = 0
-    runs: list[tuple[str, bool]] = field(default_factory=list)
-    frozen: bool = False
-    until: datetime | None = None
-
-    def close(self) -> None:
-        self.opened, self.next_try, self.tries, self.successes, self.runs = None, None, 0, 0, []
-
-    def see(self, event: TableVerdict | CircuitDecision) -> None:
-        if isinstance(event, CircuitDecision):
-            self.until = event.until
-            if event.kind == "freeze":
-                self.frozen = True
-            elif event.kind == "close":
-                self.frozen = False
-                self.close()
-        elif self.opened is None:
-            if not event.is_try:
-                self.runs.append((event.run, bool(event.failed)))
-                if event.failed:
-                    newest: list[str] = []
-                    for run, _ in reversed(self.runs):
-                        if run not in newest and len(newest) < self.policy.failures[1]:
-                            newest.append(run)
-                    bad = [run for run in newest if (run, True) in self.runs]
-                    if len(bad) >= self.policy.failures[0] or "contract" in event.failed:
-                        self.opened, self.next_try = event.at, event.at + timedelta(minutes=self.policy.wait_minutes)
-        elif event.is_try and event.failed:
-            self.tries, self.successes = self.tries + 1, 0
-            minutes = min(self.policy.wait_minutes * 2**self.tries, self.policy.longest_wait_minutes)
-            self.next_try = event.at + timedelta(minutes=minutes)
-        elif event.is_try:
-            self.successes += 1
-            self.next_try = event.at
-            if self.successes == self.policy.successes:
-                self.close()
-
-    def state(self, now: datetime) -> str:
-        if (self.frozen or self.opened) and self.until and now < self.until:
-            return "overridden"
-        if self.frozen:
-            return "frozen"
-        if self.opened is None or self.next_try is None:
-            return "closed"
-        return "half-open" if now >= self.next_try else "open"
-
-
 KINDS = st.sampled_from(["passed", "volume", "contract", "tried", "tried in vain", "freeze", "close", "override"])
 EVENTS = st.lists(st.tuples(KINDS, st.integers(-30, 400), st.integers(0, 3)), max_size=40)
 POLICIES = st.builds(
@@ -191,7 +113,9 @@ POLICIES = st.builds(
 @given(events=EVENTS, policy=POLICIES)
 def test_it_is_in_the_state_of_a_model_after_every_event(events: list[tuple[str, int, int]], policy: Circuit) -> None:
     """The clock may go back by half an hour between events; verdicts of a run may come in several batches."""
-    model, clock, verdicts, decisions = Model(policy), 0, [], []
+    model, clock = Model(policy), 0
+    verdicts: list[TableVerdict] = []
+    decisions: list[CircuitDecision] = []
     for kind, minutes, run in events:
         clock += minutes
         number = len(verdicts) + 1

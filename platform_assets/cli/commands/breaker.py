@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,20 +41,7 @@ _SHOWN = 20
 def list_circuits(as_json: AsJson = False) -> None:
     """Show the circuit of every table; exit code 1 if one is open."""
     with platform_to_look() as platform:
-        states, stops = circuits(platform), stopped(platform)
-        names = platform.catalogue.names
-    waits = {table: hold.table for table, hold in stops.items() if hold.table != table}
-    if as_json:
-        print_json([_as_json(name, states.get(name, CircuitState()), waits.get(name)) for name in names])
-    else:
-        grid = new_grid(
-            "Circuits", ("table", "state", "since (UTC)", "next try (UTC)", "why"), whole=("table", "state")
-        )
-        for name in names:
-            state = states.get(name, CircuitState())
-            why = f"waits for {waits[name]}" if name in waits else state.why
-            grid.add_row(name, state.state, _moment(state.since), _moment(state.next_try), escape(why))
-        console.print(grid)
+        stops = _print(platform, platform.catalogue.names, as_json=as_json)
     if stops:
         raise typer.Exit(EXIT_LOOK)
 
@@ -61,22 +49,19 @@ def list_circuits(as_json: AsJson = False) -> None:
 @app.command()
 def show(table: TableName, as_json: AsJson = False) -> None:
     """Show the circuit of a table: why it is open, since when, the next try, and its history; exit code 1 if open."""
-    from platform_assets.operations.breaker import tables_of
-
     with platform_to_look() as platform:
-        if tables_of(platform, table) != (table,):
-            raise UsageError("`breaker show` shows one table.", "`platform-assets breaker list` shows all.")
+        policy = platform.catalogue[table].circuit
         state = circuits(platform, [table]).get(table, CircuitState())
         by = stopped(platform, [table]).get(table)
         verdicts = platform.ledger.verdicts.of([table]).get(table, ())
-        policy = platform.catalogue[table].circuit
-    waits = by.table if by and by.table != table else None
     if as_json:
-        history = [_verdict_json(verdict) for verdict in verdicts]
+        names = ("number", "at", "run", "day", "failed", "warned", "publication", "is_try", "is_pending")
+        history = [{name: getattr(verdict, name) for name in names} for verdict in verdicts]
         changes = [vars(change) for change in state.changes]
-        print_json(_as_json(table, state, waits) | {"policy": vars(policy), "changes": changes, "verdicts": history})
+        shown = _json(table, state, by.table if by else table)
+        print_json(shown | {"policy": vars(policy), "changes": changes, "verdicts": history})
     else:
-        _print(table, state, waits, verdicts)
+        _print_circuit(table, state, by.reason if by else "", verdicts)
     if by:
         raise typer.Exit(EXIT_LOOK)
 
@@ -87,8 +72,7 @@ def open_circuit(scope: Scope, reason: Reason = None, by: By = None, as_json: As
     author = decided_by(reason, by)
     from platform_assets.operations.breaker import freeze
 
-    with opened_platform() as platform:
-        _tell(platform, freeze(platform, scope, author), scope, as_json=as_json)
+    _decide(lambda platform: freeze(platform, scope, author), as_json=as_json)
 
 
 @app.command()
@@ -97,8 +81,7 @@ def close(scope: Scope, reason: Reason = None, by: By = None, as_json: AsJson = 
     author = decided_by(reason, by)
     from platform_assets.operations.breaker import close as close_circuit
 
-    with opened_platform() as platform:
-        _tell(platform, close_circuit(platform, scope, author), scope, as_json=as_json)
+    _decide(lambda platform: close_circuit(platform, scope, author), as_json=as_json)
 
 
 @app.command()
@@ -115,8 +98,7 @@ def override(
     author, end = decided_by(reason, by), _until(until)
     from platform_assets.operations.breaker import override as let_pass
 
-    with opened_platform() as platform:
-        _tell(platform, let_pass(platform, scope, end, author), scope, as_json=as_json)
+    _decide(lambda platform: let_pass(platform, scope, end, author), as_json=as_json)
 
 
 def _until(text: str | None) -> datetime:
@@ -129,24 +111,38 @@ def _until(text: str | None) -> datetime:
     return end.astimezone(UTC) if end.tzinfo else end.replace(tzinfo=UTC)
 
 
-def _tell(platform: Platform, tables: tuple[str, ...], scope: str, *, as_json: bool) -> None:
-    states = circuits(platform, tables)
-    shown = {table: states.get(table, CircuitState()) for table in tables}
+def _decide(decide: Callable[[Platform], Collection[str]], *, as_json: bool) -> None:
+    """Carry out a decision and show the tables that it is about."""
+    with opened_platform() as platform:
+        tables = decide(platform)
+        if as_json:
+            _print(platform, tables, as_json=True)
+            return
+        states = circuits(platform, tables)
+    for table in tables:
+        say(states.get(table, CircuitState()).state, table)
+
+
+def _print(platform: Platform, tables: Collection[str], *, as_json: bool) -> bool:
+    """Print where circuits stand; return whether one is open."""
+    states, stops = circuits(platform), stopped(platform)
+    shown = {
+        table: (states.get(table, CircuitState()), stops[table].table if table in stops else table) for table in tables
+    }
     if as_json:
-        print_json([_as_json(table, state, None) for table, state in shown.items()])
-        return
-    for table, state in shown.items():
-        if table == scope or state.stops or state.state == "overridden":
-            say(state.state, f"{table}{f': {state.why}' if state.why else ''}")
-    if not any(state.stops for state in shown.values()):
-        console.print("The next refresh publishes what waits.")
+        print_json([_json(table, *of_it) for table, of_it in shown.items()])
+        return bool(stops)
+    columns = ("table", "state", "since (UTC)", "next try (UTC)", "why")
+    grid = new_grid("Circuits", columns, whole=columns[:2])
+    for table, (state, by) in shown.items():
+        why = state.why if by == table else f"waits for {by}"
+        grid.add_row(table, state.state, _moment(state.since), _moment(state.next_try), escape(why))
+    console.print(grid)
+    return bool(stops)
 
 
-def _print(table: str, state: CircuitState, waits: str | None, verdicts: tuple[TableVerdict, ...]) -> None:
-    sentence = state.sentence(table)
-    say(state.state, sentence if state.why else f"the circuit of {table} is closed")
-    if waits:
-        say("waits", f"for {waits}, from which it is made")
+def _print_circuit(table: str, state: CircuitState, stops: str, verdicts: tuple[TableVerdict, ...]) -> None:
+    say(state.state, state.sentence(table) if state.why else stops or f"nothing stops {table}")
     for change in state.changes[-_SHOWN:]:
         say(f"{change.at:%Y-%m-%d %H:%M} UTC", f"{change.state}: {change.why}")
     if verdicts:
@@ -156,15 +152,10 @@ def _print(table: str, state: CircuitState, waits: str | None, verdicts: tuple[T
             day = str(verdict.day) if verdict.day else ""
             grid.add_row(_moment(verdict.at), escape(verdict.run), day, escape(_words(verdict)))
         console.print(grid)
-    if state.state == "overridden":
-        console.print(f"`platform-assets breaker close {table}` closes it.", markup=False, soft_wrap=True)
-    elif state.stops:
-        console.print(
-            f"Correct the code or the input and run `platform-assets refresh`: it tries the newest day that failed. "
-            f"Or `platform-assets breaker close {table} --reason … --by …`.",
-            markup=False,
-            soft_wrap=True,
-        )
+    if state.stops:
+        todo = "Correct the code or the input: the next `platform-assets refresh` tries the newest day that failed. Or "
+        closes = f"`platform-assets breaker close {table} --reason … --by …`."
+        console.print(f"{'' if state.state == 'frozen' else todo}{closes}", markup=False, soft_wrap=True)
 
 
 def _words(verdict: TableVerdict) -> str:
@@ -178,18 +169,6 @@ def _moment(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M}" if at else ""
 
 
-def _as_json(table: str, state: CircuitState, waits: str | None) -> dict[str, Any]:
-    return {
-        "table": table,
-        "state": state.state,
-        "why": state.why,
-        "since": state.since,
-        "next_try": state.next_try,
-        "until": state.until,
-        "waits_for": waits,
-    }
-
-
-def _verdict_json(verdict: TableVerdict) -> dict[str, Any]:
-    names = ("number", "at", "run", "day", "failed", "warned", "publication", "is_try", "is_pending")
-    return {name: getattr(verdict, name) for name in names}
+def _json(table: str, state: CircuitState, by: str) -> dict[str, Any]:
+    fields = {name: getattr(state, name) for name in ("state", "why", "since", "next_try", "until")}
+    return {"table": table, **fields, "waits_for": None if by == table else by}

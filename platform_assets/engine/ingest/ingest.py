@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import date
 
 from platform_assets.contracts import Contract
-from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.day_contents import computed_with, loaded_empty, schema_to_replace
 from platform_assets.engine.ingest.batch import ingest_batch
 from platform_assets.engine.ingest.listing import list_arrivals, quiet_days
@@ -58,9 +57,7 @@ def ingest(
 
     Raises:
         ContractError: the table cannot take rows of its contract; nothing was taken.
-        CircuitOpenError: a person stopped the table; nothing was taken.
     """
-    refuse_stopped(platform, "ingest", [contract.name])
     started = time.monotonic()
     progress(Progress("taking", contract.name))
     with ingest_turn(platform, contract, author) as turn:

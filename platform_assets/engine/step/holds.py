@@ -6,11 +6,11 @@ What fails without a verdict of a gate holds nothing, and is written down as a v
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime
 from typing import cast
 
-from platform_assets.engine.circuits import Failure, record_failure, record_holds
+from platform_assets.engine.circuits import Failure, in_order, record_failure
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.read_proof import UndeclaredReadError
 from platform_assets.engine.step.repeatability import NotRepeatableError
@@ -46,13 +46,13 @@ def write_holds(
     """
     ledger = snapshot.platform.ledger
     failpoint("gate.before_holds")
-    ledger.hold(holds)
+    with in_order(snapshot.platform) if holds else nullcontext():
+        ledger.hold(holds)
     failpoint("gate.held")
     overtaken = _overtaken(snapshot, holds)
     past = [hold for hold in ledger.holds() if hold.day in good.get(hold.table, ()) and not hold.is_of_good_content]
     ledger.drop({*overtaken, *past, *over})
     failpoint("gate.lifted")
-    record_holds(snapshot.platform, set(holds).difference(overtaken))
     return overtaken
 
 
@@ -73,7 +73,6 @@ def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mappin
     pending = TableVerdict(table=table, at=datetime.now(UTC), run=run, day=newest, attempt=attempt, is_pending=True)
     has_limit = platform.catalogue[table].circuit.verdict_within_minutes is not None and not snapshot.is_try
     number = verdicts.add(pending) if has_limit else 0
-    failpoint("circuit.pending")
     try:
         yield
     except Exception as error:
