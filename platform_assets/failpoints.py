@@ -37,6 +37,7 @@ POINTS: Mapping[str, tuple[str, ...]] = {
         "stage.before_publish",
     ),
     "plan": ("plan.staged", "plan.step_done", "plan.publishing", "plan.published"),
+    "circuit": ("circuit.verdict", "circuit.decided"),
     "gate": (
         "gate.staged",
         "gate.judged",

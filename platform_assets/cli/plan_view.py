@@ -16,6 +16,7 @@ from platform_assets.planning.plan import Intake, Plan, PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, leading, ordered
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.planning.windows import Calendar, day_range, ranges, which
+from platform_assets.records.history import CIRCUIT
 from platform_assets.words import counted, size
 
 _Mark = tuple[str, str]
@@ -191,6 +192,8 @@ def blocked_lines(plan: Plan, only: Selection = EVERYTHING, *, are_there: bool |
 
 def cause(state: Blocked) -> str:
     """What keeps a day from being computed."""
+    if state.hold is not None and state.hold.gate == CIRCUIT:
+        return state.hold.reason
     if state.hold is not None:
         return f"{state.table} is held on {state.day}: {state.hold.reason}"
     if state.table.startswith("raw."):
@@ -249,6 +252,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "estimate": estimate_json(plan.estimate),
         "cannot_be_computed": blocked_json(plan),
         "bereft": bereft_json(plan),
+        "tries": dict(plan.tries),
     }
 
 

@@ -4,7 +4,7 @@ Here belong the words a contract is written in (columns, keys, read windows, rul
 that a declaration makes sense by itself. What follows from a contract is computed in the rooms above.
 """
 
-from platform_assets.contracts.checks import Aggregate, Amount, Checks, Freshness, Reconciliation, Severity
+from platform_assets.contracts.checks import Aggregate, Amount, Checks, Circuit, Freshness, Reconciliation, Severity
 from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
@@ -43,6 +43,7 @@ __all__ = [
     "AsOf",
     "Catalogue",
     "Checks",
+    "Circuit",
     "Column",
     "Contract",
     "ContractError",

@@ -13,11 +13,15 @@ from typing import Literal, get_args
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days, Percent
+from platform_assets.contracts.fields import Days, Minutes, Percent, Times
 from platform_assets.contracts.mistakes import check_declaration
 
 Severity = Literal["block", "warn"]
 """What a finding does: `block` keeps the day unpublished, `warn` is shown with the published day."""
+
+FailureClass = Literal["contract", "conservation", "reconciliation", "volume", "code", "missing"]
+"""What a run of a table can fail by: a check that blocked; `code`, where its transform or a check crashed; `missing`,
+where no verdict came, because the machine or Spark failed, or it took longer than `verdict_within_minutes`."""
 
 Function = Literal["sum", "count", "min", "max"]
 
@@ -62,6 +66,66 @@ class Checks:
                 f"volume_blocks_after={self.volume_blocks_after} asks for {least} of {of} days.",
                 "Give (k, n) with 1 <= k <= n: (3, 7) is three of the last seven days.",
                 field="volume_blocks_after",
+            )
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """When the circuit of a silver or gold table opens, and how it closes again.
+
+    While it is open, nothing of the table is published, whoever asks; the tables made from it wait, and readers keep
+    what they have. By default it opens after five runs in a row that failed: the table is then tried once after an
+    hour, and at once after new input or code, instead of being computed in every run.
+
+    Args:
+        failures: `(k, n)`: it opens when `k` of the last `n` runs failed.
+        per: `runs` counts runs, `dates` the dates (UTC) on which the table was judged.
+        classes: failures that `failures` counts.
+        warnings: whether a finding that only warns counts like one that blocks.
+        at_once: classes of which a single failure opens it.
+        rollbacks: `(n, days)`: it opens when `n` publications of the table were rolled back within so many days.
+        verdict_within_minutes: a batch without a verdict after this time counts as failed (class `missing`).
+        wait_minutes: from opening to the first try. Every try that fails doubles the wait.
+        longest_wait_minutes: the wait does not grow beyond this.
+        successes: tries in a row that have to succeed before it closes.
+        rolls_back: whether opening rolls back the publication that opened it: the one with the warnings, or what was
+            published by the run of which something was refused.
+    """
+
+    failures: tuple[Times, Times] = (5, 5)
+    per: Literal["runs", "dates"] = "runs"
+    classes: tuple[FailureClass, ...] = ("contract", "conservation", "reconciliation", "volume", "code")
+    warnings: bool = False
+    at_once: tuple[FailureClass, ...] = ()
+    rollbacks: tuple[Times, Days] | None = None
+    verdict_within_minutes: Minutes | None = None
+    wait_minutes: Minutes = 60
+    longest_wait_minutes: Minutes = 1440
+    successes: Times = 1
+    rolls_back: bool = False
+
+    def __post_init__(self) -> None:
+        check_declaration(self, "The circuit", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
+        least, of = self.failures
+        if least > of:
+            yield ContractError(
+                f"The circuit has failures={self.failures}: {least} of the last {of} {self.per} cannot fail.",
+                "Give (k, n) with 1 <= k <= n: (3, 5) opens after three failures among the last five.",
+                field="failures",
+            )
+        if self.wait_minutes > self.longest_wait_minutes:
+            yield ContractError(
+                f"The circuit waits {self.wait_minutes} minutes, and at most {self.longest_wait_minutes}.",
+                "Give `longest_wait_minutes` as many minutes as `wait_minutes`, or more.",
+                field="longest_wait_minutes",
+            )
+        if "missing" in (*self.classes, *self.at_once) and self.verdict_within_minutes is None:
+            yield ContractError(
+                "The circuit counts missing verdicts and does not say when one is missing.",
+                "Give `verdict_within_minutes`, as 120.",
+                field="verdict_within_minutes",
             )
 
 

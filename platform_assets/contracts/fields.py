@@ -18,6 +18,12 @@ Days = Annotated[int, Field(ge=0, le=36_500)]
 Percent = Annotated[int, Field(ge=0, le=100)]
 """A share of something, in whole percents."""
 
+Minutes = Annotated[int, Field(ge=1, le=525_600)]
+"""A time to wait, up to a year."""
+
+Times = Annotated[int, Field(ge=1, le=100)]
+"""How often something has to happen."""
+
 _SHOWN = 80
 _ALLOWED: dict[type, tuple[tuple[str, ...], TypeAdapter[Any]]] = {}
 

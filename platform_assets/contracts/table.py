@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
-from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
+from platform_assets.contracts.checks import Checks, Circuit, Freshness, Reconciliation
 from platform_assets.contracts.columns import IDENTIFIER, Column, words
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.expected import EveryDays, Weekdays
@@ -105,6 +105,7 @@ class Contract:
         checks: which findings block a day and which only warn.
         reconciles: comparisons with the inputs.
         freshness: when a day is overdue.
+        circuit: after which failures nothing of the table is published any more, and how that ends.
         code_version: set by hand in place of a hash of all code that the transform reaches; days computed by another
             are stale.
         separable_by: columns of the key by which a gold table can be computed apart. It is a promise about the
@@ -135,6 +136,7 @@ class Contract:
     checks: Checks = field(default_factory=Checks)
     reconciles: tuple[Reconciliation, ...] = ()
     freshness: Freshness = field(default_factory=Freshness)
+    circuit: Circuit = field(default_factory=Circuit)
     code_version: str | None = None
     separable_by: tuple[str, ...] = ()
 
@@ -200,6 +202,12 @@ class Contract:
                 "has a code version, but raw rows are kept as delivered and computed by no code",
                 "Set it on the silver table that reads it.",
                 "code_version",
+            )
+        if self.circuit != Circuit():
+            yield self._error(
+                "has a circuit, but no check judges raw rows",
+                "Declare it on the silver table that reads it; `platform-assets breaker open` stops a raw table, too.",
+                "circuit",
             )
         is_column = self.voided is None or IDENTIFIER.fullmatch(self.voided)
         if self.voided is not None and not is_column and not words(self.voided) & {*self.column_names}:

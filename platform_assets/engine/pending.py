@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeVar
 
+from platform_assets.engine.circuits import circuits
 from platform_assets.engine.ingest.listing import each_once, landing_problem, list_arrivals, quiet_days
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.looks import last_look
-from platform_assets.engine.state.planner import look_at_all, past_of
-from platform_assets.planning.day_states import stale_through_data
+from platform_assets.engine.state.planner import look_at_all, past_of, states_around
+from platform_assets.planning.day_states import Stale, stale_through_data
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.steps import newest_to_take
+from platform_assets.records.refused import Attempt
 from platform_assets.sources.landing import LandedFile, Problem
 
 _T = TypeVar("_T")
@@ -36,7 +38,7 @@ class Waiting:
         quiet: days to load as empty because nothing was to be expected, by raw table.
         due: days that have come and of which rows wait that arrived further ahead than was taken, by raw table.
         stale: days that can be recomputed at once, and the fingerprints they would get, by table.
-        plan: what a refresh would recompute, why, and which days wait for a person.
+        plan: what a refresh would recompute, why, which days wait for a person, and which circuits it would try.
         missing: ended days without anything that could be taken, though something was to be expected, by raw table.
     """
 
@@ -63,7 +65,9 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     tables, states = look_at_all(snapshot)
     since = last_look(snapshot)
     plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states))
-    touched = [contract for contract in platform.catalogue if contract.name not in plan.by_people]
+    plan = replace(plan, tries=due_tries(platform))
+    left = {*plan.by_people, *tables.stopped}
+    touched = [contract for contract in platform.catalogue if contract.name not in left]
     listings = {contract: list_arrivals(platform, contract) for contract in touched if contract.source}
     pending = [file for listing in listings.values() for file in listing.pending]
     until = newest_to_take(Counter(file.arrival_date for file in pending), most_files)
@@ -92,6 +96,29 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         plan=plan,
         missing=_without_empty(missing),
     )
+
+
+def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict[str, date]:
+    """Return the tables whose open circuit is to be tried now, each with the day to compute: the newest that failed.
+
+    A try is due after the wait, and at once when the day would be made from other input or by other code.
+
+    Args:
+        platform: what to look at.
+        tables: only these; all by default.
+    """
+    snapshot = LakeSnapshot(platform, platform.current_release(), is_try=True)
+    tries: dict[str, date] = {}
+    for table, state in circuits(platform, tables).items():
+        day = state.failed.day if state.failed and state.state in ("open", "half-open") else None
+        if state.failed is None or day is None or day not in platform.calendar:
+            continue
+        _, states = states_around(snapshot, platform.catalogue[table], [day], forced=[day])
+        before, now = state.failed.attempt, states.get(day)
+        is_other = isinstance(now, Stale) and before != Attempt(now.fingerprint, platform.version(table))
+        if isinstance(now, Stale) and (state.state == "half-open" or (is_other and before.fingerprint)):
+            tries[table] = day
+    return tries
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.failpoints import failpoint
 from platform_assets.garbage import unsearched
@@ -99,7 +100,9 @@ def publish_changes(
         Conflict: a day was replaced by somebody else since it was read; nothing was published.
         OvertakenError: another release is current; nothing was published.
         LockLostError: another version of a table is current; nothing was published.
+        CircuitOpenError: the circuit of a table is open; nothing was published.
     """
+    changed = [table.table for table in tables if table.days]
     manifest = Manifest(
         publication=publication,
         created_at=datetime.now(UTC),
@@ -121,7 +124,7 @@ def publish_changes(
         lifts=dict(lifts),
     )
     with unsearched():
-        release = publish(platform.lake, manifest)
+        release = publish(platform.lake, manifest, permit=lambda: refuse_stopped(platform, kind, changed))
         record(platform.lake, platform.ledger, manifest, release)
     return release
 

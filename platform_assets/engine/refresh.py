@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
+from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discarded_on_error
@@ -17,6 +18,7 @@ from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage
+from platform_assets.engine.step.tries import try_circuits
 from platform_assets.lakehouse.at_work import staging
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
@@ -35,6 +37,7 @@ class RefreshResult:
         struck: days that were planned and turned out to need nothing, because what they read came out as it was.
         plan: that was executed.
         by_people: tables that were left alone, because one of them has to follow its contract and nobody asked.
+        stopped: of each circuit that stops something of the request, why.
     """
 
     ingests: tuple[IngestResult, ...] = ()
@@ -42,6 +45,7 @@ class RefreshResult:
     struck: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
     by_people: tuple[str, ...] = ()
     plan: Plan = field(default_factory=Plan)
+    stopped: tuple[str, ...] = ()
 
     @property
     def why_struck(self) -> str:
@@ -85,13 +89,15 @@ def refresh(
     refuse_what_tables_cannot_take(platform, request)
     spark = analysed(platform, [table for table, days in wanted.items() if days], spark)
     ingests: list[IngestResult] = []
+    stops = stopped(platform)
     for contract in platform.catalogue:
-        if contract.source is None or not wanted.get(contract.name):
+        if contract.source is None or not wanted.get(contract.name) or contract.name in stops:
             continue
         # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
         if request.by_person or takes_deliveries(LakeSnapshot.now(platform), contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
+    try_circuits(platform, spark, [table for table, days in wanted.items() if days], author, progress)
     with staging(platform.lake) as keep:
         stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders))
         plan = planned(stage, request, plan)
@@ -101,7 +107,8 @@ def refresh(
     steps = tuple(stage.results.values())
     for done in steps:
         report(done)
-    return RefreshResult(tuple(ingests), steps, struck, plan.by_people, plan)
+    reasons = dict.fromkeys(hold.reason for table, hold in stopped(platform).items() if wanted.get(table))
+    return RefreshResult(tuple(ingests), steps, struck, plan.by_people, plan, tuple(reasons))
 
 
 def planned(stage: Stage, request: Request, plan: Plan | None) -> Plan:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TypeVar
 
 from platform_assets.contracts import Contract
+from platform_assets.engine.circuits import stopped
 from platform_assets.engine.day_contents import Files
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta.schema import schema_at
@@ -40,11 +41,13 @@ class LakeSnapshot:
         platform: the lake the files are in, and the ledger of what is known of them.
         release: that is read.
         staged: days that lie over it.
+        is_try: whether days are computed to try an open circuit, which then stops nothing; they are not published.
     """
 
     platform: Platform
     release: Release
     staged: StagedDays = field(default_factory=StagedDays)
+    is_try: bool = False
 
     @classmethod
     def now(cls, platform: Platform) -> LakeSnapshot:
@@ -63,6 +66,7 @@ class LakeSnapshot:
             table: {day: self.staged.of(table)[day].digest for day in days} for table, days in self.staged.days.items()
         }
         holds = sorted(map(repr, self.holds()))
+        holds += sorted(map(repr, stopped(self.platform).items()))
         made = (sorted(staged.items()), holds, self.platform.calendar, sorted(self.platform.versions.items()))
         return f"{self.number} {sha256(repr(made).encode()).hexdigest()}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 
 from platform_assets.failpoints import failpoint
@@ -44,6 +44,7 @@ def publish(
     manifest: Manifest,
     *,
     timeout_s: float = PUBLISH_TIMEOUT_S,
+    permit: Callable[[], None] = lambda: None,
 ) -> int:
     """Replace the days of a manifest in all its tables and show the result in one release.
 
@@ -53,6 +54,7 @@ def publish(
     Args:
         manifest: what to publish; its files are staged already.
         timeout_s: how long to wait for the lock.
+        permit: called under the lock, just before anything is changed; raises what forbids it.
 
     Returns:
         The number of the release that shows it.
@@ -89,6 +91,7 @@ def publish(
         heads = _require_unchanged(lake, manifest)
         # Once more: files of before, put back by a rollback, may have been deleted since, or be going.
         require_files(lake, manifest)
+        permit()
         failpoint("publish.checked")
         try:
             return finish(lake, manifest, still_held, now, heads)

@@ -22,6 +22,7 @@ from platform_assets.ledger.holds import drop_contradicted, hold_put_back
 from platform_assets.ledger.looks import forget_looks
 from platform_assets.ledger.outbox import forget_messages, write_messages
 from platform_assets.ledger.queries import delete_each, insert_all, mark_replaced
+from platform_assets.ledger.verdicts import add_published
 from platform_assets.records.history import COMPACTION, Hold, PublicationRecord
 
 
@@ -74,6 +75,7 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
     append_carried_out(connection, new, lifted)
     never_indexed = [record for record in new if record.publication not in known]
     write_messages(connection, never_indexed, of_newest_alone=is_new_ledger)
+    add_published(connection, never_indexed)
     return Indexed(len(new), lifted)
 
 

@@ -24,6 +24,7 @@ from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.queries import to_arrival, to_day
 from platform_assets.ledger.refused import without_columns
 from platform_assets.ledger.timings import Timings
+from platform_assets.ledger.verdicts import Verdicts, add_refused
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery
 from platform_assets.records.chain import Entry, Head
@@ -42,7 +43,7 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.notes, self.outbox, self.timings = Notes(database), Outbox(database), Timings(database)
-        self.looks, self.counts = Looks(database), Counts(database)
+        self.looks, self.counts, self.verdicts = Looks(database), Counts(database), Verdicts(database)
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False) -> Ledger:
@@ -277,9 +278,14 @@ class Ledger:
     # Holds and decisions: these live only here.
 
     def hold(self, holds: Iterable[Hold]) -> None:
-        """Hold days. A day may be held for several things; the same one refused again is renewed."""
+        """Hold days. A day may be held for several things; the same one refused again is renewed.
+
+        With it their verdicts are written down, from which circuits follow.
+        """
+        held = tuple(holds)
         with self._database.writing() as connection:
-            renew(connection, holds)
+            renew(connection, held)
+            add_refused(connection, held)
 
     def drop(self, holds: Collection[Hold]) -> None:
         """Lift exactly these holds, as somebody read them; others of their days stay, and those renewed since.

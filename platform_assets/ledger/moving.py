@@ -31,6 +31,7 @@ from platform_assets.ledger.schema import (
     looks,
     metadata,
     publications,
+    verdicts,
     views,
 )
 from platform_assets.records.history import ROLL_BACK
@@ -148,7 +149,8 @@ def _alone(connection: Connection, file: Path) -> Iterator[None]:
 
 def _is_only_found(old: Connection, new: Connection) -> bool:
     """Whether a server's ledger has only what it found in the lake, of publications that the file has as well."""
-    others = [select(table) for table in _TABLES if table not in (*_FROM_LAKE, *_FROM_ROLLBACKS)]
+    others = [select(table) for table in _TABLES if table not in (*_FROM_LAKE, *_FROM_ROLLBACKS, verdicts)]
+    others.append(select(verdicts).where(verdicts.c.publication == ""))  # the rest are of publications
     others += [select(table).where(table.c.gate != ROLL_BACK) for table in _FROM_ROLLBACKS]
     if any(new.execute(rows.limit(1)).first() for rows in others):
         return False

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     Column,
     Date,
     DateTime,
@@ -195,6 +196,27 @@ ended_holds = Table(
     Index("ix_ledger_ended_holds_table_day", "table", "day"),
 )
 
+
+verdicts = Table(
+    "ledger_verdicts",
+    metadata,
+    # Given by hand, by one writer at a time: decisions name them.
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("table", Text, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("day", Date),
+    Column("fingerprint", Text, nullable=False),
+    Column("code_version", Text, nullable=False),
+    Column("configuration", Text, nullable=False),
+    # None where there are none, so that the few verdicts with any are found.
+    Column("failed", JSON(none_as_null=True)),
+    Column("warned", JSON(none_as_null=True)),
+    Column("publication", Text, nullable=False),
+    Column("is_try", Boolean, nullable=False),
+    Column("is_pending", Boolean, nullable=False),
+    Index("ix_ledger_verdicts_table_number", "table", "number"),
+)
 
 decisions = Table(
     "ledger_decisions",

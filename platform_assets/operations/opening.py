@@ -12,6 +12,7 @@ from platform_assets.engine.platform import Platform, lake_to_write
 from platform_assets.ledger.errors import LedgerReadOnlyError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import sync
+from platform_assets.operations.breaker import roll_back_opened
 from platform_assets.operations.folders import make_folders
 from platform_assets.operations.recovery.catch_up import caught_up
 
@@ -40,7 +41,11 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
         platform = Platform(settings, catalogue, lake, ledger)
         for sentence in caught_up(ledger, sync(lake, ledger)):
             notice(sentence)
-        yield platform
+        roll_back_opened(platform, notice)  # which a process that died had yet to
+        try:
+            yield platform
+        finally:
+            roll_back_opened(platform, notice)
     finally:
         ledger.close()
 

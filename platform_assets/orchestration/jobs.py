@@ -85,11 +85,13 @@ def refresh_tables(
             (context.log.info if rollback.is_done else context.log.warning)(visible(rollback.sentence))
         if result.by_people:
             context.log.warning(describe_by_people(result.by_people))
+        for sentence in result.stopped:
+            context.log.warning(visible(f"nothing is published: {sentence}"))
         log_freshness(context, opened)
     left = {done.table: failures(done) for done in result.steps}
     if count := sum(map(len, left.values())):
         plan_days(context, left)
-        raise days_left(f"Days not published: {count:,}.", left, held)
+        raise days_left(f"Days not published: {count:,}.", left, held, result.stopped)
 
 
 def describe_by_people(tables: Collection[str]) -> str:
@@ -127,7 +129,7 @@ def log_checks(context: dg.OpExecutionContext, contract: Contract, by_day: ByDay
 
 
 def log_freshness(context: dg.OpExecutionContext, platform: Platform) -> None:
-    """Whether anything is overdue or held, of every table."""
+    """Whether anything is overdue or held, and where circuits stand, of every table."""
     for fresh in freshness_events(context.instance, platform):
         context.log_event(cast("Any", fresh))
 

@@ -133,7 +133,20 @@ def day_states(
         elif day not in now:
             state = _MISSING
         states[day] = state
+    if by := tables.stopped.get(contract.name):
+        states |= {day: stopped_day(by, day, state) for day, state in states.items() if isinstance(state, Stale)}
     return states
+
+
+def stopped_day(by: Hold, day: date, state: Stale | None = None) -> Blocked:
+    """Return the state of a day that an open circuit stops.
+
+    Args:
+        by: what the circuit holds.
+        day: of the table, or of one that is made from it.
+        state: what it would be otherwise.
+    """
+    return Blocked(by.table, day, replace(by, day=day), is_there=True, otherwise=state)
 
 
 def not_up_to_date(states: Mapping[date, DayState]) -> dict[date, DayState]:

@@ -24,6 +24,7 @@ from platform_assets.planning.day_states import (
     left_to_people,
     not_up_to_date,
     stale_through_data,
+    stopped_day,
     unblocked,
 )
 from platform_assets.planning.estimates import Estimate, estimate, total
@@ -115,6 +116,7 @@ class Plan:
         by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
         bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
             table. They stay as they are until it is there.
+        tries: tables with an open circuit that a run tries now, each with the day that it computes, without publishing.
         moment: what was looked at. On anything else the plan has to be made anew, as after raw tables took something.
     """
 
@@ -124,6 +126,7 @@ class Plan:
     blocked: Mapping[str, Mapping[date, BlockedDay]] = field(default_factory=dict)
     by_people: tuple[str, ...] = ()
     bereft: Mapping[str, Mapping[date, Blocked]] = field(default_factory=dict)
+    tries: Mapping[str, date] = field(default_factory=dict)
     moment: str = ""
 
     @property
@@ -146,7 +149,7 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing that can be done."""
-        return not self.intakes and not self.steps
+        return not self.intakes and not self.steps and not self.tries
 
 
 def make_plan(
@@ -212,6 +215,9 @@ def make_plan(
             is_closed = day in known and day not in request.protected_too and why_protected(periods, day)
             if (request.by_person and not is_closed and not request.leaves(table, day)) or reasons_of[day]:
                 reasons_of[day].update(reasons)
+        if by := tables.stopped.get(table):
+            stale = [day for day, why in reasons_of.items() if why]
+            kept = {day: stopped_day(by, day) for day in (*needed, *stale)} | kept
         why_not = {day: state for day, state in kept.items() if day in needed or (state.is_there and reasons_of[day])}
         if why_not:
             new = never_computed(why_not, known)

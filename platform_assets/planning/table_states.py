@@ -32,6 +32,7 @@ class TableStates:
         changing: tables that have other columns, or days of another key, than their contract says today, and what each
             needs to follow it.
         contents: of every table that is read as of a day, what its days hold, as one hash.
+        stopped: tables of which nothing is published, with the open circuit that stops them, their own or an input's.
     """
 
     marks: Marks
@@ -41,6 +42,7 @@ class TableStates:
     views: Views = field(default_factory=dict)
     changing: Mapping[str, Need] = field(default_factory=dict)
     contents: Mapping[str, str] = field(default_factory=dict)
+    stopped: Mapping[str, Hold] = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> Digests:

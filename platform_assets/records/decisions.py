@@ -136,7 +136,26 @@ class PlanDecision(Signed):
     hash: str
 
 
-Decision = LateDecision | PinDecision | PublicationDecision | LiftDecision | MessageDecision | PlanDecision
+@dataclass(frozen=True)
+class CircuitDecision(Signed):
+    """What a person decided about the circuit of a table, of a domain's tables, or of all.
+
+    Args:
+        kind: `freeze` opens it until a person closes it; `override` lets publications pass until a time.
+        scope: a table, `domain:<name>`, or `all`.
+        after: number of the newest verdict in the ledger then, by which decisions and verdicts are in order.
+        until: of an override, when it ends, UTC; None of the others.
+    """
+
+    kind: Literal["freeze", "close", "override"]
+    scope: str
+    after: int
+    until: datetime | None = None
+
+
+Decision = (
+    LateDecision | PinDecision | PublicationDecision | LiftDecision | MessageDecision | PlanDecision | CircuitDecision
+)
 
 ABOUT: dict[str, type[Decision]] = {
     "late rows": LateDecision,
@@ -145,6 +164,7 @@ ABOUT: dict[str, type[Decision]] = {
     "hold": LiftDecision,
     "message": MessageDecision,
     "plan": PlanDecision,
+    "circuit": CircuitDecision,
 }
 
 

@@ -225,6 +225,10 @@ LASTING: Final = "lasting rollback"
 """The decision by which a person puts days back until a person lifts that."""
 
 
+CIRCUIT = "circuit"
+"""In place of a gate: the circuit of the table is open."""
+
+
 @dataclass(frozen=True)
 class Hold:
     """A day the planner leaves alone while it would become what was refused.
@@ -259,7 +263,9 @@ class Hold:
 
     @property
     def overruled_by(self) -> str:
-        """Return the command by which a person ends that a day is as it was put back."""
+        """Return the command by which a person ends that a day is left alone."""
+        if self.gate == CIRCUIT:
+            return f"`platform-assets breaker show {self.table}`"
         if self.lasts:
             return f"`platform-assets rollback --lift {self.table} --days {self.day} --reason … --by …`"
         return f"`platform-assets refresh {self.table} --days {self.day} --force`"

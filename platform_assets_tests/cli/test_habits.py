@@ -17,6 +17,11 @@ MOMENTARY = {
     "audit decisions",
     "audit head",
     "audit show",
+    "breaker close",
+    "breaker list",
+    "breaker open",
+    "breaker override",
+    "breaker show",
     "doctor",
     "engine list",
     "init",
@@ -61,6 +66,8 @@ STARTS_NOTHING = sorted(
         if name.startswith("plan ") and name not in ("plan history", "plan new", "plan status")
     }
     - {
+        "breaker close",
+        "breaker override",
         "engine compare",
         "engine verify",
         "ledger move",

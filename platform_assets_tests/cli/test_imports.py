@@ -36,6 +36,8 @@ CASES: list[Any] = [
     pytest.param(["stage", "list"], (), marks=pytest.mark.proof),
     (["plan", "status"], ()),
     pytest.param(["late", "list"], (), marks=pytest.mark.proof),
+    pytest.param(["breaker", "list"], (), marks=pytest.mark.proof),
+    pytest.param(["breaker", "open", TABLE, "--reason", "x"], (), marks=pytest.mark.proof),
     pytest.param(["outbox", "list"], (), marks=pytest.mark.proof),
     pytest.param(["outbox", "send"], (), marks=pytest.mark.proof),
     pytest.param(["releases"], (), marks=pytest.mark.proof),

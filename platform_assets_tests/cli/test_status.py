@@ -225,7 +225,7 @@ def test_what_the_column_aside_counts_is_said_where_there_is_any(capsys):
     def told(*counts):
         kinds = zip(("raw.products", "silver.products"), counts, strict=True)
         tables = [TableStatus(name, None, 1, 0, 0, 0, 0, 5, *aside) for name, aside in kinds]
-        print_status(Status(tables, (), (), RefusedFiles(), (), {}, 0, 0, 0, {}, {}))
+        print_status(Status(tables, (), (), RefusedFiles(), (), {}, 0, 0, 0, {}, {}, ()))
         return " ".join(capsys.readouterr().out.split())
 
     said = told((0, 2), (3, 0))

@@ -11,6 +11,7 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.planning.windows import which
 from platform_assets.records.chain import Entry
 from platform_assets.records.decisions import (
+    CircuitDecision,
     Decision,
     LateDecision,
     LiftDecision,
@@ -64,6 +65,8 @@ def _about(decision: Decision) -> str:
             return f"{decision.plan}, {decision.hash}"
         case LiftDecision():
             return f"{decision.table} {which(decision.days)}, {decision.publication}"
+        case CircuitDecision():
+            return f"{decision.scope} until {decision.until:%Y-%m-%d %H:%M} UTC" if decision.until else decision.scope
         case MessageDecision():
             return f"{decision.message} for {decision.target}"
         case _:

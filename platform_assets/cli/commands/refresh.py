@@ -95,6 +95,7 @@ def refresh(
         shown["rollbacks_ended"] = [ended_json(rollback) for rollback in after.ended]
         shown["still_stale"] = {table: list(days) for table, days in after.stale.items()}
         left = left_json(after.problems, ahead.landed.growing, refused)
+        left |= {"stopped": list(result.stopped)} if result.stopped else {}
         print_json({"plan": plan_json(ahead.plan)} | planned_anew | shown | ahead.scope_json | left)
     else:
         if anew and (anew.days or ahead.plan.days):
@@ -102,12 +103,14 @@ def refresh(
         outcome.print({(day.hold.table, str(day.hold.day)) for day in after.held})
         for rollback in after.ended:
             print_ended(rollback)
+        for sentence in result.stopped:
+            say("[red]stopped[/]", sentence)
         print_held(after.held, in_short=True)
         print_left_anew(platform.settings.state, after.problems, refused, told)
         if after.stale:
             which = ", ".join(f"{counted(len(days), 'day')} of {table}" for table, days in after.stale.items())
             say("[yellow]still stale[/]", f"and not asked for: {which}; `platform-assets refresh` takes them")
-    if outcome.wants_a_look or after.held or after.problems or refused:
+    if outcome.wants_a_look or after.held or after.problems or refused or result.stopped:
         raise typer.Exit(EXIT_LOOK)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ from platform_assets.cli.plan_view import (
 from platform_assets.cli.rollback_view import ended_json, may_end_lines, print_ended
 from platform_assets.cli.told_files import print_left_anew
 from platform_assets.engine.admissions import not_by_sail
+from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.refused_files import refused_files
-from platform_assets.engine.pending import Delivered, delivered
+from platform_assets.engine.pending import Delivered, delivered, due_tries
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
@@ -64,6 +65,7 @@ class Ahead:
         landed: what lies in the landing area.
         left: files that wait there and that a stage does not take.
         refused: files that lie there refused.
+        stopped: of each open circuit that stops something of the request, why.
     """
 
     request: Request
@@ -77,6 +79,7 @@ class Ahead:
     landed: Delivered
     left: int
     refused: tuple[ArrivalRecord, ...]
+    stopped: tuple[str, ...] = ()
 
     @property
     def scope_json(self) -> dict[str, Any]:
@@ -85,6 +88,10 @@ class Ahead:
 
     def print(self, platform: Platform, *, explain: bool) -> None:
         """What it is going to do; of days that it publishes, what is held is told once it is done."""
+        for sentence in self.stopped:
+            say("[red]stopped[/]", sentence)
+        for table, day in self.plan.tries.items():
+            say("[bold]try[/]", f"{table} {day}, computed and judged without publishing it: its circuit is open")
         if self.request.keys:
             which = f"rows of {self.request.keys}; the others are carried over, and estimates are of whole days"
             say("[bold]only[/]", which)
@@ -110,10 +117,12 @@ class Ahead:
             ends = {"rollbacks_ending": [ended_json(rollback) for rollback in self.ending]}
             left = left_json(self.landed.problems, self.landed.growing, self.refused)
             held = [held_json(day) for day in self.held]
-            print_json({"plan": plan_json(self.plan), "held": held} | ends | self.scope_json | left)
+            stops = {"stopped": list(self.stopped)} if self.stopped else {}
+            print_json({"plan": plan_json(self.plan), "held": held} | ends | self.scope_json | left | stops)
         else:
             print_left_anew(state, self.landed.problems, self.refused)
-        if self.landed.problems or ((self.refused or self.plan.blocked or self.held) and not explain):
+        left_out = self.refused or self.plan.blocked or self.held or self.stopped
+        if self.landed.problems or (left_out and not explain):
             raise typer.Exit(EXIT_LOOK)
 
 
@@ -130,8 +139,12 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
     there = delivered(platform, raw)
     landed = Delivered() if stage else there
     refused = () if stage else refused_of(platform, raw)
+    wanted = [name for name, days in wanted_days(platform.catalogue, request, platform.calendar).items() if days]
+    stops = stopped(platform, wanted)
     if request.keys is None:
-        plan = plan_steps(platform, request, landed.intakes, snapshot)
+        intakes = [intake for intake in landed.intakes if intake.table not in stops]
+        plan = plan_steps(platform, request, intakes, snapshot)
+        plan = plan if stage else replace(plan, tries=due_tries(platform, wanted))
     else:
         plan = scoped_plan(snapshot, request, request.keys)
     if request.tables and request.days is not None and not plan.intakes:
@@ -149,6 +162,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
         landed=landed,
         left=sum(intake.files for intake in there.intakes) if stage else 0,
         refused=refused,
+        stopped=tuple(dict.fromkeys(hold.reason for hold in stops.values())),
     )
 
 

@@ -14,6 +14,7 @@ from platform_assets.cli.options import AsJson
 from platform_assets.cli.warned_view import print_warned_days, warnings_json
 from platform_assets.contracts import Contract
 from platform_assets.engine.admissions import not_by_sail
+from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.listing import (
     each_once,
     landing_problem,
@@ -102,6 +103,7 @@ def _status(platform: Platform) -> Status:
         ahead=sum(count.ahead for count in counts),
         outbox=platform.ledger.outbox.open_by_target(),
         by_spark=not_by_sail(platform, platform.catalogue.names),
+        stopped=tuple(dict.fromkeys(hold.reason for hold in stopped(platform).values())),
     )
 
 

@@ -78,6 +78,7 @@ class Status:
         ahead: rows that wait for their day.
         outbox: messages that wait to be delivered or were given up, by target.
         by_spark: tables that Spark computes though Sail was asked for, each with the reason.
+        stopped: why circuits are open, a sentence each.
     """
 
     tables: Sequence[TableStatus]
@@ -91,6 +92,7 @@ class Status:
     ahead: int
     outbox: Mapping[str, Mapping[MessageState, int]]
     by_spark: Mapping[str, str]
+    stopped: Sequence[str]
 
     @property
     def is_new(self) -> bool:
@@ -106,7 +108,7 @@ class Status:
     def needs_a_look(self) -> bool:
         """Whether a person should do something."""
         incomplete = any(table.missing or table.stale for table in self.tables)
-        found = (self.held, self.refused.there, self.problems, self.late, self.given_up, incomplete)
+        found = (self.held, self.refused.there, self.problems, self.late, self.given_up, incomplete, self.stopped)
         return any(found)
 
     def json(self) -> dict[str, object]:
@@ -135,6 +137,7 @@ class Status:
                 for target, counts in self.outbox.items()
             },
             "computed_by_spark": dict(self.by_spark),
+            "stopped": list(self.stopped),
         }
 
 
@@ -142,6 +145,8 @@ def print_status(known: Status) -> None:
     """The tables, then what is to be looked at, files before rows."""
     if known.is_new:
         _print_beginning(known)
+    for sentence in known.stopped:
+        say("[red]stopped[/]", sentence)
     _print_tables(known)
     _print_files(known)
     _print_rows(known)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from platform_assets.contracts import Contract
+from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.erasures import erased_keys
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
@@ -65,7 +66,9 @@ def ingest_turn(platform: Platform, contract: Contract, author: Author) -> Itera
     Raises:
         LockTimeoutError: somebody else held the lock for too long; the message says who.
         ContractError: the table cannot take rows of its contract.
+        CircuitOpenError: a person stopped the table.
     """
+    refuse_stopped(platform, "ingest", [contract.name])
     with ingest_lock(platform.lake, contract.name):
         platform.settle()
         turn = IngestTurn(platform, contract, author)

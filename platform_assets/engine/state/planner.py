@@ -13,6 +13,7 @@ from datetime import date
 from functools import cache
 
 from platform_assets.contracts import AsOf, Contract
+from platform_assets.engine.circuits import stopped
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.looks import begin_look, keep_look, last_look
@@ -68,6 +69,7 @@ def _table_states(snapshot: LakeSnapshot, tables: Collection[str] | None, since:
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
         changing=changing(snapshot, contracts, marks),
         contents=contents,
+        stopped={} if snapshot.is_try else stopped(platform, names),
     )
 
 

@@ -18,7 +18,7 @@ from platform_assets.planning.day_states import Blocked, Held, Missing, Stale, U
 from platform_assets.planning.loaded import comes_with
 from platform_assets.planning.windows import days_in, ranges_read
 from platform_assets.quality.findings import Check
-from platform_assets.records.history import DayRecord, Hold
+from platform_assets.records.history import CIRCUIT, DayRecord, Hold
 
 HoldsByDay = Mapping[date, Hold]
 
@@ -88,6 +88,8 @@ def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
     """What keeps a day from being computed, and what to do, for a person."""
     state = at_root_now(snapshot, state)
     table, day = state.table, state.day
+    if state.hold is not None and state.hold.gate == CIRCUIT:
+        return f"{state.hold.reason}. {state.hold.overruled_by} says what ends that; readers keep what they have."
     if state.hold is not None:
         has = "its last good content stays" if state.is_there else "it has no content yet"
         if state.hold.lasts:

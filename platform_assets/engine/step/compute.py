@@ -25,7 +25,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness, readiness
 from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
-from platform_assets.engine.step.holds import refused_before
+from platform_assets.engine.step.holds import failures_recorded, refused_before
 from platform_assets.engine.step.large_days import large_days
 from platform_assets.engine.step.published_diff import effects
 from platform_assets.engine.step.repeated_keys import repeated_keys
@@ -129,7 +129,11 @@ def _computed(
     dead = quarantine_table(contract.name)
     parts = large_days(contract, state.ready, snapshot)
     spread = tasks_for(spark, parts, platform.settings.part_bytes)
-    with spread as given, new_stage(platform, (contract.name, dead)) as (publication, folders):
+    with (
+        failures_recorded(snapshot, contract.name, work.author.run, {day: state.made_from[day] for day in state.ready}),
+        spread as given,
+        new_stage(platform, (contract.name, dead)) as (publication, folders),
+    ):
         together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
             platform,

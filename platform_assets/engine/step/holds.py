@@ -1,15 +1,29 @@
-"""Holds: written down once days are published, lifted where nothing is refused any more, and told to whoever asks."""
+"""Holds: written down once days are published, lifted where nothing is refused any more, and told to whoever asks.
+
+What fails without a verdict of a gate holds nothing, and is written down as a verdict like what gates refuse.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from datetime import date
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, date, datetime
 from typing import cast
 
+from platform_assets.engine.circuits import Failure, in_order, record_failure
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.read_proof import UndeclaredReadError
+from platform_assets.engine.step.repeatability import NotRepeatableError
+from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
+from platform_assets.planning.circuit import TableVerdict
 from platform_assets.quality.findings import Check, Finding
 from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
+from platform_assets.spark.tables.staging import TransformError
+
+_BY_CODE = (TransformError, NotRepeatableError, UndeclaredReadError)
+_BY_MACHINE = ("OSError", "MemoryError", "Py4J", "Connection")
 
 
 def write_holds(
@@ -32,13 +46,50 @@ def write_holds(
     """
     ledger = snapshot.platform.ledger
     failpoint("gate.before_holds")
-    ledger.hold(holds)
+    with in_order(snapshot.platform) if holds else nullcontext():
+        ledger.hold(holds)
     failpoint("gate.held")
     overtaken = _overtaken(snapshot, holds)
     past = [hold for hold in ledger.holds() if hold.day in good.get(hold.table, ()) and not hold.is_of_good_content]
     ledger.drop({*overtaken, *past, *over})
     failpoint("gate.lifted")
     return overtaken
+
+
+@contextmanager
+def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mapping[date, str]) -> Iterator[None]:
+    """Write down as a verdict that computing or judging days failed; the error goes on.
+
+    Of a try of an open circuit, whoever tries writes the verdict.
+
+    Args:
+        snapshot: that the days are computed over.
+        table: whose days they are.
+        run: id of the run.
+        days: each with what it is made from; at least one.
+    """
+    platform, newest = snapshot.platform, max(days)
+    verdicts, attempt = platform.ledger.verdicts, Attempt(days[newest], platform.version(table))
+    pending = TableVerdict(table=table, at=datetime.now(UTC), run=run, day=newest, attempt=attempt, is_pending=True)
+    has_limit = platform.catalogue[table].circuit.verdict_within_minutes is not None and not snapshot.is_try
+    number = verdicts.add(pending) if has_limit else 0
+    try:
+        yield
+    except Exception as error:
+        if not snapshot.is_try:
+            record_failure(platform, table, run, Failure(failed_by(error), newest, attempt))
+        verdicts.settle(number)
+        raise
+    verdicts.settle(number)  # not if this process is being ended: then no verdict comes
+
+
+def failed_by(error: Exception) -> dict[str, str]:
+    """Return the class of failure of an error, with its reason: `code` for the user's code or a check that crashed."""
+    what = error.what if isinstance(error, PlatformError) else f"{type(error).__name__}: {error}"
+    names = [of.__name__ for of in type(error).__mro__]
+    by_machine = isinstance(error, PlatformError) or any(name.startswith(_BY_MACHINE) for name in names)
+    is_code = isinstance(error, _BY_CODE) or not by_machine
+    return {"code" if is_code else "missing": what.partition("\n")[0]}
 
 
 def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...]:

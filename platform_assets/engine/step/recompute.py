@@ -18,6 +18,7 @@ from platform_assets.engine.state.planner import refuse_protected_days
 from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.deleted import DeletedMeanwhileError, deletion_explained
 from platform_assets.engine.step.holds import refused_before, write_holds
+from platform_assets.engine.step.tries import try_circuits
 from platform_assets.engine.step.work import Work, begin
 from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off
@@ -76,6 +77,7 @@ def recompute_step(
     progress(now)
     forced = step.days if force else ()
     author = replace(author, decides="acceptance") if accept else author
+    try_circuits(platform, spark, [step.table], author, progress)
     snapshot = LakeSnapshot.now(platform)
     refuse_protected_days(snapshot, platform.catalogue[step.table], step.days, forced=force)
     work = begin(snapshot, spark, step, author, forced=forced, accept=accept, at_once=False)

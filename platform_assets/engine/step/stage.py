@@ -50,6 +50,7 @@ class Stage:
         author: on whose behalf.
         before: what lies in it already; by default nothing, over the current release.
         keep: told whenever that changed.
+        is_try: whether its days only try an open circuit, and are not published.
     """
 
     def __init__(
@@ -58,6 +59,8 @@ class Stage:
         author: Author,
         before: OpenStage | None = None,
         keep: Keep = lambda stage, publishing: None,
+        *,
+        is_try: bool = False,
     ) -> None:
         self.platform = platform
         self.author = author
@@ -66,7 +69,7 @@ class Stage:
         self.results: dict[str, StepResult] = {}
         self.folders: dict[str, tuple[str, ...]] = {}
         self.again: dict[str, set[date]] = {}
-        self._keep = keep
+        self._keep, self._is_try = keep, is_try
         if before:
             self.folders = dict(before.folders)
             self.results = {
@@ -77,7 +80,7 @@ class Stage:
     @property
     def snapshot(self) -> LakeSnapshot:
         """What the next step reads."""
-        return LakeSnapshot(self.platform, self.release, self.staged)
+        return LakeSnapshot(self.platform, self.release, self.staged, self._is_try)
 
     def step(
         self,

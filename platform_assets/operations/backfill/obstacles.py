@@ -27,6 +27,7 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import which
+from platform_assets.records.history import CIRCUIT
 from platform_assets.words import counted
 
 _DAYS = ("days",)
@@ -44,9 +45,11 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
     yield from _before(platform, file)
     for name, blocked in plan.blocked.items():
         state = next(iter(blocked.values())).state
+        because = f"{state.table} on {state.day} is {'held' if state.is_there else 'not there'}"
+        if state.hold and state.hold.gate == CIRCUIT:
+            because = state.hold.reason
         yield Obstacle(
-            f"{counted(len(blocked), 'day')} of {name} cannot be computed ({which(sorted(blocked))}): {state.table} on "
-            f"{state.day} is {'held' if state.is_there else 'not there'}.",
+            f"{counted(len(blocked), 'day')} of {name} cannot be computed ({which(sorted(blocked))}): {because}.",
             "Deliver it or heal it, or name these days in `days.without`.",
             field=_DAYS,
         )

@@ -9,6 +9,7 @@ from typing import cast
 import dagster as dg
 
 from platform_assets.contracts import Catalogue, Contract
+from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import IngestResult, StepResult
@@ -200,7 +201,8 @@ class _Run:
         self._forget(without_judgement(self.contract, seen, asked), asked)
         if reasons:
             title = f"{self.contract.name}: {len(reasons):,} of {counted(len(self.days), 'day')} not published."
-            raise days_left(title, {self.contract.name: reasons}, held.values())
+            stops = {hold.reason for hold in stopped(self.platform, [self.contract.name]).values()}
+            raise days_left(title, {self.contract.name: reasons}, held.values(), stops)
 
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log

@@ -1,31 +1,45 @@
-"""Freshness: whether every day that should be there is there and none is held, looked at after runs and every hour."""
+"""Freshness and circuit of tables, looked at after runs and every hour.
 
-from collections.abc import Collection, Iterator
+Whether every day that should be there is there and none is held, and whether the circuit of the table is closed.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 
 from platform_assets.contracts import Catalogue, Contract
+from platform_assets.engine.circuits import circuits, stopped
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.orchestration.assets.chart import MOST_DAYS, Chart
 from platform_assets.orchestration.assets.checks import CHECKS
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.orchestration.resources import PlatformResource
-from platform_assets.orchestration.shown import listed, markdown
+from platform_assets.orchestration.shown import listed, markdown, plain
+from platform_assets.planning.circuit import CircuitState
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import as_named
 from platform_assets.quality.freshness import freshness_finding, overdue_days
 from platform_assets.visible import visible
 
 _SHOWN = 10
+_ABOUT = {
+    "freshness": CHECKS["freshness"],
+    "circuit": "Open after failures, or opened by a person, it lets nothing of the table be published; readers keep "
+    "what they have.",
+}
+_Look = Callable[[Contract], dg.AssetCheckResult]
 
 
 def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
-    """One check per table, unlike the others about the whole calendar instead of a day."""
+    """Two checks per table, unlike the others about the whole table instead of a day."""
     specs = [
-        dg.AssetCheckSpec("freshness", asset=asset_key(contract.name), description=CHECKS["freshness"])
+        dg.AssetCheckSpec(name, asset=asset_key(contract.name), description=about)
         for contract in catalogue
+        for name, about in _ABOUT.items()
     ]
 
     @dg.multi_asset_check(
@@ -35,12 +49,12 @@ def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
         description="Reads the ledger only: it starts no Spark session.",
     )
     def freshness(context: dg.AssetCheckExecutionContext, platform: PlatformResource) -> Iterator[dg.AssetCheckResult]:
-        wanted = {key.asset_key for key in context.selected_asset_check_keys}
         with platform.open() as opened:
-            held = held_days(opened, opened.ledger.holds(), with_arrivals=False)
+            looks = _looks(opened)
             for contract in opened.catalogue:
-                if asset_key(contract.name) in wanted:
-                    yield _result(opened, contract, held)
+                for name, look in looks.items():
+                    if dg.AssetCheckKey(asset_key(contract.name), name) in context.selected_asset_check_keys:
+                        yield look(contract)
 
     return freshness
 
@@ -63,19 +77,70 @@ def build_freshness_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDef
 
 def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterator[dg.AssetCheckEvaluation]:
     """The result for every table as events, for jobs that know no assets."""
-    held = held_days(platform, platform.ledger.holds(), with_arrivals=False)
+    looks = _looks(platform)
     for contract in platform.catalogue:
-        check = _result(platform, contract, held)
         for record in instance.fetch_materializations(asset_key(contract.name), limit=1).records:
-            yield dg.AssetCheckEvaluation(
-                asset_key=asset_key(contract.name),
-                check_name="freshness",
-                passed=check.passed,
-                severity=check.severity,
-                description=check.description,
-                metadata=check.metadata,
-                target_materialization_data=target_of(record),
-            )
+            for name, look in looks.items():
+                check = look(contract)
+                yield dg.AssetCheckEvaluation(
+                    asset_key=asset_key(contract.name),
+                    check_name=name,
+                    passed=check.passed,
+                    severity=check.severity,
+                    description=check.description,
+                    metadata=check.metadata,
+                    target_materialization_data=target_of(record),
+                )
+
+
+def _looks(platform: Platform) -> Mapping[str, _Look]:
+    """Return what says how a table stands, for each of the two checks."""
+    held = held_days(platform, platform.ledger.holds(), with_arrivals=False)
+    states, stops = circuits(platform), stopped(platform)
+
+    def circuit(contract: Contract) -> dg.AssetCheckResult:
+        state, by = states.get(contract.name, CircuitState()), stops.get(contract.name)
+        waits = by.reason if by and by.table != contract.name else ""
+        return _circuit(contract, state, waits, datetime.now(UTC))
+
+    return {"freshness": lambda contract: _result(platform, contract, held), "circuit": circuit}
+
+
+def _circuit(contract: Contract, state: CircuitState, waits: str, now: datetime) -> dg.AssetCheckResult:
+    """Say where the circuit of a table stands: an error where it stops the table itself, a warning where it waits."""
+    sentence = state.sentence(contract.name) if state.why else f"The circuit of {contract.name} is closed."
+    metadata: dict[str, dg.MetadataValue] = {"state": plain(state.state)}
+    if state.changes:
+        metadata["history"] = markdown(_history(contract, state, now))
+    if state.why:
+        metadata["why"] = plain(state.why)
+    moments = {"since": state.since, "next try": state.next_try, "overridden until": state.until}
+    metadata |= {name: plain(f"{at:%Y-%m-%d %H:%M} UTC") for name, at in moments.items() if at}
+    if waits:
+        metadata["waits for"] = plain(waits)
+    if state.stops or waits:
+        metadata["what to do"] = plain(f"platform-assets breaker show {contract.name}; docs/circuit.md")
+    return dg.AssetCheckResult(
+        check_name="circuit",
+        asset_key=asset_key(contract.name),
+        passed=state.state == "closed" and not waits,
+        severity=dg.AssetCheckSeverity.ERROR if state.stops else dg.AssetCheckSeverity.WARN,
+        description=visible(f"{contract.name} waits: {waits}" if waits and not state.why else sentence),
+        metadata=metadata,
+    )
+
+
+def _history(contract: Contract, state: CircuitState, now: datetime) -> str:
+    """Chart on which of the last days the circuit was open, if only for a moment: 1, else 0."""
+    today = now.date()
+    days = [today - timedelta(days=back) for back in range(MOST_DAYS)]
+
+    def was_open(day: date) -> bool:
+        before = [change for change in state.changes if change.at.date() < day][-1:]
+        on_it = [change for change in state.changes if change.at.date() == day]
+        return any(change.state != "closed" for change in (*before, *on_it))
+
+    return Chart(f"{contract.name} open", "open", {day: float(was_open(day)) for day in days}, today).markdown()
 
 
 def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -> dg.AssetCheckResult:

@@ -33,13 +33,19 @@ def failures(done: IngestResult | StepResult) -> dict[date, str]:
     return done.not_published
 
 
-def days_left(title: str, days: Mapping[str, Mapping[date, str]], held: Iterable[HeldDay] = ()) -> RefusedError:
+def days_left(
+    title: str,
+    days: Mapping[str, Mapping[date, str]],
+    held: Iterable[HeldDay] = (),
+    stops: Iterable[str] = (),
+) -> RefusedError:
     """The failure of a step that did not publish some days, for a person who has to do something about it.
 
     Args:
         title: how many days of what.
         days: with what keeps each, by table, inputs first; at least one.
         held: what is known of those that something holds.
+        stops: why circuits are open that stopped days of it; said first.
     """
     reasons = [(table, day, why) for table, of_table in days.items() for day, why in sorted(of_table.items())]
     known = tuple(held)
@@ -52,7 +58,7 @@ def days_left(title: str, days: Mapping[str, Mapping[date, str]], held: Iterable
     table, day, _ = reasons[0]
     todo = f"What to do: `platform-assets why {table} {day}` says all that is known of the day; then docs/on-call.md."
     left = {name: sorted(map(str, of_table)) for name, of_table in days.items() if of_table}
-    return RefusedError("\n".join(map(visible, [title, *lines, todo])), {_LEFT: dg.MetadataValue.json(left)})
+    return RefusedError("\n".join(map(visible, [*stops, title, *lines, todo])), {_LEFT: dg.MetadataValue.json(left)})
 
 
 def recorded_days_left(metadata: Mapping[str, dg.MetadataValue]) -> frozenset[TableDay]:

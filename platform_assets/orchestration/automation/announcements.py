@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from secrets import token_hex
 from typing import Any
@@ -18,9 +18,10 @@ from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.outcomes import TableDay
 from platform_assets.orchestration.automation.failed_runs import FailedRun
 from platform_assets.planning.windows import as_named
-from platform_assets.records.history import Hold
+from platform_assets.records.history import CIRCUIT, Hold
 from platform_assets.records.notes import AnnouncedDay, Told, ToldHeads
 from platform_assets.records.outbox import Message
+from platform_assets.records.refused import Attempt
 from platform_assets.visible import as_chat, visible
 from platform_assets.words import without_figures
 
@@ -30,6 +31,7 @@ _MANY = 4
 """Days of which the like is to be said, from which one line stands for all."""
 _HEADS_EVERY = timedelta(days=1)
 _CUT = " …"
+_CIRCUIT = Attempt(CIRCUIT)
 _NEW = "New since then; what should not have come is taken out with"
 
 
@@ -114,6 +116,11 @@ def runs_told_by_days(now: Present) -> frozenset[str]:
     )
 
 
+def open_circuit(hold: Hold) -> Hold:
+    """Return an open circuit as it is announced: once, on the date on which it opened."""
+    return replace(hold, day=hold.created_at.date(), refused=_CIRCUIT)
+
+
 def announced(hold: Hold) -> AnnouncedDay:
     """A hold as it is announced."""
     return AnnouncedDay(hold.table, hold.day, hold.refused)
@@ -126,6 +133,8 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Anno
     lines = _lines([(hold.day, _words(hold, now.details.get((table, hold.day)))) for hold in holds])
     said = [_NEW, *commands] if commands else []
     title = f"{table}: {_several(days)} held."
+    if any(hold.gate == CIRCUIT for hold in holds):
+        title = f"{table}: its circuit is open, nothing of it is published."
     link = f"{now.ui_url}/{_page(table, run, now.known_runs)}"
     return Announcement(
         about=Told(held=frozenset(map(announced, holds))),
@@ -177,14 +186,17 @@ def _as_json(hold: Hold, details: HeldDay | None) -> dict[str, Any]:
 
 
 def _of_healed(now: Present, told: Told) -> Iterator[Announcement]:
-    standing = {(hold.table, hold.day) for hold in now.holds}
-    by_table: defaultdict[str, set[AnnouncedDay]] = defaultdict(set)
+    standing = {(hold.table, hold.day, hold.gate == CIRCUIT) for hold in now.holds}
+    by_table: defaultdict[tuple[str, bool], set[AnnouncedDay]] = defaultdict(set)
     for day in told.held:
-        if (day.table, day.day) not in standing:
-            by_table[day.table].add(day)
-    for table, over in sorted(by_table.items()):
+        is_circuit = day.refused == _CIRCUIT
+        if (day.table, day.day, is_circuit) not in standing:
+            by_table[day.table, is_circuit].add(day)
+    for (table, is_circuit), over in sorted(by_table.items()):
         days = sorted({day.day for day in over})
         title = f"{table}: {_several(days)} healed, held no more; readers see what was published since."
+        if is_circuit:
+            title = f"{table}: its circuit is closed; what waited is published again."
         link = f"{now.ui_url}/{_page(table, '', ())}"
         text = _with_link(title, [", ".join(as_named(days))] if len(days) > 1 else [], [], link, visible)
         payload = {

@@ -18,6 +18,7 @@ from platform_assets.orchestration.jobs import describe_by_people, refresh_job
 from platform_assets.planning.plan import Plan, PlannedStep, reason_counts
 from platform_assets.planning.windows import as_named
 from platform_assets.records.code_version import Version
+from platform_assets.records.history import CIRCUIT
 from platform_assets.words import alike, counted
 
 WORK_TAG = "platform/work"
@@ -81,6 +82,7 @@ def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
         total.update("".join(f"|{table}|{day}" for day in sorted(days)).encode())
     for table, days in sorted(pending.due.items()):
         total.update("".join(f"|{table}|due {day}" for day in sorted(days)).encode())
+    total.update("".join(f"|{table}|try {day}" for table, day in sorted(pending.plan.tries.items())).encode())
     total.update("".join(f"|{table}|{version}" for table, version in sorted(versions.items())).encode())
     return total.hexdigest()[:32]
 
@@ -152,6 +154,8 @@ def describe_work(pending: Waiting) -> str:
     if pending.quiet and not pending.files:
         count = sum(map(len, pending.quiet.values()))
         parts.append(f"{counted(count, 'day')} to load on which nothing had to come ({_by_table(pending.quiet)})")
+    if pending.plan.tries:
+        parts.append(f"circuits to try ({_by_table({table: [day] for table, day in pending.plan.tries.items()})})")
     return "; ".join(parts)
 
 
@@ -169,10 +173,12 @@ def describe_waiting(plan: Plan) -> str:
             f"{counted(count, 'day', 'wait')} for a person "
             f"({describe_reasons(plan.waiting)}): `platform-assets refresh` or a backfill takes them"
         )
-    if blocked := sum(map(len, plan.blocked.values())):
+    blocked = [day.state.hold for days in plan.blocked.values() for day in days.values()]
+    parts = [*dict.fromkeys(hold.reason for hold in blocked if hold and hold.gate == CIRCUIT), *parts]
+    if blocked:
         parts.append(
-            f"{counted(blocked, 'day')} cannot be computed, because an input is held or not there: "
-            "`platform-assets stale` says which"
+            f"{counted(len(blocked), 'day')} cannot be computed, because an input is held or not there, or a circuit "
+            "is open: `platform-assets stale` says which"
         )
     if plan.by_people:
         parts.append(describe_by_people(plan.by_people))

@@ -71,7 +71,7 @@ def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> 
     parts = (f"up to {ended}: {describe(pending)}", describe_missing(pending.missing), describe_waiting(pending.plan))
     message = "; ".join(filter(None, parts))
     context.log.info(message)
-    if not (pending.files or pending.due or pending.stale or pending.quiet):
+    if not (pending.files or pending.due or pending.stale or pending.quiet or pending.plan.tries):
         return dg.SkipReason(message)
     for run in unfinished_refreshes(context.instance):
         if run.tags.get(WORK_TAG) == work:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 
 import dagster as dg
 
+from platform_assets.engine.circuits import circuits
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.audit.anchor import heads_of
@@ -19,6 +20,7 @@ from platform_assets.orchestration.automation.announcements import (
     Present,
     announced,
     announcements,
+    open_circuit,
     runs_told_by_days,
 )
 from platform_assets.orchestration.automation.failed_runs import failed_runs
@@ -69,7 +71,7 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
         pending = replace(waiting(opened, opened.settings.files_per_run), quiet={})
         work = work_of(pending, opened.versions)
     message = "; ".join(filter(None, (describe(pending), describe_waiting(pending.plan))))
-    if not (pending.files or pending.due or pending.stale):
+    if not (pending.files or pending.due or pending.stale or pending.plan.tries):
         return dg.SkipReason(message)
     if others and not (pending.files or pending.due):
         return dg.SkipReason(f"{message}; run {others[0].run_id} may be computing them")
@@ -129,8 +131,8 @@ def show_published_elsewhere(
     name="announcements",
     minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Says once, in the log and by the outbox if a webhook is set, that a day is held or healed, or a run "
-    "failed.",
+    description="Says once, in the log and by the outbox if a webhook is set, that a day is held or healed, a circuit "
+    "opened or closed, or a run failed.",
 )
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
     """Held days with what may be to blame, those that healed, failed runs, each with its reason and a link; and heads.
@@ -166,6 +168,7 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
 def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sent: Told) -> Present:
     """What is the case; whatever is announced on both channels is not looked at again."""
     holds = platform.ledger.holds()
+    opened = tuple(open_circuit(state.hold(table)) for table, state in circuits(platform).items() if state.stops)
     new = {(hold.table, hold.day) for hold in holds if announced(hold) not in logged.held & sent.held}
     held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in new])
     failed = failed_runs(instance, logged.runs & sent.runs)
@@ -174,11 +177,11 @@ def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sen
         left[table].add(day)
     known = [platform.catalogue[name] for name in left if name in platform.catalogue.names]
     return Present(
-        holds=holds,
+        holds=(*holds, *opened),
         failed=failed,
         good={(table.name, day) for table in known for day in good_days(platform, table, left[table.name])},
         details={(day.hold.table, day.hold.day): day for day in held},
-        known_runs={hold.run for hold in holds if instance.has_run(hold.run)},
+        known_runs={hold.run for hold in (*holds, *opened) if instance.has_run(hold.run)},
         ui_url=platform.settings.ui_url,
     )
 

@@ -28,7 +28,7 @@ from platform_assets_tests.support.shelf import age, in_process, killed
 
 OF_SPARK = ("ingest", "stage", "gate", "compaction")
 """Phases that take a session; all others are passed on paper."""
-OF_OTHERS = ("outbox", "plan", "move")
+OF_OTHERS = ("outbox", "plan", "move", "circuit")
 """Phases that tests of their own kill in."""
 ON_PAPER = tuple(point for phase, points in POINTS.items() if phase not in OF_SPARK + OF_OTHERS for point in points)
 WITH_SPARK = tuple(point for phase in OF_SPARK for point in POINTS[phase])

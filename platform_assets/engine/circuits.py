@@ -1,0 +1,102 @@
+"""Circuits of tables as the engine meets them: what they keep from being published, and verdicts written down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+from platform_assets.engine.platform import Platform
+from platform_assets.errors import PlatformError
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.errors import LockTimeoutError
+from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.planning.circuit import CircuitState, TableVerdict, applies_to, circuit
+from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, Hold
+from platform_assets.records.refused import Attempt
+
+_PASSES = (ROLL_BACK, COMPACTION, ERASURE)
+"""Kinds of publications that pass an open circuit: none of them shows anything new."""
+
+
+class CircuitOpenError(PlatformError):
+    """The circuit of a table is open; nothing was published."""
+
+
+class Failure(NamedTuple):
+    """What failed of a batch, as `TableVerdict` has it."""
+
+    failed: Mapping[str, str]
+    day: date
+    attempt: Attempt
+
+
+def circuits(platform: Platform, tables: Collection[str] | None = None) -> dict[str, CircuitState]:
+    """Return where circuits stand, of all tables or of some; tables that nothing ever happened to are left out."""
+    names = [name for name in platform.catalogue.names if tables is None or name in tables]
+    verdicts, decisions = platform.ledger.verdicts.of(names), platform.ledger.verdicts.decisions()
+    found: dict[str, CircuitState] = {}
+    for name in names if verdicts or decisions else ():
+        domain = platform.catalogue.domain_of(name).name
+        about = [decision for decision in decisions if applies_to(decision, name, domain)]
+        if about or name in verdicts:
+            policy = platform.catalogue[name].circuit
+            found[name] = circuit(verdicts.get(name, ()), policy, about, datetime.now(UTC))
+    return found
+
+
+def stopped(platform: Platform, tables: Collection[str] | None = None) -> dict[str, Hold]:
+    """Return what keeps tables from being published: their own open circuit, or that of a table they are made from.
+
+    An override lets a table pass whatever its inputs are.
+    """
+    asked = platform.catalogue.names if tables is None else tables
+    states = circuits(platform, platform.catalogue.with_inputs(asked))
+    holds: dict[str, Hold] = {}
+    for contract in platform.catalogue if any(state.stops for state in states.values()) else ():
+        state = states.get(contract.name, CircuitState())
+        by = next((holds[read.table] for read in contract.inputs if read.table in holds), None)
+        if state.stops:
+            holds[contract.name] = state.hold(contract.name)
+        elif by and state.state != "overridden":
+            holds[contract.name] = by
+    return {table: hold for table, hold in holds.items() if table in asked}
+
+
+def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> None:
+    """Refuse to publish tables whose circuit is open, or that of a table they are made from.
+
+    Whoever publishes asks under the publish lock, under which circuits are opened.
+
+    Args:
+        kind: of the publication; rollbacks, compactions and erasures pass.
+        tables: that it changes; quarantine and refused rows go with theirs.
+
+    Raises:
+        CircuitOpenError: naming the table.
+    """
+    known = [] if kind in _PASSES else [table for table in tables if table in platform.catalogue.names]
+    for table, hold in stopped(platform, known).items() if known else ():
+        waits = "" if hold.table == table else f" {table} is made from it and waits."
+        raise CircuitOpenError(
+            f"{hold.reason[:1].upper()}{hold.reason[1:]}; nothing was published.{waits}",
+            f"`platform-assets breaker show {hold.table}` says what failed and what ends it.",
+        )
+
+
+def record_failure(platform: Platform, table: str, run: str, failure: Failure, *, is_try: bool = False) -> None:
+    """Write down a verdict about a table: what failed, or nothing, where a try succeeded."""
+    verdict = TableVerdict(table=table, at=datetime.now(UTC), run=run, is_try=is_try, **failure._asdict())
+    with in_order(platform):
+        platform.ledger.verdicts.add(verdict)
+    failpoint("circuit.verdict")
+
+
+@contextmanager
+def in_order(platform: Platform) -> Iterator[None]:
+    """Write verdicts while nobody publishes: what others publish is there before, or refused if a circuit opens."""
+    with ExitStack() as held:
+        with suppress(LockTimeoutError):  # whoever publishes for so long was allowed to before
+            held.enter_context(publish_lock(platform.lake))
+        yield

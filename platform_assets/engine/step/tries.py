@@ -1,0 +1,63 @@
+"""Tries of open circuits: one day computed in a stage of its own and judged, and never published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from platform_assets.engine.circuits import Failure, record_failure
+from platform_assets.engine.pending import due_tries
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.state.readiness import readiness
+from platform_assets.engine.step.holds import failed_by
+from platform_assets.engine.step.stage import Stage
+from platform_assets.lakehouse.at_work import staging
+from platform_assets.planning.steps import Step
+from platform_assets.progress import OnProgress
+from platform_assets.quality.findings import DayChecks
+from platform_assets.records.refused import Attempt
+from platform_assets.spark.session.on_demand import SparkOnDemand
+
+
+def try_circuits(
+    platform: Platform, spark: SparkOnDemand, tables: list[str], author: Author, progress: OnProgress
+) -> Mapping[str, date]:
+    """Try every open circuit of some tables that is due: a try that succeeds may close it, one that fails waits longer.
+
+    Args:
+        spark: gives the session; not called where no try is due.
+        tables: names.
+        author: on whose behalf.
+        progress: told how far it is.
+
+    Returns:
+        The days that were tried, by table.
+    """
+    tries = due_tries(platform, tables)
+    for table, day in tries.items():
+        _try(platform, spark, table, day, author, progress)
+    return tries
+
+
+def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author: Author, progress: OnProgress) -> None:
+    with staging(platform.lake) as keep:
+        stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders), is_try=True)
+        state = readiness(platform, platform.catalogue[table], [day], stage.snapshot, forced=[day])
+        attempt = Attempt(state.made_from.get(day, ""), platform.version(table))
+        try:
+            judged = stage.step(spark, Step(table, (day,)), progress, forced=[day]).checks.get(day)
+            reasons = _reasons(judged, warnings=platform.catalogue[table].circuit.warnings) if judged else None
+        except Exception as error:
+            reasons = failed_by(error)
+            if "code" not in reasons:  # which says nothing of the table
+                raise
+        finally:
+            stage.discard()
+    if reasons is not None:
+        failure = Failure(reasons, day, attempt)
+        record_failure(platform, table, author.run, failure, is_try=True)
+
+
+def _reasons(judged: DayChecks, *, warnings: bool) -> dict[str, str]:
+    """Return what fails a try, by check."""
+    return {each.check: each.message for each in (judged.findings if warnings else judged.blocking)}

@@ -1,0 +1,185 @@
+"""Circuits by hand: opened, closed and overridden, with reason and signature in the chain of decisions.
+
+And what a contract wants done when one opens: the publication that opened it is rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
+from typing import Literal
+
+from platform_assets.contracts.errors import unknown_table
+from platform_assets.engine.circuits import circuits
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError, did_you_mean
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.planning.circuit import ALL, DOMAIN, CircuitState
+from platform_assets.records.decisions import CircuitDecision
+
+BREAKER = "circuit breaker"
+"""Who rolls back what opened a circuit."""
+
+
+class BreakerError(PlatformError):
+    """A circuit cannot be opened, closed or overridden as asked; nothing was decided."""
+
+
+def freeze(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
+    """Open the circuits of a scope until a person closes them, and return its tables.
+
+    Nothing is published in between: when this returns, what others were publishing is there or refused.
+
+    Args:
+        scope: a table, `domain:<name>`, or `all`.
+        author: who decides, and why.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        BreakerError: there is no such domain.
+    """
+    tables = tables_of(platform, scope)
+    _decide(platform, "freeze", scope, author)
+    return tables
+
+
+def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
+    """Close the circuit of a table, whatever opened it, or end the freeze of a domain or of all.
+
+    Verdicts from before count no more. What a domain's or all tables opened by themselves stays open.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        BreakerError: nothing is open there, or it is open through a wider scope.
+    """
+    tables, frozen = tables_of(platform, scope), _frozen(platform)
+    opened = circuits(platform, tables).get(scope)
+    if scope not in frozen and (opened is None or opened.cause is None):
+        around = (ALL, *(f"{DOMAIN}{domain.name}" for domain in platform.catalogue.domains if len(tables) == 1))
+        wider = [each for each in frozen if each in around and tables[0] in tables_of(platform, each)]
+        raise BreakerError(
+            f"The circuit of {scope} is open through {wider[0]}, and not by itself."
+            if wider
+            else f"The circuit of {scope} is closed already.",
+            f"`platform-assets breaker close {wider[0]}` closes all of it; `breaker override {scope}` lets this pass."
+            if wider
+            else "`platform-assets breaker list` shows which are open.",
+        )
+    _decide(platform, "close", scope, author)
+    return tables
+
+
+def override(platform: Platform, scope: str, until: datetime, author: Author) -> tuple[str, ...]:
+    """Let what open circuits of a scope stop be published until a time.
+
+    Args:
+        until: UTC.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        BreakerError: the time is over, or nothing is open there.
+    """
+    tables = tables_of(platform, scope)
+    if until <= datetime.now(UTC):
+        raise BreakerError(
+            f"An override until {until:%Y-%m-%d %H:%M} UTC would be over already.",
+            "Give --until a time that is to come, in UTC.",
+        )
+    states = circuits(platform, tables).values()
+    if not any(state.stops or state.state == "overridden" for state in states):
+        raise BreakerError(
+            f"No circuit of {scope} is open, so there is nothing to override.",
+            "`platform-assets breaker list` shows which are open.",
+        )
+    _decide(platform, "override", scope, author, until)
+    return tables
+
+
+def tables_of(platform: Platform, scope: str) -> tuple[str, ...]:
+    """Return the tables of a scope.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        BreakerError: there is no such domain.
+    """
+    catalogue = platform.catalogue
+    if scope == ALL:
+        return catalogue.names
+    if scope.startswith(DOMAIN):
+        domains = {domain.name: tuple(contract.name for contract in domain.tables) for domain in catalogue.domains}
+        name = scope.removeprefix(DOMAIN)
+        if name not in domains:
+            raise BreakerError(
+                f"There is no domain {name!r}.",
+                f"{did_you_mean(name, domains)}Domains are {', '.join(domains)}.",
+            )
+        return domains[name]
+    if scope not in catalogue.names:
+        raise unknown_table(scope, (*catalogue.names, *(f"{DOMAIN}{each.name}" for each in catalogue.domains), ALL))
+    return (scope,)
+
+
+def roll_back_opened(platform: Platform, notice: Callable[[str], None]) -> None:
+    """Roll back the publications that opened circuits, where the contracts want that.
+
+    Every command that opens the platform calls it when it is done, and once before, for a process that died.
+
+    Args:
+        notice: told what was rolled back, or why it was not.
+    """
+    names = [contract.name for contract in platform.catalogue if contract.circuit.rolls_back]
+    for table, state in circuits(platform, names).items() if names else ():
+        if state.cause is None or not state.stops:
+            continue
+        cause = state.cause
+        # What a gate refused is not published; then it is what its run did publish.
+        made = (cause.publication,) if cause.publication else platform.ledger.verdicts.publications_of(cause.run, table)
+        current = platform.ledger.current_days(table)
+        days = [day for day, record in current.items() if record.publication in made]
+        if days:
+            notice(_rolled_back(platform, table, state, made, days))
+
+
+def _rolled_back(
+    platform: Platform, table: str, state: CircuitState, made: Collection[str], days: Collection[object]
+) -> str:
+    """Roll publications back and say so."""
+    from platform_assets.operations.rollback.rollback import rollback  # which few commands need
+
+    records = tuple(record for name in made if (record := platform.ledger.publication(name)))
+    assert state.cause is not None
+    author = Author(run=state.cause.run, why=f"the circuit of {table} opened: {state.why}", who=BREAKER)
+    names = ", ".join(made)
+    try:
+        done = rollback(platform, records, author)
+    except PlatformError as error:
+        return f"the circuit of {table} opened, and {names} could not be rolled back: {error.what} {error.todo}"
+    return f"the circuit of {table} opened, and {names} was rolled back in release {done.release}"
+
+
+def _frozen(platform: Platform) -> tuple[str, ...]:
+    """Return the scopes that people opened and did not close since."""
+    frozen: dict[str, None] = {}
+    for decision in platform.ledger.verdicts.decisions():
+        if decision.kind == "freeze":
+            frozen[decision.scope] = None
+        elif decision.kind == "close":
+            frozen.pop(decision.scope, None)
+    return tuple(frozen)
+
+
+def _decide(
+    platform: Platform,
+    kind: Literal["freeze", "close", "override"],
+    scope: str,
+    author: Author,
+    until: datetime | None = None,
+) -> None:
+    now = datetime.now(UTC)
+    with publish_lock(platform.lake):
+        after = platform.ledger.verdicts.newest()
+        platform.ledger.decide(
+            CircuitDecision(kind=kind, scope=scope, after=after, until=until, **author.signature(now))
+        )
+    failpoint("circuit.decided")

@@ -1,0 +1,277 @@
+"""The circuit of a table, decided: closed, open or half-open, from verdicts, policy, decisions and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Literal
+
+from platform_assets.contracts import Circuit
+from platform_assets.records.decisions import CircuitDecision
+from platform_assets.records.history import CIRCUIT, Hold
+from platform_assets.records.refused import UNTIL_LIFTED, Attempt
+
+ROLLED_BACK = "rollback"
+"""In place of a class of failure: a publication of the table was rolled back."""
+
+ALL = "all"
+DOMAIN = "domain:"
+"""Scopes of a decision: every table; before a domain's name, the tables of that domain."""
+
+Reasons = Mapping[str, str]
+"""A reason for each class of failure or warning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableVerdict:
+    """What became of one batch of a table: judged, or not judged because something failed.
+
+    Args:
+        table: `<layer>.<table>`.
+        at: UTC.
+        run: id of the run that computed it.
+        number: in the order in which the ledger got verdicts, from 1.
+        day: the newest day that failed; None where none did.
+        attempt: what that day was made from and by.
+        failed: what blocked, by class; empty where nothing did.
+        warned: what was published with a warning, by check.
+        publication: that published days of it; empty where none did.
+        is_try: whether it was computed in a stage to try an open circuit, and not to be published.
+        is_pending: whether the verdict is still to come.
+    """
+
+    table: str
+    at: datetime
+    run: str
+    number: int = 0
+    day: date | None = None
+    attempt: Attempt = field(default_factory=lambda: Attempt(""))
+    failed: Reasons = field(default_factory=dict)
+    warned: Reasons = field(default_factory=dict)
+    publication: str = ""
+    is_try: bool = False
+    is_pending: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """A moment at which a circuit changed.
+
+    Args:
+        at: UTC.
+        state: since then.
+        why: for a person.
+    """
+
+    at: datetime
+    state: str
+    why: str
+
+
+State = Literal["closed", "open", "half-open", "frozen", "overridden"]
+
+
+@dataclass(frozen=True)
+class CircuitState:
+    """Where the circuit of a table stands.
+
+    Args:
+        state: `frozen` is open until a person closes it; `overridden` is open, and a person lets publications pass.
+        why: for a person; empty where it is closed.
+        since: when it opened; None where it is closed.
+        next_try: when the next try is due; None where it is closed or frozen.
+        until: when an override ends.
+        cause: the verdict that opened it; None where a person did, or where it is closed.
+        failed: the verdict of the newest day that failed, which is tried.
+        wait: from a try that fails to the next one.
+        changes: every change, oldest first.
+    """
+
+    state: State = "closed"
+    why: str = ""
+    since: datetime | None = None
+    next_try: datetime | None = None
+    until: datetime | None = None
+    cause: TableVerdict | None = None
+    failed: TableVerdict | None = None
+    wait: timedelta = timedelta()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing of the table may be published."""
+        return self.state in ("open", "half-open", "frozen")
+
+    def sentence(self, table: str) -> str:
+        """Say why nothing of the table is published, since when, and what comes next."""
+        since = f" since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else ""
+        then = "; the next run tries it" if self.state == "half-open" else ""
+        if self.state == "open":
+            then = f"; next try at {self.next_try:%Y-%m-%d %H:%M} UTC, or when its input or code is new"
+        return f"the circuit of {table} is {self.state}{since}: {self.why}{then}"
+
+    def hold(self, table: str) -> Hold:
+        """Return what keeps days of the table, and of those that read it; each day is filled in."""
+        assert self.since is not None
+        run = self.cause.run if self.cause else ""
+        return Hold(table, date.min, UNTIL_LIFTED, CIRCUIT, self.sentence(table), run, self.since)
+
+
+def circuit(
+    verdicts: Collection[TableVerdict], policy: Circuit, decisions: Sequence[CircuitDecision], now: datetime
+) -> CircuitState:
+    """Decide where the circuit of one table stands.
+
+    Args:
+        verdicts: of the table, by number.
+        policy: of its contract.
+        decisions: about it, as the chain has them.
+        now: UTC.
+    """
+    machine = _Machine(policy)
+    left = list(decisions)
+    for verdict in _settled(verdicts, policy, now):
+        while left and left[0].after < verdict.number:
+            machine.decide(left.pop(0))
+        machine.judge(verdict)
+    for decision in left:
+        machine.decide(decision)
+    return machine.state(now)
+
+
+def applies_to(decision: CircuitDecision, table: str, domain: str) -> bool:
+    """Return whether a decision is about a table, by its own name or by its domain."""
+    return decision.scope in (table, f"{DOMAIN}{domain}", ALL)
+
+
+def _settled(verdicts: Collection[TableVerdict], policy: Circuit, now: datetime) -> Iterator[TableVerdict]:
+    """Leave out verdicts still to come; one that should have come by now is a failure."""
+    minutes = policy.verdict_within_minutes
+    for verdict in verdicts:
+        if not verdict.is_pending:
+            yield verdict
+        elif minutes is not None and now - verdict.at > timedelta(minutes=minutes):
+            yield replace(verdict, failed={"missing": f"no verdict came within {minutes} minutes"})
+
+
+class _Machine:
+    """The circuit while its history is read, oldest first."""
+
+    def __init__(self, policy: Circuit) -> None:
+        self._policy = policy
+        self._open = CircuitState()
+        self._successes = 0
+        self._window: list[TableVerdict] = []
+        self._frozen: dict[str, CircuitDecision] = {}
+        self._override: CircuitDecision | None = None
+        self._changes: list[Change] = []
+
+    def decide(self, decision: CircuitDecision) -> None:
+        """Follow a person's decision. The newest one counts: it ends what was overridden before."""
+        self._override = decision if decision.kind == "override" else None
+        if decision.kind == "freeze":
+            self._frozen[decision.scope] = decision
+        if decision.kind == "close":
+            self._frozen.pop(decision.scope, None)
+            if decision.scope != ALL and not decision.scope.startswith(DOMAIN):
+                self._close()
+        said = {"freeze": "frozen", "close": "closed", "override": "overridden"}[decision.kind]
+        self._changes.append(Change(decision.created_at, said, _signed(decision)))
+
+    def judge(self, verdict: TableVerdict) -> None:
+        """Follow a verdict: it opens a closed circuit; of an open one only tries count."""
+        if self._open.since is None:
+            if not verdict.is_try:  # a try that ends after another one has closed the circuit says nothing new
+                self._window.append(verdict)
+                if why := self._why_opens():
+                    self._trip(verdict, why)
+            return
+        if verdict.failed and ROLLED_BACK not in verdict.failed:
+            self._open = replace(self._open, failed=_newer(self._open.failed, verdict))
+        if verdict.is_try:
+            self._tried(verdict)
+
+    def state(self, now: datetime) -> CircuitState:
+        """Return where it stands at a moment."""
+        changes = tuple(self._changes)
+        until = self._override.until if self._override else None
+        stops = self._open.since is not None or bool(self._frozen)
+        if stops and self._override and until and now < until:
+            why = _signed(self._override)
+            return replace(self._open, state="overridden", why=why, until=until, changes=changes)
+        if self._frozen:
+            newest = list(self._frozen.values())[-1]
+            return CircuitState("frozen", _signed(newest), newest.created_at, changes=changes)
+        if self._open.next_try is None:
+            return CircuitState(changes=changes)
+        is_due = now >= self._open.next_try
+        return replace(self._open, state="half-open" if is_due else "open", changes=changes)
+
+    def _close(self) -> None:
+        self._open, self._window, self._successes = CircuitState(), [], 0
+
+    def _trip(self, verdict: TableVerdict, why: str) -> None:
+        wait = timedelta(minutes=self._policy.wait_minutes)
+        failed = verdict if verdict.day else next((v for v in reversed(self._window) if v.day), verdict)
+        self._open = CircuitState("open", why, verdict.at, verdict.at + wait, None, verdict, failed, wait)
+        self._changes.append(Change(verdict.at, "open", why))
+
+    def _tried(self, verdict: TableVerdict) -> None:
+        if failed := self._failed(verdict):
+            wait = min(self._open.wait * 2, timedelta(minutes=self._policy.longest_wait_minutes))
+            why = f"{self._open.why.partition('; the try')[0]}; the try at {verdict.at:%Y-%m-%d %H:%M} UTC failed by "
+            why += next(f"{name}: {reason}" for name, reason in failed.items())
+            self._open = replace(self._open, why=why, next_try=verdict.at + wait, wait=wait)
+            self._successes = 0
+            self._changes.append(Change(verdict.at, "open", why))
+            return
+        self._successes += 1
+        if self._successes >= self._policy.successes:
+            self._close()
+            self._changes.append(Change(verdict.at, "closed", f"a try of {verdict.day} succeeded"))
+        else:
+            self._open = replace(self._open, next_try=verdict.at)  # the next try need not wait
+
+    def _failed(self, verdict: TableVerdict) -> Reasons:
+        return {**verdict.failed, **(verdict.warned if self._policy.warnings else {})}
+
+    def _counted(self, verdict: TableVerdict) -> Reasons:
+        return {name: why for name, why in self._failed(verdict).items() if name in self._policy.classes}
+
+    def _why_opens(self) -> str:
+        """Say why the newest verdict opens the circuit; empty where it does not."""
+        newest, policy = self._window[-1], self._policy
+        if at_once := [name for name in policy.at_once if name in newest.failed]:
+            return f"{at_once[0]}: {newest.failed[at_once[0]]}"
+        if ROLLED_BACK in newest.failed and policy.rollbacks:
+            times, days = policy.rollbacks
+            back = [v for v in self._window if ROLLED_BACK in v.failed and newest.at - v.at <= timedelta(days=days)]
+            if len(back) >= times:
+                return f"{len(back)} rollbacks within {days} days, the last: {newest.failed[ROLLED_BACK]}"
+        if counted := self._counted(newest):
+            least, of = policy.failures
+            runs = [v for v in self._window if ROLLED_BACK not in v.failed]
+            last = list(dict.fromkeys(self._unit(v) for v in reversed(runs)))[:of]
+            failing = {self._unit(v) for v in runs if self._counted(v)}.intersection(last)
+            if len(failing) >= least:
+                name, why = next(iter(counted.items()))
+                return f"{len(failing)} of the last {of} {policy.per} failed, the last by {name}: {why}"
+        return ""
+
+    def _unit(self, verdict: TableVerdict) -> object:
+        return verdict.run if self._policy.per == "runs" else verdict.at.date()
+
+
+def _newer(one: TableVerdict | None, other: TableVerdict) -> TableVerdict:
+    """Return the verdict of the newer day; of the same day, the later verdict."""
+    if one is None or one.day is None or (other.day is not None and other.day >= one.day):
+        return other
+    return one
+
+
+def _signed(decision: CircuitDecision) -> str:
+    until = f" until {decision.until:%Y-%m-%d %H:%M} UTC" if decision.until else ""
+    done = {"freeze": "opened", "close": "closed", "override": "overridden"}[decision.kind]
+    of = "" if decision.scope.count(".") else f" for {decision.scope}"
+    return f"{done}{of} by {decision.who}{until}: {decision.reason}"

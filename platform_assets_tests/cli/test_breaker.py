@@ -1,0 +1,280 @@
+"""`breaker`: open for everybody at the moment of publication, signed in the chain, closed again by a person."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+from platform_assets.contracts import Catalogue, Circuit
+from platform_assets.engine import circuits as engine_circuits
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.circuits import CircuitOpenError, Failure, circuits, record_failure
+from platform_assets.engine.platform import Author
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.holds import failures_recorded, write_holds
+from platform_assets.ledger import holds as ledger_holds
+from platform_assets.operations import breaker, opening
+from platform_assets.operations.opening import open_platform
+from platform_assets.planning.circuit import CircuitState, circuit
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import Warned
+from platform_assets.records.refused import Attempt
+from platform_assets.settings import Settings
+from platform_assets_tests.support.circuits import fail
+from platform_assets_tests.support.cli.commands import Run
+from platform_assets_tests.support.cli.products import DAY, SILVER, arrive, compute
+from platform_assets_tests.support.models.circuit import Model, decision
+
+SIGNED = ("--reason", "prices are wrong", "--by", "zoe")
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def state_of(run: Run, table: str = SILVER) -> str:
+    return next(str(each["state"]) for each in run("breaker", "list", "--json").json if each["table"] == table)
+
+
+def test_after_five_failed_runs_nothing_is_published_and_every_page_says_why(run: Run, products: Settings) -> None:
+    for number in range(4):
+        fail(products, f"night-{number}")
+    assert state_of(run) == "closed"
+    compute(products)
+    assert state_of(run) == "closed"
+    for number in range(5):
+        fail(products, f"later-{number}")
+    assert state_of(run) == "open"
+    arrive(products, "new.csv", 2)
+    with pytest.raises(CircuitOpenError) as refused:
+        compute(products)
+    said = "5 of the last 5 runs failed, the last by volume: silver.products on 2017-01-02: no rows"
+    assert said in refused.value.what
+    assert "nothing was published" in refused.value.what
+    shown = run("breaker", "show", SILVER)
+    assert shown.code == 1
+    assert said in words(shown.out)
+    explained = run("refresh", "--explain")
+    assert f"stopped the circuit of {SILVER} is open since" in words(explained.out)
+    assert f"{SILVER} {DAY}" in words(explained.out)
+    forced = run("refresh", SILVER, "--days", str(DAY), "--force", "--explain")
+    assert re.search(rf"cannot be computed {SILVER} {DAY} \(.*asked for\): the circuit", words(forced.out))
+    for command in (("stale",), ("status",), ("why", SILVER, str(DAY))):
+        assert "the circuit of silver.products is open" in words(run(*command).out), command
+
+
+def test_a_person_opens_closes_and_overrides_with_reason_and_signature_in_the_chain(
+    run: Run, products: Settings
+) -> None:
+    arrive(products, "new.csv", 2)
+    opened = run("breaker", "open", "domain:retail", *SIGNED, "--json")
+    assert opened.code == 0, opened.err
+    assert {each["state"] for each in opened.json} == {"frozen"}
+    with pytest.raises(CircuitOpenError, match="opened for domain:retail by zoe: prices are wrong"):
+        compute(products)
+    with pytest.raises(CircuitOpenError, match=r"the circuit of raw.products is frozen|The circuit of raw.products"):
+        arrive(products, "another.csv", 3)
+    alone = run("breaker", "close", SILVER, *SIGNED)
+    assert (alone.code, "is open through domain:retail" in words(alone.err)) == (3, True)
+    until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M}"
+    assert run("breaker", "override", SILVER, "--until", until, *SIGNED).code == 0
+    assert (state_of(run), state_of(run, "gold.daily_sales")) == ("overridden", "frozen")
+    compute(products)
+    closed = run("breaker", "close", "domain:retail", *SIGNED)
+    assert closed.code == 0, closed.err
+    assert run("breaker", "list").code == 0
+    decisions = [each["decision"] for each in run("audit", "decisions", "--json").json]
+    assert [each["kind"] for each in decisions if each["about"] == "circuit"] == [
+        "close",
+        "override",
+        "freeze",
+    ]
+    assert {(each["who"], each["reason"]) for each in decisions} == {("zoe", "prices are wrong")}
+    assert run("audit", "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("open", "silver.nothing", *SIGNED), "There is no table 'silver.nothing'"),
+        (("open", "domain:nothing", *SIGNED), "There is no domain 'nothing'"),
+        (("open", SILVER, "--by", "zoe"), "A decision needs --reason"),
+        (("close", SILVER, *SIGNED), f"The circuit of {SILVER} is closed already"),
+        (("override", SILVER, "--until", "2999-01-01T00:00", "--by", "zoe"), "A decision needs --reason"),
+        (("override", SILVER, *SIGNED), "An override needs an end"),
+        (("override", SILVER, "--until", "soon", *SIGNED), "'soon' is not a time"),
+        (("override", SILVER, "--until", "2017-01-01T00:00", *SIGNED), "would be over already"),
+        (("override", SILVER, "--until", "2999-01-01T00:00", *SIGNED), f"No circuit of {SILVER} is open"),
+        (("show", "silver.nothing"), "There is no table 'silver.nothing'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(
+    run: Run, products: Settings, args: tuple[str, ...], says: str
+) -> None:
+    refused = run("breaker", *args)
+    assert refused.code in (2, 3)
+    assert says in words(refused.err)
+    assert "What to do:" in refused.err
+
+
+def with_circuit(monkeypatch: pytest.MonkeyPatch, **policy: object) -> None:
+    """The table of products under another policy, for every platform that is opened from now on."""
+    load = load_catalogue
+
+    def changed(settings: Settings) -> Catalogue:
+        domains = load(settings).domains
+        tables = [
+            replace(c, circuit=Circuit(**policy)) if c.name == SILVER else c  # type: ignore[arg-type]
+            for c in domains[0].tables
+        ]
+        return Catalogue.of([replace(domains[0], tables=tuple(tables))])
+
+    monkeypatch.setattr(opening, "load_catalogue", changed)
+
+
+def test_opening_rolls_back_what_opened_it_and_says_so(
+    run: Run, products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_circuit(monkeypatch, failures=(1, 1), warnings=True, rolls_back=True)
+    arrive(products, "good.csv", 2)
+    compute(products)
+    arrive(products, "half.csv", 1)
+    warned = compute(products, Warned(gate="volume", found="1 row", expected="about 2"))
+    with open_platform(products) as platform:
+        state = circuits(platform)[SILVER]
+        now = platform.ledger.current_days(SILVER)[DAY]
+    assert state.state == "open"
+    assert now.publication != warned
+    [newest, *_] = run("releases", "--json").json
+    assert (newest["kind"], newest["who"]) == ("roll back", "circuit breaker")
+    assert "the circuit of silver.products opened: 1 of the last 1 runs failed, the last by volume" in newest["why"]
+    decided = run("audit", "decisions", "--json").json[0]["decision"]
+    assert (decided["kind"], decided["who"]) == ("roll back", "circuit breaker")
+    assert run("audit", "verify").code == 0
+    assert len(run("releases", "--json").json) == len(run("releases", "--json").json), "and not once more"
+
+
+def _publish_for_ever(settings: Settings, started: object) -> None:
+    started.set()  # type: ignore[attr-defined]
+    while True:
+        try:
+            compute(settings)
+        except CircuitOpenError:
+            return
+
+
+def test_of_two_processes_the_one_that_publishes_stops_at_the_moment_the_other_has_opened_the_circuit(
+    products: Settings,
+) -> None:
+    """Whatever the other was about to publish is there before, or is refused."""
+    arrive(products, "new.csv", 2)
+    spawn = multiprocessing.get_context("spawn")
+    started = spawn.Event()
+    publisher = spawn.Process(target=_publish_for_ever, args=(products, started))
+    publisher.start()
+    assert started.wait(60)
+    with open_platform(products) as platform:
+        before = platform.current_release().number
+        while platform.current_release().number < before + 3:
+            time.sleep(0.02)
+        breaker.freeze(platform, SILVER, Author("test", "a test"))
+        after = platform.current_release().number
+    publisher.join(60)
+    assert publisher.exitcode == 0
+    with open_platform(products) as platform:
+        assert platform.current_release().number == after
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_two_processes_that_are_killed_now_and_then_agree_with_the_model_about_one_circuit(
+    products: Settings, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Each has the platform open for itself; what a kill cuts off is there whole, or not at all."""
+    random, policy = Random(seed), Circuit(failures=(2, 3), at_once=("contract",), successes=2)
+    with_circuit(monkeypatch, failures=(2, 3), at_once=("contract",), successes=2)
+    model, attempt = Model(policy), Attempt("made of this")
+    with open_platform(products) as one, open_platform(products) as other:
+        for number in range(80):
+            platform, point = random.choice((one, other)), random.choice(POINTS)
+            kind = random.choice(("volume", "volume", "contract", "tried", "tried in vain", "close"))
+            with killed_at(monkeypatch, point):
+                run, failed = f"run-{random.randrange(6)}", {} if kind == "tried" else {kind: "it failed"}
+                if kind in ("volume", "contract"):
+                    reason = Hold(SILVER, DAY, attempt, kind, "it failed", run, datetime.now(UTC))
+                    write_holds(LakeSnapshot.now(platform), [reason], {}, ())
+                elif kind == "close":
+                    if model.opened:
+                        model.see(decision("close", number))
+                        breaker.close(platform, SILVER, Author("r", "a test"))
+                    continue
+                else:
+                    record_failure(platform, SILVER, run, Failure(failed, DAY, attempt), is_try=True)
+            newest = one.ledger.verdicts.of([SILVER])[SILVER] if one.ledger.verdicts.newest() else ()
+            for each in newest[-1:]:
+                if each.number > model.seen:
+                    assert (each.run, list(each.failed)) == (run, list(failed))
+                    model.see(each)
+            states = [circuits(each).get(SILVER, CircuitState()) for each in (one, other)]
+            assert states[0].state == states[1].state == model.state(datetime.now(UTC))
+            assert [state.since for state in states] == [model.opened] * 2
+
+
+POINTS = ("", "", "ledger.holding", "circuit.verdict", "circuit.decided")
+
+
+@contextmanager
+def killed_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
+    """Within, this process dies at a fail point: nothing of it runs on."""
+
+    class Killed(BaseException):
+        pass
+
+    def die() -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch, suppress(Killed):
+        for module in (ledger_holds, engine_circuits, breaker):
+            patch.setattr(module, "failpoint", lambda name: die() if name == point else None)
+        yield
+
+
+def test_a_batch_that_is_cut_off_counts_as_failed_once_its_time_is_over(
+    products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_circuit(monkeypatch, at_once=("missing", "code"), verdict_within_minutes=120)
+    with open_platform(products) as platform:
+        policy = platform.catalogue[SILVER].circuit
+        snapshot = LakeSnapshot.now(platform)
+        with pytest.raises(KeyboardInterrupt), failures_recorded(snapshot, SILVER, "r", {DAY: "made of this"}):
+            raise KeyboardInterrupt
+        assert circuits(platform)[SILVER].state == "closed"
+        verdicts, now = platform.ledger.verdicts.of([SILVER])[SILVER], datetime.now(UTC)
+        later = circuit(verdicts, policy, (), now + timedelta(minutes=121))
+        assert later.why == "missing: no verdict came within 120 minutes"
+        with pytest.raises(OSError, match="no space"), failures_recorded(snapshot, SILVER, "r", {DAY: "made of this"}):
+            raise OSError("no space left")
+        assert circuits(platform)[SILVER].why == "missing: OSError: no space left"
+        breaker.close(platform, SILVER, Author("r", "a test"))
+        with pytest.raises(ZeroDivisionError), failures_recorded(snapshot, SILVER, "s", {DAY: "made of this"}):
+            raise ZeroDivisionError("a check")
+        assert circuits(platform)[SILVER].why == "code: ZeroDivisionError: a check"
+
+
+def test_a_ledger_that_is_made_anew_has_the_verdicts_of_what_was_published(run: Run, products: Settings) -> None:
+    """So has one that catches up after a kill between a publication and its place in the index."""
+    arrive(products, "half.csv", 1)
+    compute(products, Warned(gate="volume", found="1 row", expected="about 2"))
+    before = run("breaker", "show", SILVER, "--json").json["verdicts"]
+    assert [list(each["warned"]) for each in before] == [["volume"]]
+    for file in products.state.glob("ledger.db*"):
+        file.unlink()
+    assert run("ledger", "rebuild").code == 0
+    assert run("breaker", "show", SILVER, "--json").json["verdicts"] == before

@@ -1,0 +1,112 @@
+"""A table whose code fails stops for everybody, is tried in a stage with new input, and closes by itself once right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from platform_assets.domains.retail.transforms import silver
+from platform_assets.engine.circuits import circuits
+from platform_assets.engine.pending import due_tries, waiting
+from platform_assets.engine.platform import Author
+from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.lakehouse.delta.log import live_files
+from platform_assets.planning.circuit import CircuitState
+from platform_assets.planning.steps import Step
+from platform_assets.spark.tables.staging import TransformError
+from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.prepared import Lakes
+from platform_assets_tests.support.world import World, sale
+
+SILVER, GOLD = "silver.transactions", "gold.household_28d"
+DAY = date(2017, 1, 2)
+STOPPED = f"the circuit of {SILVER} is open since"
+
+
+def correct(world: World, number: int) -> None:
+    rows: list[Mapping[str, Any]] = [
+        sale(2, 1, str(DAY), sales_value=f"{number}.00", updated_at=f"2017-01-02T1{number}:00:00Z")
+    ]
+    world.deliver_rows("transactions", "2017-01-03", f"correction-{number}.jsonl", rows)
+
+
+def run(world: World, name: str, *, spark: bool = True) -> RefreshResult:
+    with world.open() as platform:
+        return refresh(platform, (lambda: world.spark) if spark else no_session, Author(name, "a test"))
+
+
+def state(world: World) -> CircuitState:
+    with world.open() as platform:
+        return circuits(platform).get(SILVER, CircuitState())
+
+
+def test_a_table_whose_code_fails_is_stopped_tried_with_new_input_and_closed_by_the_run_that_finds_it_right(
+    lakes: Lakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six refreshes on one lake: what opens a circuit, and each way that does not close it, has to be seen in turn."""
+    world = lakes.new(days=3, domains="platform_assets_tests.support.domains.breaking")
+    for number in (1, 2, 3):
+        day = f"2017-01-0{number}"
+        world.deliver_rows("transactions", day, "a.jsonl", [sale(number, 1, day)])
+    run(world, "first")
+    before = world.digests()
+
+    def broken(transactions: DataFrame) -> DataFrame:
+        raise ValueError("a typo")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(silver, "transactions", broken)
+        correct(world, 1)
+        with pytest.raises(TransformError, match="a typo"):
+            run(world, "second")
+        opened = state(world)
+        assert (opened.state, opened.failed and opened.failed.day) == ("open", DAY)
+        assert opened.why.startswith("code: silver.transactions cannot be computed by its rules and its transform")
+
+        # Nobody tries it in vain: no session starts, and what is made from it waits by name.
+        left = run(world, "third", spark=False)
+        assert [reason.partition(" 2")[0] for reason in left.stopped] == [STOPPED]
+        [step] = left.steps
+        assert step.table == SILVER
+        assert STOPPED in step.blocked[DAY]
+        with world.open() as platform:
+            assert waiting(platform, 10).stale == {}, "so no sensor asks for a run"
+            assert due_tries(platform) == {}
+            for table in (SILVER, GOLD):
+                author = Author("by force", "a test")
+                forced = recompute_step(platform, no_session, Step(table, (DAY,)), author, force=True)
+                assert STOPPED in forced.blocked[DAY]
+
+        # New input is worth a try, and a try that fails doubles the wait.
+        correct(world, 2)
+        tried = run(world, "fourth")
+        assert tried.stopped
+        again = state(world)
+        assert "; the try at " in again.why
+        assert again.next_try
+        assert again.failed
+        assert again.next_try - again.failed.at == timedelta(hours=2)
+    assert {name: days for name, days in world.digests().items() if not name.startswith("raw.")} == {
+        name: days for name, days in before.items() if not name.startswith("raw.")
+    }
+
+    correct(world, 3)
+    right = run(world, "fifth")
+    assert right.stopped == ()
+    assert {step.table: sorted(step.published) for step in right.steps} == {
+        SILVER: [DAY],
+        GOLD: [DAY, date(2017, 1, 3)],
+    }
+    closed = state(world)
+    assert closed.state == "closed"
+    assert [change.state for change in closed.changes] == ["open", "open", "closed"]
+    assert [str(row["sales_value"]) for row in world.rows(SILVER, str(DAY))] == ["3.00"]
+    with world.open() as platform:
+        path = platform.lake.table_path(SILVER)
+        live = {file.path.partition("/")[0] for files in live_files(path).values() for file in files}
+        assert {folder.name for folder in path.folders()} - {"_delta_log"} == live, "the stages of tries are gone"
