@@ -47,6 +47,8 @@ TUNING: Mapping[str, str] = {
     # Reading Delta logs alone compiles some hundred classes. With room for 100, every batch compiled all of its code
     # anew, and the JIT after it: two thirds of a year's time.
     "spark.sql.codegen.cache.maxEntries": "1000",
+    # Java compiles no method of more bytes, and what parses and judges a file has 30,000: Spark cuts such code
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     # On a cluster, where Spark plans while it works: of what is kept, it made 200 tasks of however few rows
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
 }
