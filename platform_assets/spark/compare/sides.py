@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -141,8 +142,11 @@ def arrivals_of_keys(
         raw: rows of a raw table, which has the columns of the key.
         wanted: days and values of the key, as text.
     """
-    those = F.array(*(F.array(*map(F.lit, values)) for values in {values for _, values in wanted}))
+    text = json.dumps([{"_on": str(day), "_wanted": values} for day, values in wanted])
+    schema = "array<struct<_on: date, _wanted: array<string>>>"
+    asked = raw.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), schema)))
     texts = raw.select(DAY, F.array(*as_text(key)).alias("_key"), "_arrival")
-    found = texts.where(F.array_contains(those, F.col("_key"))).groupBy(DAY, "_key")
+    is_asked = (F.col(DAY) == F.col("_on")) & (F.col("_key") == F.col("_wanted"))
+    found = texts.join(F.broadcast(asked), is_asked, "left_semi").groupBy(DAY, "_key")
     rows = found.agg(F.array_sort(F.collect_set("_arrival")).alias("_arrivals")).collect()
     return {(row[DAY], tuple(row["_key"])): tuple(row["_arrivals"]) for row in rows}
