@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +35,16 @@ def environment(folder: Path, pins: Sequence[str], python: str = "3.11") -> Path
     _uv("pip", "install", "--quiet", "--python", str(programs / "python"), *pins)
     noted.write_text(json.dumps(list(pins)), encoding="utf-8")
     return programs
+
+
+def packages_beside(folder: Path, pins: Sequence[str]) -> Path:
+    """A folder of packages that a process of the project's own environment can import, without what they need.
+
+    Raises:
+        BenchmarkError: they cannot be installed.
+    """
+    _uv("pip", "install", "--quiet", "--no-deps", "--python", sys.executable, "--target", str(folder), *pins)
+    return folder
 
 
 def _interpreter(version: str) -> str:

@@ -174,6 +174,7 @@ class Settings(BaseSettings):
         default=7, ge=1, description="A stage that was not written to for so long, and has no process, is removed."
     )
     compaction_files: int = Field(default=8, ge=1, description="Days with more small files than this are compacted.")
+    reconcile_cron: str = Field(default="0 5 * * *", description="When declared comparisons run, in UTC.")
     maintenance_cron: str = Field(default="0 4 * * 0", description="When maintenance runs, in UTC.")
     ui_url: str = Field(
         default="http://127.0.0.1:3000", pattern=r"^https?://\S+$", description="Dagster's UI, for links to it."

@@ -25,7 +25,7 @@ from platform_assets.errors import PlatformError
 
 GROUPS = {
     "Begin": ("demo", "init", "check", "up", "land"),
-    "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify"),
+    "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify", "reconcile"),
     "Change": ("refresh", "plan", "stage", "rollback", "withdraw", "reload", "erase"),
     "Decide": ("late", "accept", "breaker"),
     "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),

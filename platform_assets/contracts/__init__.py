@@ -4,7 +4,16 @@ Here belong the words a contract is written in (columns, keys, read windows, rul
 that a declaration makes sense by itself. What follows from a contract is computed in the rooms above.
 """
 
-from platform_assets.contracts.checks import Aggregate, Amount, Checks, Circuit, Freshness, Reconciliation, Severity
+from platform_assets.contracts.checks import (
+    Aggregate,
+    Amount,
+    Checks,
+    Circuit,
+    Comparison,
+    Freshness,
+    Reconciliation,
+    Severity,
+)
 from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
@@ -45,6 +54,7 @@ __all__ = [
     "Checks",
     "Circuit",
     "Column",
+    "Comparison",
     "Contract",
     "ContractError",
     "Domain",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal, get_args
 
 from platform_assets.contracts.columns import IDENTIFIER
@@ -26,7 +27,74 @@ where no verdict came, because the machine or Spark failed, or it took longer th
 Function = Literal["sum", "count", "min", "max"]
 
 _ONE_AGGREGATE = re.compile(r"\s*(sum|count|min|max)\s*\((?!\s*distinct\b)(.*)\)\s*", re.IGNORECASE | re.DOTALL)
+TABLE_SIDE = re.compile(r"((?:raw|silver|gold)\.[^/@]+)(?:@(stage:)?(.+))?")
+"""A table as a side of a comparison: its name, whether a stage has it, and which stage or release."""
+_PART = re.compile(r"(\d{1,20}(?:\.\d{1,10})?)\s*(%|keys?)?")
+_FORMS = "Write an amount, a percentage up to 100 % or a number of keys, each once, as `0.05, 0.1 %, 161 keys`."
 _FUNCTIONS: dict[str, Function] = {name: name for name in get_args(Function)}
+
+
+class ToleranceError(ContractError):
+    """A tolerance says nothing that two figures could keep."""
+
+    is_misspelt = True
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far two sides may lie apart and still agree.
+
+    Args:
+        absolute: most difference of two figures.
+        percent: most difference of two figures, as a share of the greater one.
+        keys: most keys of a day that differ by more than that.
+    """
+
+    absolute: Decimal = Decimal(0)
+    percent: Decimal = Decimal(0)
+    keys: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Tolerance:
+        """Return the tolerance that a text says; an empty one allows nothing.
+
+        Raises:
+            ToleranceError: it is no tolerance, or an impossible one.
+        """
+        found: dict[str, Decimal] = {}
+        for part in text.split(",") if text.strip() else ():
+            match = _PART.fullmatch(part.strip())
+            field = {None: "absolute", "%": "percent"}.get(match[2], "keys") if match else ""
+            number = Decimal(match[1]) if match else Decimal(0)
+            if not field or field in found or (field == "percent" and number > 100) or (field == "keys" and number % 1):
+                raise ToleranceError(f"{text!r} is no tolerance.", _FORMS, field="tolerance")
+            found[field] = number
+        return cls(found.get("absolute", Decimal(0)), found.get("percent", Decimal(0)), int(found.get("keys", 0)))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether two figures have to be equal."""
+        return not (self.absolute or self.percent)
+
+    def __bool__(self) -> bool:
+        return not self.is_exact or self.keys > 0
+
+    def __str__(self) -> str:
+        parts = [f"{self.absolute}"] if self.absolute else []
+        parts += [f"{self.percent} %"] if self.percent else []
+        parts += [f"{self.keys:,} key{'' if self.keys == 1 else 's'}"] if self.keys else []
+        return ", ".join(parts) or "none"
+
+
+EXACT = Tolerance()
+
+
+def tolerance_problems(whose: str, text: str) -> Iterator[ContractError]:
+    """Yield what is wrong with the tolerance of a declaration."""
+    try:
+        Tolerance.parse(text)
+    except ToleranceError as error:
+        yield ContractError(f"{whose} has a tolerance that is none: {text!r}.", error.todo, field="tolerance")
 
 
 @dataclass(frozen=True)
@@ -34,7 +102,6 @@ class Checks:
     """How serious a finding of each check is.
 
     Args:
-        reconciliation: of a day that differs from the layer above.
         volume: of a single day with unusually many or few rows. An empty day where rows are usual always blocks.
             Where too few days are known to say what is usual, a day that lost more than half of the rows that readers
             see of it is warned of, whatever is set.
@@ -49,7 +116,6 @@ class Checks:
             declares (`updated_at`, arrival date, `order` of its files) and differ in content.
     """
 
-    reconciliation: Severity = "block"
     volume: Severity = "warn"
     freshness: Severity = "warn"
     volume_blocks_after: tuple[int, int] = (3, 7)
@@ -205,16 +271,27 @@ class Reconciliation:
         upstream: an input of the contract, read through any window but `as_of`.
         by: columns that both tables have; figures are compared for each of their values, or per day if empty.
         amounts: the figures.
+        tolerance: how far they may lie apart, as `0.05, 0.1 %, 161 keys`: an amount, a share of the greater figure, and
+            how many keys of a day may differ by more.
+        severity: whether a day beyond it stays unpublished, or is published with a warning.
     """
 
     upstream: str
     by: tuple[str, ...]
     amounts: tuple[Amount, ...]
+    tolerance: str = ""
+    severity: Severity = "block"
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The reconciliation with {self.upstream!r}", self._problems)
 
+    @property
+    def allowed(self) -> Tolerance:
+        """The tolerance that its text says."""
+        return Tolerance.parse(self.tolerance)
+
     def _problems(self) -> Iterator[ContractError]:
+        yield from tolerance_problems(f"The reconciliation with {self.upstream}", self.tolerance)
         if not self.amounts:
             yield ContractError(
                 f"The reconciliation with {self.upstream} compares nothing.",
@@ -227,6 +304,53 @@ class Reconciliation:
                 f"The reconciliation with {self.upstream} uses the name {name!r} twice.",
                 "Rename the amount, or remove one from `by` or `amounts`.",
                 field=name,
+            )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What readers see of a table says the same as another side, looked at on a schedule.
+
+    Args:
+        name: identifier; Dagster shows the check `comparison_<name>`.
+        other: the other side, as `reconcile` takes it: another table, one at a release, or a golden copy by its full
+            path or URL.
+        by: columns of both sides by whose values sums of amounts are compared, `event_date` for one sum a day; rows by
+            their key if empty.
+        tolerance: how far both may lie apart, as of a reconciliation.
+        severity: whether a difference is an error in Dagster or a warning. What is published stays.
+    """
+
+    name: str
+    other: str
+    by: tuple[str, ...] = ()
+    tolerance: str = ""
+    severity: Severity = "warn"
+
+    def __post_init__(self) -> None:
+        check_declaration(self, f"The comparison {self.name!r}", self._problems)
+
+    @property
+    def allowed(self) -> Tolerance:
+        """The tolerance that its text says."""
+        return Tolerance.parse(self.tolerance)
+
+    @property
+    def other_table(self) -> str | None:
+        """The table that the other side is; None for a golden copy."""
+        match = TABLE_SIDE.fullmatch(self.other)
+        return match[1] if match else None
+
+    def _problems(self) -> Iterator[ContractError]:
+        yield from tolerance_problems(f"The comparison {self.name!r}", self.tolerance)
+        if not IDENTIFIER.fullmatch(self.name):
+            todo = "Use lower-case letters, digits and underscores."
+            yield ContractError(f"The comparison {self.name!r} has no identifier as its name.", todo, field="name")
+        if not (self.other_table or self.other.startswith("/") or "://" in self.other):
+            yield ContractError(
+                f"The comparison {self.name!r} has other={self.other!r}, which is no table and no full path.",
+                "Name a table as gold.x, or a golden copy by its path from / or its URL.",
+                field="other",
             )
 
 

@@ -171,6 +171,7 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
             )
         if not unknown:
             yield from _reconciliation_problems(contract, by_name)
+            yield from _comparison_problems(contract, by_name)
             yield from _lineage_problems(contract, by_name)
             yield from _separable_problems(contract, by_name)
     yield from exposure_problems((exposure for domain in domains for exposure in domain.exposures), by_name)
@@ -234,3 +235,23 @@ def _reconciliation_problems(contract: Contract, by_name: Mapping[str, Contract]
                     table=contract.name,
                     field=name,
                 )
+
+
+def _comparison_problems(contract: Contract, by_name: Mapping[str, Contract]) -> Iterator[ContractError]:
+    for declared in contract.comparisons:
+        other = by_name.get(declared.other_table or contract.name)
+        if other is None:
+            yield ContractError(
+                f"{contract.name} is compared with {declared.other}, which no domain declares.",
+                f"{did_you_mean(declared.other, by_name)}Name one of {', '.join(sorted(by_name))}, or a golden copy.",
+                table=contract.name,
+                field="other",
+            )
+        elif not declared.by and {*other.key} != {*contract.key}:
+            yield ContractError(
+                f"{contract.name} is compared with {declared.other}, and they have no common key: "
+                f"({', '.join(contract.key)}) and ({', '.join(other.key)}).",
+                "Name columns of both in `by`, or `event_date` for the sums of each day.",
+                table=contract.name,
+                field="by",
+            )

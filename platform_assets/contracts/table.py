@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
-from platform_assets.contracts.checks import Checks, Circuit, Freshness, Reconciliation
+from platform_assets.contracts.checks import Checks, Circuit, Comparison, Freshness, Reconciliation
 from platform_assets.contracts.columns import IDENTIFIER, Column, words
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.expected import EveryDays, Weekdays
@@ -103,7 +103,8 @@ class Contract:
         rules: conditions on raw rows, for silver tables.
         closed_days: days on which no rows are expected, such as the dates of a calendar of holidays.
         checks: which findings block a day and which only warn.
-        reconciles: comparisons with the inputs.
+        reconciles: comparisons with the inputs, before a day is published.
+        comparisons: with any other side, on a schedule.
         freshness: when a day is overdue.
         circuit: after which failures nothing of the table is published any more, and how that ends.
         code_version: set by hand in place of a hash of all code that the transform reaches; days computed by another
@@ -135,6 +136,7 @@ class Contract:
     closed_days: frozenset[date] = field(default_factory=frozenset)
     checks: Checks = field(default_factory=Checks)
     reconciles: tuple[Reconciliation, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     freshness: Freshness = field(default_factory=Freshness)
     circuit: Circuit = field(default_factory=Circuit)
     code_version: str | None = None
@@ -173,6 +175,7 @@ class Contract:
             yield from self._raw_problems() if self.layer == "raw" else self._derived_problems()
         for reconciliation in self.reconciles:
             yield from self._reconciliation_problems(reconciliation)
+        yield from self._comparison_problems()
         yield from separable_problems(self.name, self.columns, self.key, self.separable_by)
         yield from code_version_problems(f"The contract of {self.name}", self.code_version, self.name)
 
@@ -319,6 +322,19 @@ class Contract:
                     "Name columns in `by` that both tables have.",
                     name,
                 )
+
+    def _comparison_problems(self) -> Iterator[ContractError]:
+        compared = [comparison.name for comparison in self.comparisons]
+        for name in dict.fromkeys(name for name in compared if compared.count(name) > 1):
+            yield self._error(f"has two comparisons of the name {name!r}", "Rename one.", name)
+        for comparison in self.comparisons:
+            for name in comparison.by:
+                if name not in (*self.column_names, DAY):
+                    yield self._error(
+                        f"is compared with {comparison.other} by {name!r}, a column that it does not declare",
+                        "Name columns in `by` that both sides have.",
+                        name,
+                    )
 
     @property
     def layer(self) -> Layer:

@@ -12,6 +12,7 @@ from platform_assets.engine.platform import code_versions
 from platform_assets.orchestration.assets.exposures import build_exposures
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
+from platform_assets.orchestration.automation.comparisons import build_comparisons
 from platform_assets.orchestration.automation.held_days import held_days_job
 from platform_assets.orchestration.automation.keys import build_keys_schedule, keys_job
 from platform_assets.orchestration.automation.maintenance import maintenance_job
@@ -40,14 +41,16 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         warnings.simplefilter("ignore", dg.PreviewWarning)
         assets = build_assets(catalogue, settings, code_versions(catalogue))
         freshness = build_freshness(catalogue)
+        comparisons, comparing = build_comparisons(catalogue, settings.reconcile_cron)
         definitions = dg.Definitions(
             assets=[*assets, *build_exposures(catalogue)],
-            asset_checks=[freshness],
+            asset_checks=[freshness, *comparisons],
             jobs=[refresh_job, tables_job, maintenance_job, keys_job, held_days_job, plan_explain_job, plan_apply_job],
             schedules=[
                 *build_schedules(settings),
                 build_keys_schedule(settings.maintenance_cron),
                 build_freshness_schedule(freshness),
+                *comparing,
             ],
             sensors=[late_data, announce, deliver_messages, show_published_elsewhere],
             resources={

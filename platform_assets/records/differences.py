@@ -41,6 +41,8 @@ class Differences:
         extra: keys that only the table itself has.
         unequal: keys of both tables with other figures.
         examples: the first few of each kind, in that order.
+        ours: figures of the whole day; None for one that single keys do not add up to.
+        theirs: the same of the upstream table.
     """
 
     keys: int = 0
@@ -48,9 +50,40 @@ class Differences:
     extra: int = 0
     unequal: int = 0
     examples: tuple[Difference, ...] = ()
+    ours: Figures = ()
+    theirs: Figures = ()
+
+    @property
+    def differing(self) -> int:
+        """How many keys differ, in whatever way."""
+        return self.missing + self.extra + self.unequal
 
     def __bool__(self) -> bool:
-        return bool(self.missing or self.extra or self.unequal)
+        return bool(self.differing)
+
+
+@dataclass(frozen=True)
+class KeyCounts:
+    """How many keys of a day differ between two sides.
+
+    Args:
+        missing_left: keys that only the right side has.
+        missing_right: keys that only the left side has.
+        different: keys of both sides with other values, or in another number of rows.
+    """
+
+    missing_left: int = 0
+    missing_right: int = 0
+    different: int = 0
+
+    def __add__(self, other: KeyCounts) -> KeyCounts:
+        left, right, different = self.missing_left, self.missing_right, self.different
+        return KeyCounts(left + other.missing_left, right + other.missing_right, different + other.different)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.missing_left + self.missing_right + self.different
 
 
 @dataclass(frozen=True)

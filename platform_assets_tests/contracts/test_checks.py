@@ -12,6 +12,7 @@ from platform_assets.contracts import (
     Catalogue,
     Checks,
     Column,
+    Comparison,
     Contract,
     ContractError,
     Domain,
@@ -55,7 +56,6 @@ def test_a_reconciliation_that_cannot_be_is_named(contract, reconciles, says):
     ("declare", "says"),
     [
         (lambda: Checks(volume="off"), "volume='off'"),  # type: ignore[arg-type]
-        (lambda: Checks(reconciliation="Block"), "reconciliation='Block'"),  # type: ignore[arg-type]
         (lambda: Checks(freshness=""), "freshness=''"),  # type: ignore[arg-type]
         (lambda: Checks(volume_blocks_after=3), "volume_blocks_after=3"),  # type: ignore[arg-type]
         (lambda: Checks(volume_blocks_after=(3, 7, 9)), "volume_blocks_after="),  # type: ignore[arg-type]
@@ -69,6 +69,11 @@ def test_a_reconciliation_that_cannot_be_is_named(contract, reconciles, says):
         (lambda: Checks(aside_percent=101), "aside_percent=101"),
         (lambda: Checks(aside_percent=0.1), r"aside_percent=0\.1"),  # type: ignore[arg-type]
         (lambda: Freshness(within_days=-1), "within_days=-1"),
+        (lambda: Reconciliation("silver.a", (), (ROWS,), severity="Block"), "severity='Block'"),  # type: ignore[arg-type]
+        (lambda: Reconciliation("silver.a", (), (ROWS,), "-1"), r"silver\.a has a tolerance that is none: '-1'"),
+        (lambda: Comparison("a", "gold.x", tolerance="101 %"), "'a' has a tolerance that is none: '101 %'"),
+        (lambda: Comparison("A", "gold.x"), "'A' has no identifier"),
+        (lambda: Comparison("a", "copies/x.csv"), "other='copies/x.csv', which is no table and no full path"),
         (lambda: Reconciliation("silver.x", ("a",), ()), r"silver\.x compares nothing"),
         (lambda: Reconciliation("silver.x", ("a", "a"), (ROWS,)), "'a' twice"),
         (lambda: Reconciliation("silver.x", ("rows",), (ROWS,)), "'rows' twice"),
@@ -84,9 +89,27 @@ def test_a_declaration_without_sense_is_named(declare, says):
     assert caught.value.todo
 
 
+@pytest.mark.parametrize(
+    ("comparisons", "says"),
+    [
+        ((Comparison("a", "/x"), Comparison("a", "/y")), "two comparisons of the name 'a'"),
+        ((Comparison("a", "/x", ("shop",)),), "by 'shop', a column that it does not declare"),
+        ((Comparison("a", "gold.daily_sale"),), r"which no domain declares.*Did you mean gold\.daily_sales"),
+        ((Comparison("a", "silver.transactions"),), "no common key"),
+    ],
+)
+def test_a_comparison_that_cannot_be_is_named_with_its_table(comparisons, says):
+    def declare():
+        changed = replace(DAILY_SALES, comparisons=comparisons)
+        Catalogue.of([replace(DOMAIN, tables=tuple(changed if one is DAILY_SALES else one for one in DOMAIN.tables))])
+
+    with pytest.raises(ContractError, match=rf"(?s)gold\.daily_sales.*{says}") as caught:
+        declare()
+    assert (caught.value.table, caught.value.field is not None) == ("gold.daily_sales", True)
+
+
 def test_contract_and_conservation_cannot_be_weakened():
     assert {field.name for field in fields(Checks)} == {
-        "reconciliation",
         "volume",
         "freshness",
         "volume_blocks_after",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
-from platform_assets.contracts import Amount, Checks, Reconciliation
+from platform_assets.contracts import Amount, Reconciliation
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
 from platform_assets.quality.masking import Masking
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
@@ -90,9 +90,18 @@ def test_a_figure_made_of_a_sensitive_column_is_masked():
     )
 
 
-def test_a_contract_may_only_warn():
-    contract = replace(DAILY_SALES, checks=Checks(reconciliation="warn"))
-    finding = reconciliation_finding(contract, BY_STORE, DAY, Differences(keys=9000, missing=1200), MASKING)
+def test_each_comparison_has_a_severity_and_a_tolerance_of_its_own():
+    warns = replace(BY_STORE, severity="warn", tolerance="0.05, 1200 keys")
+    found = Differences(keys=9000, missing=1200, ours=(1, 1, Decimal(2)), theirs=(4, 1, Decimal(3)))
+    assert reconciliation_finding(DAILY_SALES, warns, DAY, found, MASKING) is None
+    assert reconciled(warns).endswith("for each store_id, within 0.05, 1,200 keys")
+    finding = reconciliation_finding(DAILY_SALES, warns, DAY, replace(found, extra=1), MASKING)
     assert finding is not None
     assert not finding.blocks
-    assert finding.actual == "of 9,000 keys 1,200 only in silver.transactions"
+    assert finding.actual == (
+        "of 9,000 keys 1,200 only in silver.transactions, 1 only in gold.daily_sales; "
+        "in all lines 1, not 4 (-3), net 2, not 3 (-1)"
+    )
+    blocks = reconciliation_finding(DAILY_SALES, BY_STORE, DAY, replace(found, extra=1), MASKING)
+    assert blocks is not None
+    assert blocks.blocks

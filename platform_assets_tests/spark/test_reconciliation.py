@@ -139,6 +139,11 @@ def frame(spark: SparkSession, by_day: Mapping[date, Mapping[Name, Values]]) -> 
     return rows_as_frame(spark, rows, OURS)
 
 
+def compared(*how: Any) -> dict[date, Differences]:
+    """What differs, without the figures of whole days."""
+    return {day: replace(found, ours=(), theirs=()) for day, found in differences(*how).items()}
+
+
 def upstream(spark: SparkSession, rows: list[Row], window: Window) -> DataFrame | Windowed:
     read = rows_as_frame(spark, rows, SCHEMA)
     return read.where(F.col("event_date").isin(list(DAYS))) if window == same_day() else Windowed(read, window, DAYS)
@@ -164,7 +169,7 @@ def test_differences_equal_those_of_dictionaries(
     wanted = {day: plain(ours[day], theirs[day], len(amounts)) for day in DAYS}
     wanted = {day: one for day, one in wanted.items() if one}
     assert 3 <= len(wanted) < len(DAYS)
-    assert differences(frame(spark, ours), read, declared, DAYS) == wanted
+    assert compared(frame(spark, ours), read, declared, DAYS) == wanted
     checked = differing_days(frame(spark, ours), read, declared, DAYS)
     assert checked == (set(wanted) if amounts == SUMS else None)
 
@@ -210,7 +215,20 @@ def test_a_day_can_be_compared_as_a_whole(spark: SparkSession) -> None:
     ours = frame(spark, {day: {(9, "z"): (1, 1, Decimal("0.00"), None, None)}})
     declared = Reconciliation("silver.t", (), (SUMS[0], SUMS[2]))
     lost = Differences(1, missing=1, examples=(Difference((), None, (1, Decimal("1.00"))),))
-    assert differences(ours, read, declared, [day, other, third]) == {other: lost}
+    assert compared(ours, read, declared, [day, other, third]) == {other: lost}
     declared = replace(declared, amounts=(*declared.amounts, ENDS[0]))
     lost = Differences(1, missing=1, examples=(Difference((), None, (1, Decimal("1.00"), Decimal("1.00"))),))
-    assert differences(ours, read, declared, [day, other, third]) == {other: lost}
+    assert compared(ours, read, declared, [day, other, third]) == {other: lost}
+
+
+def test_a_tolerance_is_for_each_figure_and_both_sums_of_the_day_are_told(spark: SparkSession) -> None:
+    day = DAYS[0]
+    read = rows_as_frame(spark, [(day, k, "a", 1, Decimal("1.00")) for k in (1, 2, 3)], SCHEMA)
+    ours = {(1, "a"): "1.00", (2, "a"): "1.05", (3, "a"): "1.50"}
+    mine = frame(spark, {day: {key: (1, 1, Decimal(x), None, None) for key, x in ours.items()}})
+    for tolerance, unequal in {"": 2, "0.05": 1, "5 %": 1, "0.5": 0}.items():
+        declared = Reconciliation("silver.t", ("k", "j"), SUMS, tolerance)
+        found = differences(mine, read, declared, [day])
+        assert {day: one.unequal for day, one in found.items()} == ({day: unequal} if unequal else {})
+        for one in found.values():
+            assert (one.ours, one.theirs) == ((3, 3, Decimal("3.55")), (3, 3, Decimal("3.00")))

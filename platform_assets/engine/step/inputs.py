@@ -188,6 +188,13 @@ def superseded_rows(
     return superseded(with_verdict(raw, contract.rules, source.void_condition).where("_good"), source)
 
 
+def counting_rows(
+    platform: Platform, spark: SparkSession, source: Contract, days: Collection[date], snapshot: LakeSnapshot
+) -> DataFrame:
+    """Return the version of each key of a raw table that counts on some days, before any rule of a silver table."""
+    return _newest(source, source, _versions(platform, spark, source, source, days, snapshot))
+
+
 def _versions(
     platform: Platform,
     spark: SparkSession,

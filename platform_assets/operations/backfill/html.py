@@ -61,7 +61,7 @@ def record_html(report: Report) -> str:
         }
         for table in report.tables
     ]
-    return _rendered("record.html", report=report, record=report.record, tables=tables)
+    return rendered("record.html", report=report, record=report.record, tables=tables)
 
 
 def backfill_html(backfill: Backfill) -> str:
@@ -74,7 +74,7 @@ def backfill_html(backfill: Backfill) -> str:
                 of_table[table][day] = Cell(str(step.share), shade, f"{day}: staged at {step.share} %")
     calendars = {table: _months(days) for table, days in of_table.items()}
     plan = written(backfill.file)
-    return _rendered("explained.html", backfill=backfill, facts=[*facts(backfill)], calendars=calendars, plan=plan)
+    return rendered("explained.html", backfill=backfill, facts=[*facts(backfill)], calendars=calendars, plan=plan)
 
 
 def _plots(table: TableReport) -> Iterator[Markup]:
@@ -119,7 +119,8 @@ def _months(cells: Mapping[date, Cell]) -> list[Month]:
     ]
 
 
-def _rendered(template: str, **values: Any) -> str:
+def rendered(template: str, **values: Any) -> str:
+    """Return a page from a template, escaped, of which nothing acts."""
     environment = Environment(
         loader=PackageLoader("platform_assets.operations.backfill"),
         autoescape=True,

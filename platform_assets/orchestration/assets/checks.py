@@ -70,7 +70,7 @@ def _blocks(contract: Contract, name: Check) -> bool:
     """Whether what the check finds can keep a day from being published; a finding that only warns keeps none."""
     if contract.layer == "raw" or name == "freshness":
         return False
-    return name != "reconciliation" or contract.checks.reconciliation == "block"
+    return name != "reconciliation" or any(declared.severity == "block" for declared in contract.reconciles)
 
 
 def run_results(

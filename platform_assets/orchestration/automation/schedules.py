@@ -1,6 +1,7 @@
 """The daily run, the periodic deep restatement, and maintenance."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -117,7 +118,7 @@ def _schedule(
     description: str,
     job: dg.JobDefinition = refresh_job,
 ) -> dg.ScheduleDefinition:
-    try:
+    with cron_explained(setting, cron):
         return dg.schedule(
             job=job,
             cron_schedule=cron,
@@ -125,6 +126,17 @@ def _schedule(
             default_status=dg.DefaultScheduleStatus.RUNNING,
             description=description,
         )(evaluate)
+
+
+@contextmanager
+def cron_explained(setting: str, cron: str) -> Iterator[None]:
+    """Around what makes a schedule of a setting.
+
+    Raises:
+        SettingsError: it is not a cron expression.
+    """
+    try:
+        yield
     except dg.DagsterInvalidDefinitionError as error:
         raise SettingsError(
             f"{setting} is {cron!r}, which is no cron expression.",

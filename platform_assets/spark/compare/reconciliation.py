@@ -12,10 +12,12 @@ from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Amount, Reconciliation
+from platform_assets.contracts.checks import Tolerance
 from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
 from platform_assets.spark.compare.checksums import differing_days
 from platform_assets.spark.compare.examples import as_text
 from platform_assets.spark.compare.outer_union import outer_union
+from platform_assets.spark.compare.row_diff import within_sql
 from platform_assets.spark.windows import Windowed
 
 _MERGED = {"sum": F.sum, "count": F.sum, "min": F.min, "max": F.max}
@@ -44,12 +46,19 @@ def differences(
         return {}
     by_key = compared(ours, theirs, declared, suspects)
     counts = by_key.groupBy(DAY).agg(
-        F.count(F.lit(1)).alias("keys"), *(F.count_if(F.col("_kind") == kind).alias(kind) for kind in _KINDS)
+        F.count(F.lit(1)).alias("keys"),
+        *(F.count_if(F.col("_kind") == kind).alias(kind) for kind in _KINDS),
+        *(
+            _total(declared, amount, at, f"_{side}_{n}")
+            for at, side in enumerate(("ours", "theirs"))
+            for n, amount in _numbered(declared)
+        ),
     )
-    rows = counts.collect()
-    by_day = {
-        row[DAY]: of_day for row in rows if (of_day := Differences(**{name: row[name] for name in ("keys", *_KINDS)}))
-    }
+    by_day: dict[date, Differences] = {}
+    for row in counts.collect():
+        mine, other = (tuple(row[f"_{side}_{n}"] for n, _ in _numbered(declared)) for side in ("ours", "theirs"))
+        if found := Differences(**{name: row[name] for name in ("keys", *_KINDS)}):
+            by_day[row[DAY]] = replace(found, ours=mine, theirs=other)
     examples = _examples(by_key, declared) if by_day else {}
     return {day: replace(of_day, examples=tuple(examples[day])) for day, of_day in by_day.items()}
 
@@ -76,16 +85,23 @@ def compared(
     )
     equal = F.lit(True)
     for n, amount in _numbered(declared):
-        equal = equal & _equal(n, amount)
+        equal = equal & _equal(n, amount, declared.allowed)
     kind = F.when(F.isnull("_ours"), "missing").when(F.isnull("_theirs"), "extra").otherwise("unequal")
     return both.withColumn("_kind", F.when(~equal, kind))
 
 
-def _equal(n: int, amount: Amount) -> Column:
-    here, there = F.col(f"_ours_{n}"), F.col(f"_theirs_{n}")
-    if amount.is_additive:
-        here, there = (F.coalesce(figure, F.lit(0)) for figure in (here, there))
-    return here.eqNullSafe(there)
+def _equal(n: int, amount: Amount, tolerance: Tolerance) -> Column:
+    zero = ", 0" if amount.is_additive else ""
+    return F.expr(within_sql(f"coalesce(_ours_{n}{zero})", f"coalesce(_theirs_{n}{zero})", tolerance))
+
+
+def _total(declared: Reconciliation, amount: Amount, side: int, name: str) -> Column:
+    """Return the figure of a whole day from those of its keys; null where these say nothing of it."""
+    aggregate = amount.sides[side]
+    if declared.by and aggregate is None:
+        return F.lit(None).alias(name)
+    total = _MERGED[aggregate.function](name) if declared.by and aggregate else F.max(name)
+    return (F.coalesce(total, F.lit(0)) if amount.is_additive else total).alias(name)
 
 
 def _upstream(theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]) -> DataFrame:

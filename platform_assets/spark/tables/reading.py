@@ -93,7 +93,7 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
         .option("basePath", for_hadoop(str(folder)))
         .option("ignoreInvalidPartitionPaths", True)
     )
-    rows = reader.parquet(*(_without_patterns(folder / path) for path in paths))
+    rows = reader.parquet(*(without_patterns(folder / path) for path in paths))
     # Spark puts the day behind the columns that lie in the files, where nearly every schema has it.
     return rows if rows.columns == schema.fieldNames() else rows.select(*schema.fieldNames())
 
@@ -116,6 +116,6 @@ def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], 
     return days[0].select(*schema.fieldNames()).coalesce(os.cpu_count() or 1)
 
 
-def _without_patterns(path: Location) -> str:
+def without_patterns(path: Location) -> str:
     """A path as Hadoop reads it where it would find patterns in it."""
     return re.sub(r"([*?{}])", r"\\\1", for_hadoop(str(path)))

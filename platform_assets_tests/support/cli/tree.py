@@ -59,6 +59,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan status": (),
     "read": (TABLE,),
     "recover": (),
+    "reconcile": (TABLE, TABLE),
     "refresh": ("silver.products", "--explain"),
     "reload": ("raw.transactions", "--dry-run"),
     "release diff": ("0",),

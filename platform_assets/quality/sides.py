@@ -1,0 +1,191 @@
+"""Two sides of a reconciliation: which of their columns and days have to be looked at, and whether they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Literal
+
+from platform_assets.contracts import DAY
+from platform_assets.contracts.checks import Tolerance
+from platform_assets.records.differences import KeyCounts
+from platform_assets.records.digest import Digest
+from platform_assets.words import counted
+
+Outcome = Literal["equal", "within tolerance", "different"]
+Pair = tuple[Decimal | None, Decimal | None]
+
+
+@dataclass(frozen=True)
+class DayBeside:
+    """A day whose content differs; every pair is left and right.
+
+    Args:
+        day: event date.
+        outcome: whether the tolerance allows what differs.
+        rows: of each side.
+        sums: of amounts; None where a side has no sum.
+        keys: how many differ by more than the tolerance; None where the keys were not joined.
+    """
+
+    day: date
+    outcome: Outcome
+    rows: tuple[int, int]
+    sums: Mapping[str, Pair]
+    keys: KeyCounts | None = None
+
+    @property
+    def figures(self) -> dict[str, tuple[int | Decimal | None, int | Decimal | None]]:
+        """The rows, and the sums that differ."""
+        return {"rows": self.rows, **{name: pair for name, pair in self.sums.items() if pair[0] != pair[1]}}
+
+
+@dataclass(frozen=True)
+class KeyBeside:
+    """A key that differs by more than the tolerance.
+
+    Args:
+        day: event date.
+        key: as a person reads it, sensitive values masked.
+        how: it differs.
+        rows: of each side.
+        values: left and right of each column that differs, sensitive values masked; of numbers also the difference.
+        arrivals: that brought the rows of the key, where a raw table has its columns.
+    """
+
+    day: date
+    key: str
+    how: Literal["missing left", "missing right", "different"]
+    rows: tuple[int, int]
+    values: Mapping[str, tuple[str, str, str | None]]
+    arrivals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SidesBeside:
+    """What a reconciliation found; every pair is left and right.
+
+    Args:
+        names: of the sides.
+        key: columns that name a row, or a group, within its day.
+        schema: sentences on columns that only one side has, or both with other types.
+        tolerance: that was allowed.
+        days: how many days have rows on either side.
+        rows: on all these days.
+        differing: the days whose content differs, oldest first.
+        keys: the first keys that differ by more than the tolerance, of each kind.
+    """
+
+    names: tuple[str, str]
+    key: tuple[str, ...]
+    schema: tuple[str, ...]
+    tolerance: Tolerance
+    days: int
+    rows: tuple[int, int]
+    differing: tuple[DayBeside, ...]
+    keys: tuple[KeyBeside, ...]
+
+    @property
+    def different(self) -> tuple[DayBeside, ...]:
+        """The days that differ by more than the tolerance."""
+        return tuple(day for day in self.differing if day.outcome == "different")
+
+    @property
+    def agree(self) -> bool:
+        """Whether both sides say the same, as far as the tolerance goes."""
+        return not (self.schema or self.different)
+
+    @property
+    def sums(self) -> dict[str, Pair]:
+        """The sums over all days that differ; None where one of them has no sum."""
+        names = self.differing[0].sums if self.differing else ()
+        pairs = {name: zip(*(day.sums[name] for day in self.differing), strict=True) for name in names}
+        return {name: (_total(left), _total(right)) for name, (left, right) in pairs.items()}
+
+    @property
+    def counts(self) -> KeyCounts | None:
+        """The keys that differ on all days; None where the keys of a day were not joined."""
+        joined = [day.keys for day in self.differing if day.keys is not None]
+        return sum(joined, KeyCounts()) if len(joined) == len(self.differing) else None
+
+
+def shared_columns(
+    left: Mapping[str, str], right: Mapping[str, str], *, is_one_table: bool = True
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns to compare, and sentences on the others.
+
+    Args:
+        left: type of each column of the left side; those of the platform itself begin with `_`.
+        right: the same of the right side.
+        is_one_table: whether both should have the same columns; those of two tables of course differ.
+    """
+    shared, sentences = [], []
+    for name in (name for name in {**left, **right} if not name.startswith("_") and name != DAY):
+        here, there = left.get(name, "absent"), right.get(name, "absent")
+        if here == there:
+            shared.append(name)
+        elif is_one_table or "absent" not in (here, there):
+            sentences.append(f"column {name!r} is {here} on the left and {there} on the right")
+    return tuple(shared), tuple(sentences)
+
+
+def differing_days(left: Mapping[date, Digest], right: Mapping[date, Digest]) -> tuple[date, ...]:
+    """Return the days on which the sides hold other rows, oldest first; an empty day is as a missing one."""
+    nothing = Digest()
+    return tuple(sorted(day for day in {*left, *right} if left.get(day, nothing) != right.get(day, nothing)))
+
+
+def days_to_join(differing: Collection[date], tolerance: Tolerance, *, drill: bool) -> tuple[date, ...]:
+    """Return the days whose keys have to be laid beside each other: a hash cannot tell by how much a day differs."""
+    return tuple(differing) if drill or tolerance else ()
+
+
+def outcome_of(keys: KeyCounts | None, tolerance: Tolerance) -> Outcome:
+    """Return whether a day whose content differs does so by more than the tolerance.
+
+    Args:
+        keys: that differ by more than the tolerance of figures; None where they were not joined.
+        tolerance: of the comparison.
+    """
+    return "different" if keys is None or not tolerance or keys.total > tolerance.keys else "within tolerance"
+
+
+def difference(left: object, right: object) -> str | None:
+    """Return by how much the left figure is more than the right one; None where either is no number."""
+    try:
+        return f"{Decimal(str(left)) - Decimal(str(right)):+,}"
+    except InvalidOperation:
+        return None
+
+
+def facts(found: SidesBeside) -> Iterator[str]:
+    """Yield what a reconciliation found, in sentences."""
+    yield f"Left is {found.names[0]}, right is {found.names[1]}: {'they agree' if found.agree else 'they differ'}."
+    yield from (f"{sentence}." for sentence in found.schema)
+    rows = " and ".join(f"{rows:,}" for rows in found.rows)
+    yield f"{counted(found.days, 'day')} compared by {', '.join(found.key) or 'day'}; rows {rows}."
+    if found.differing:
+        allowed = f", {len(found.differing) - len(found.different):,} of them within {found.tolerance}"
+        yield f"{counted(len(found.differing), 'day')} with other content{allowed if found.tolerance else ''}."
+    if found.differing and (counts := found.counts):
+        yield (
+            f"Keys: {counts.missing_left:,} missing left, {counts.missing_right:,} missing right, "
+            f"{counts.different:,} different."
+        )
+
+
+def key_sentence(key: KeyBeside) -> str:
+    """Return a key that differs as a line: of each column left, right, and of numbers the difference."""
+    rows = [f"rows {key.rows[0]:,}, not {key.rows[1]:,}"] if key.rows[0] != key.rows[1] else []
+    values = [
+        f"{name} {left}, not {right}{f' ({off})' if off else ''}" for name, (left, right, off) in key.values.items()
+    ]
+    arrivals = f"; brought by {', '.join(key.arrivals)}" if key.arrivals else ""
+    return f"{key.how} {key.day}: {key.key or 'the day'}: {'; '.join(rows or values)}{arrivals}"
+
+
+def _total(figures: Sequence[Decimal | None]) -> Decimal | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known, Decimal(0)) if len(known) == len(figures) else None
