@@ -14,7 +14,7 @@ from platform_assets.cli.app import COMMANDS, build
 from platform_assets_tests.support.cli.commands import TABLE
 from platform_assets_tests.support.cli.probe import PROBE
 
-COMPUTE = {"check", "demo", "up", "verify", "withdraw"}
+COMPUTE = {"check", "demo", "reconcile", "up", "verify", "withdraw"}
 """Commands that start Spark or Dagster whatever is asked of them, or have no other use."""
 
 CASES: list[Any] = [
