@@ -6,6 +6,7 @@ import getpass
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from platform_assets.cli.console import UsageError
 
@@ -37,4 +38,5 @@ def decided_by(reason: str | None, who: str | None, decides: Decides = "") -> Au
                 f"A decision needs --{name}: it is kept for the next person.", f'Add --{name} "{example}".'
             )
         given[name] = value.strip()
-    return Author(run=f"process {os.getpid()}", why=given["reason"], who=given["by"], decides=decides)
+    # Of runs in a container each is process 1.
+    return Author(run=f"process {os.getpid()} {uuid4().hex[:8]}", why=given["reason"], who=given["by"], decides=decides)

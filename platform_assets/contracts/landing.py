@@ -57,9 +57,9 @@ class LandingFiles:
             Without one a file is taken once it was left alone for `settle_s`: a writer who pauses longer is cut short.
         order: which of two files of one arrival date is the later one: `name` by its name in natural order (`part-2`
             before `part-10`), `modified` by the time of its last change, a regular expression with one group by the
-            number in its name, as `order=r"_(\d+)\.csv"`; one without it is before all others. By default the name
-            decides as well, but nothing declares that it means anything: rows that differ by nothing else are told
-            as rivals.
+            number in its name, as `order=r"_(\d+)\.csv"`; one without it, or of more than 18 digits, is before all
+            others. By default the name decides as well, but nothing declares that it means anything: rows that differ
+            by nothing else are told as rivals.
         resent: a file with the content of an earlier one is a `replay`: it keeps the place of the first in the order
             of versions. `anew` where content may go back to what it was: the file counts by its own arrival date.
         replaces: `days` where the source brings whole days: of each day only the rows of its newest arrival date count,

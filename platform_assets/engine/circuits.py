@@ -77,6 +77,8 @@ def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> No
         CircuitOpenError: naming the table.
     """
     known = [] if kind in _PASSES else [table for table in tables if table in platform.catalogue.names]
+    if known:
+        platform.sync()  # verdicts that follow from what others published
     for table, hold in stopped(platform, known).items() if known else ():
         waits = "" if hold.table == table else f" {table} is made from it and waits."
         raise CircuitOpenError(

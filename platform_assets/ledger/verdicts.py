@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, case, func, insert, select, update
 
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.decisions import entries
@@ -22,7 +22,7 @@ from platform_assets.records.history import ROLL_BACK, Hold, PublicationRecord
 from platform_assets.records.refused import Attempt
 
 _NEWEST = 300
-"""Verdicts of a table that are read: more than three for each of the hundred runs that a contract can look back."""
+"""Verdicts of a table that are read, besides tries: more than three for each of the runs of the longest policy."""
 
 _LOOKS_BACK = 100
 """Runs that a contract can look back. A run that passed is written down only after one of these that did not."""
@@ -43,7 +43,9 @@ class Verdicts:
 
     def of(self, tables: Collection[str]) -> dict[str, tuple[TableVerdict, ...]]:
         """Return the newest verdicts of some tables, by number; nothing of tables without any."""
-        place = func.row_number().over(partition_by=verdicts.c.table, order_by=verdicts.c.number.desc())
+        # Tries do not count: for them, what opened the circuit must not be forgotten.
+        counted = case((verdicts.c.is_try, 0), else_=1)
+        place = func.sum(counted).over(partition_by=verdicts.c.table, order_by=verdicts.c.number.desc())
         ranked = select(verdicts, place.label("place")).where(verdicts.c.table.in_(sorted(tables))).subquery()
         query = select(*(ranked.c[column.name] for column in verdicts.columns)).where(ranked.c.place <= _NEWEST)
         found: defaultdict[str, list[TableVerdict]] = defaultdict(list)

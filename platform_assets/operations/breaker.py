@@ -15,6 +15,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.planning.circuit import ALL, DOMAIN, CircuitState
 from platform_assets.records.decisions import CircuitDecision
 
@@ -177,7 +178,10 @@ def _decide(
     until: datetime | None = None,
 ) -> None:
     now = datetime.now(UTC)
-    with publish_lock(platform.lake):
+    with publish_lock(platform.lake) as still_held:
+        # What a dead publisher began was allowed before; after this, nothing more of it comes.
+        finish_pending(platform.lake, still_held, ())
+        platform.sync()
         after = platform.ledger.verdicts.newest()
         platform.ledger.decide(
             CircuitDecision(kind=kind, scope=scope, after=after, until=until, **author.signature(now))

@@ -107,7 +107,7 @@ def reconcile(
     """
     copies = [side for side in sides if not TABLE_SIDE.fullmatch(side)]
     progress(Progress("comparing", " and ".join(sides)))
-    with readable(copies):
+    with readable(sides, copies):
         left, right = both = _opened(platform, spark, sides)
         tables = {side.contract.name for side in both if side.contract}
         values, schema = shared_columns(left.types, right.types, is_one_table=len(tables) == 1)

@@ -202,7 +202,8 @@ class _Machine:
             return replace(self._open, state="overridden", why=why, until=until, changes=changes)
         if self._frozen:
             newest = list(self._frozen.values())[-1]
-            return CircuitState("frozen", _signed(newest), newest.created_at, changes=changes)
+            why, since = _signed(newest), newest.created_at
+            return replace(self._open, state="frozen", why=why, since=since, next_try=None, changes=changes)
         if self._open.next_try is None:
             return CircuitState(changes=changes)
         is_due = now >= self._open.next_try

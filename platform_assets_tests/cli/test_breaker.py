@@ -19,7 +19,7 @@ from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.circuits import CircuitOpenError, Failure, circuits, record_failure
 from platform_assets.engine.platform import Author
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.holds import failures_recorded, write_holds
+from platform_assets.engine.step.holds import failed_by, failures_recorded, write_holds
 from platform_assets.ledger import holds as ledger_holds
 from platform_assets.operations import breaker, opening
 from platform_assets.operations.opening import open_platform
@@ -160,6 +160,26 @@ def test_opening_rolls_back_what_opened_it_and_says_so(
     assert (decided["kind"], decided["who"]) == ("roll back", "circuit breaker")
     assert run("audit", "verify").code == 0
     assert len(run("releases", "--json").json) == len(run("releases", "--json").json), "and not once more"
+
+
+def test_what_opened_a_circuit_is_not_forgotten_for_however_many_tries_that_fail(run: Run, products: Settings) -> None:
+    for number in range(5):
+        fail(products, f"night-{number}")
+    with open_platform(products) as platform:
+        (first, *_) = platform.ledger.verdicts.of([SILVER])[SILVER]
+        for hour in range(301):
+            at = first.at + timedelta(hours=hour + 1)
+            platform.ledger.verdicts.add(replace(first, at=at, run=f"try-{hour}", is_try=True))
+        state = circuits(platform, [SILVER])[SILVER]
+    assert state.stops
+    assert state.why.startswith("5 of the last 5 runs failed")
+
+
+def test_a_verdict_keeps_no_value_that_spark_quotes() -> None:
+    error = RuntimeError("[CAST_INVALID_INPUT] The value 'zoe@till.example' of the type \"STRING\" cannot be cast")
+    assert failed_by(error) == {
+        "code": "RuntimeError: [CAST_INVALID_INPUT] The value '…' of the type \"STRING\" cannot be cast"
+    }
 
 
 def _publish_for_ever(settings: Settings, started: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -100,7 +101,7 @@ def compute(
     if work.engine == "sail":
         made = by_sail(
             work.platform.settings,
-            lambda spark: _computed(replace(work, spark=spark), snapshot, days, to_come, so_far),
+            lambda spark: _computed(replace(work, spark=spark), snapshot, days, to_come, so_far, is_final=False),
         )
         if made is None:  # nor will it do others: it is not waited for once more
             return _computed(work, snapshot, days, to_come, so_far)
@@ -112,8 +113,15 @@ def compute(
 
 
 def _computed(
-    work: Work, snapshot: LakeSnapshot, days: Collection[date], to_come: Collection[date], so_far: StepResult
+    work: Work,
+    snapshot: LakeSnapshot,
+    days: Collection[date],
+    to_come: Collection[date],
+    so_far: StepResult,
+    *,
+    is_final: bool = True,
 ) -> Computed:
+    """Compute and judge a batch; where another engine follows, a failure says nothing of the table."""
     started = time.monotonic()
     platform, contract, spark = work.platform, work.contract, TimedSpark(work.spark)
     state = readiness(platform, contract, days, snapshot, forced=work.forced, accept=work.accept)
@@ -129,8 +137,9 @@ def _computed(
     dead = quarantine_table(contract.name)
     parts = large_days(contract, state.ready, snapshot)
     spread = tasks_for(spark, parts, platform.settings.part_bytes)
+    made_from = {day: state.made_from[day] for day in state.ready}
     with (
-        failures_recorded(snapshot, contract.name, work.author.run, {day: state.made_from[day] for day in state.ready}),
+        failures_recorded(snapshot, contract.name, work.author.run, made_from) if is_final else nullcontext(),
         spread as given,
         new_stage(platform, (contract.name, dead)) as (publication, folders),
     ):

@@ -5,6 +5,7 @@ What fails without a verdict of a gate holds nothing, and is written down as a v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime
@@ -22,6 +23,7 @@ from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.spark.tables.staging import TransformError
 
+_QUOTED = re.compile("'[^']*'")
 _BY_CODE = (TransformError, NotRepeatableError, UndeclaredReadError)
 _BY_MACHINE = ("OSError", "MemoryError", "Py4J", "Connection")
 
@@ -89,7 +91,8 @@ def failed_by(error: Exception) -> dict[str, str]:
     names = [of.__name__ for of in type(error).__mro__]
     by_machine = isinstance(error, PlatformError) or any(name.startswith(_BY_MACHINE) for name in names)
     is_code = isinstance(error, _BY_CODE) or not by_machine
-    return {"code" if is_code else "missing": what.partition("\n")[0]}
+    # Spark quotes the value that it could not cast, and a verdict is kept for good.
+    return {"code" if is_code else "missing": _QUOTED.sub("'…'", what.partition("\n")[0])}
 
 
 def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 
+from platform_assets.contracts import ContractError
 from platform_assets.engine.circuits import Failure, record_failure
 from platform_assets.engine.pending import due_tries
 from platform_assets.engine.platform import Author, Platform
@@ -49,7 +50,9 @@ def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author
             reasons = _reasons(judged, warnings=platform.catalogue[table].circuit.warnings) if judged else None
         except Exception as error:
             reasons = failed_by(error)
-            if "code" not in reasons:  # which says nothing of the table
+            if isinstance(error, ContractError):
+                reasons = None  # it needs all days at once, and one tries nothing: a person closes it
+            elif "code" not in reasons:  # which says nothing of the table
                 raise
         finally:
             stage.discard()

@@ -171,19 +171,24 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
     for hold in holds:
         by_day.setdefault((hold.table, hold.day), []).append(hold)
     held: list[HeldDay] = []
+    came: dict[str, set[date]] = {}
     for (table, day), standing in sorted(by_day.items()):
         (hold, since), *others = _by_whom(standing)
         record = new.snapshot.days(table, [day]).get(day)
         shown = record if record and record.digest else None
         by = platform.ledger.head(shown.publication) if shown else None
         arrivals = new.arrivals(table, day, record) if with_arrivals else ()
-        waits = _undelivered(new.snapshot, hold)
+        waits = _undelivered(new.snapshot, hold, came)
         held.append(HeldDay(hold, since, shown, by, arrivals, others[0] if others else None, waits))
     return tuple(held)
 
 
-def _undelivered(snapshot: LakeSnapshot, hold: Hold) -> str | None:
-    """Return the raw table that a held day reads alone, if the day counts as empty because nothing came for it."""
+def _undelivered(snapshot: LakeSnapshot, hold: Hold, came: dict[str, set[date]]) -> str | None:
+    """Return the raw table that a held day reads alone, if the day counts as empty because nothing came for it.
+
+    Args:
+        came: arrival dates by raw table, of those asked for so far.
+    """
     if hold.gate not in ACCEPTABLE:
         return None
     catalogue = snapshot.platform.catalogue
@@ -191,8 +196,11 @@ def _undelivered(snapshot: LakeSnapshot, hold: Hold) -> str | None:
     if source.delivers != "on change":
         return None
     there = snapshot.days(source.name, [hold.day]).get(hold.day)
-    came = {arrival.arrival_date for arrival in snapshot.platform.ledger.arrivals(source.name)}
-    return source.name if there and not there.rows and comes_with(source, hold.day) not in came else None
+    if there is None or there.rows:
+        return None
+    if source.name not in came:
+        came[source.name] = {arrival.arrival_date for arrival in snapshot.platform.ledger.arrivals(source.name)}
+    return None if comes_with(source, hold.day) in came[source.name] else source.name
 
 
 def _by_whom(holds: Sequence[Hold]) -> list[OlderHold]:

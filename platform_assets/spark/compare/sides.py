@@ -64,19 +64,21 @@ def golden_copy(spark: SparkSession, place: str, contract: Contract) -> DataFram
 
 
 @contextmanager
-def readable(copies: Collection[str]) -> Iterator[None]:
-    """Around what reads golden copies, if any.
+def readable(sides: Collection[str], copies: Collection[str]) -> Iterator[None]:
+    """Around what compares sides, of which some may be golden copies.
 
     Raises:
-        SideError: Spark cannot read one.
+        SideError: Spark cannot read one, or cannot compare them.
     """
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        if not copies:
-            raise
         lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("An error occurred")]
-        what = f"{' or '.join(copies)} cannot be read: {next(iter(lines), error)}"
+        first = next(iter(lines), error)
+        if not copies:
+            todo = "`platform-assets doctor` looks at Spark, `platform-assets verify` at the tables."
+            raise SideError(f"{' and '.join(sides)} cannot be compared: {first}", todo) from error
+        what = f"{' or '.join(copies)} cannot be read: {first}"
         raise SideError(what, "Name a folder of Parquet files, of a Delta table, or a CSV with a header.") from error
 
 
