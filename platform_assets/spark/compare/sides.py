@@ -49,7 +49,7 @@ def golden_copy(spark: SparkSession, place: str, contract: Contract) -> DataFram
         raise SideError(f"There is no golden copy at {place}.", "Name a folder of Parquet or Delta, or a .csv file.")
     path = without_patterns(there)
     is_csv = place.removesuffix(".gz").endswith(".csv")
-    with readable([place]):
+    with readable([place], [place]):
         if is_csv:
             options: dict[str, bool | str] = {"header": True, "escape": '"', "multiLine": True, "mode": "FAILFAST"}
             rows = spark.read.options(**options, columnPruning=False).csv(path)
