@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import Literal
 
 from platform_assets.contracts import DAY
@@ -13,6 +13,8 @@ from platform_assets.contracts.checks import Tolerance
 from platform_assets.records.differences import KeyCounts
 from platform_assets.records.digest import Digest
 from platform_assets.words import counted
+
+_EXACT = Context(prec=100, traps=[InvalidOperation])
 
 Outcome = Literal["equal", "within tolerance", "different"]
 Pair = tuple[Decimal | None, Decimal | None]
@@ -155,7 +157,8 @@ def outcome_of(keys: KeyCounts | None, tolerance: Tolerance) -> Outcome:
 def difference(left: object, right: object) -> str | None:
     """Return by how much the left figure is more than the right one; None where either is no number."""
     try:
-        return f"{Decimal(str(left)) - Decimal(str(right)):+,}"
+        with localcontext(_EXACT):  # a transform may have set another one
+            return f"{Decimal(str(left)) - Decimal(str(right)):+,}"
     except InvalidOperation:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 
 import pytest
 
@@ -73,5 +73,8 @@ def test_the_sums_of_all_days_are_those_of_each() -> None:
     assert days[0].figures == {"rows": (5, 4), "x": (Decimal(3), Decimal(1)), "y": (Decimal(1), None)}
 
 
-def test_a_difference_is_told_of_numbers_alone() -> None:
+def test_a_difference_is_told_of_numbers_alone_and_exactly() -> None:
+    with localcontext(Context(prec=3, traps=[])):  # as code of a user may have it
+        assert difference("1234567890123456789012345678.05", "0.01") == "+1,234,567,890,123,456,789,012,345,678.04"
+        assert difference("a", "b") is None
     assert (difference("1234.50", 1), difference("a", "b"), difference(None, 1)) == ("+1,233.50", None, None)
