@@ -191,4 +191,5 @@ def key_sentence(key: KeyBeside) -> str:
 
 def _total(figures: Sequence[Decimal | None]) -> Decimal | None:
     known = [figure for figure in figures if figure is not None]
-    return sum(known, Decimal(0)) if len(known) == len(figures) else None
+    with localcontext(_EXACT):
+        return sum(known, Decimal(0)) if len(known) == len(figures) else None
