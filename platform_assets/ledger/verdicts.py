@@ -27,7 +27,6 @@ _NEWEST = 300
 _LOOKS_BACK = 100
 """Runs that a contract can look back. A run that passed is written down only after one of these that did not."""
 
-
 _PLAIN = ("number", "table", "at", "run", "day", "publication", "is_try", "is_pending")
 
 
@@ -156,8 +155,6 @@ def _add(connection: Connection, verdict: TableVerdict) -> int:
 
 
 def _verdict(row: Mapping[Any, Any]) -> TableVerdict:
-    others = {
-        name: row[name] for name in ("number", "table", "at", "run", "day", "publication", "is_try", "is_pending")
-    }
+    plain = {name: row[name] for name in _PLAIN}
     attempt = Attempt(row["fingerprint"], Version(row["code_version"], row["configuration"]))
-    return TableVerdict(attempt=attempt, failed=row["failed"] or {}, warned=row["warned"] or {}, **others)
+    return TableVerdict(attempt=attempt, failed=row["failed"] or {}, warned=row["warned"] or {}, **plain)

@@ -217,12 +217,12 @@ def _common_key(left: Side, right: Side, values: Collection[str]) -> tuple[str, 
 
 def _amounts(left: Side, right: Side) -> dict[str, int]:
     """Return the amounts that both sides have, with the digits after the point of their sums."""
-    told = [amounts(side.contract) for side in (left, right) if side.contract]
-    types = {name: (left.types[name], right.types[name]) for name in told[0] if name in left.types.keys() & right.types}
+    both = [amounts(side.contract) for side in (left, right) if side.contract]
+    types = {name: (left.types[name], right.types[name]) for name in both[0] if name in left.types.keys() & right.types}
     return {
-        name: max((digits_of(type_) or (0, 0))[1] for type_ in both)
-        for name, both in types.items()
-        if name in told[-1] and all(type_.startswith(_NUMBERS) for type_ in both)
+        name: max((digits_of(type_) or (0, 0))[1] for type_ in pair)
+        for name, pair in types.items()
+        if name in both[-1] and all(type_.startswith(_NUMBERS) for type_ in pair)
     }
 
 

@@ -176,8 +176,8 @@ class _Machine:
             self._frozen.pop(decision.scope, None)
             if decision.scope != ALL and not decision.scope.startswith(DOMAIN):
                 self._close()
-        said = {"freeze": "frozen", "close": "closed", "override": "overridden"}[decision.kind]
-        self._changes.append(Change(decision.created_at, said, _signed(decision)))
+        state = {"freeze": "frozen", "close": "closed", "override": "overridden"}[decision.kind]
+        self._changes.append(Change(decision.created_at, state, _signed(decision)))
 
     def judge(self, verdict: TableVerdict) -> None:
         """Follow a verdict: it opens a closed circuit; of an open one only tries count."""

@@ -8,6 +8,7 @@ from datetime import date
 from platform_assets.contracts import Amount, Contract, Reconciliation
 from platform_assets.quality.findings import Finding
 from platform_assets.quality.masking import Masking
+from platform_assets.quality.sides import difference
 from platform_assets.records.differences import Difference, Differences, Figure
 
 
@@ -67,8 +68,9 @@ def _totals(contract: Contract, declared: Reconciliation, differences: Differenc
 def _pair(contract: Contract, amount: Amount, here: Figure, there: Figure, masking: Masking) -> str:
     # A figure can be the sensitive value itself, as a sum over the one row of a key is.
     hide = _is_sensitive(contract, amount)
-    off = "" if hide or here is None or there is None else f" ({here - there:+,})"
-    return f"{amount.name} {_shown(here, hide, masking)}, not {_shown(there, hide, masking)}{off}"
+    by = None if hide else difference(here, there)
+    shown = f"{amount.name} {_shown(here, hide, masking)}, not {_shown(there, hide, masking)}"
+    return f"{shown} ({by})" if by else shown
 
 
 def _is_sensitive(contract: Contract, amount: Amount) -> bool:

@@ -159,10 +159,10 @@ def _print_circuit(table: str, state: CircuitState, stops: str, verdicts: tuple[
 
 
 def _words(verdict: TableVerdict) -> str:
-    said = [f"failed by {name}: {why}" for name, why in verdict.failed.items()]
-    said += [f"warned by {name}: {why}" for name, why in verdict.warned.items()]
-    told = "; ".join(said) or ("to come" if verdict.is_pending else "passed")
-    return f"try: {told}" if verdict.is_try else told
+    found = [f"failed by {name}: {why}" for name, why in verdict.failed.items()]
+    found += [f"warned by {name}: {why}" for name, why in verdict.warned.items()]
+    outcome = "; ".join(found) or ("to come" if verdict.is_pending else "passed")
+    return f"try: {outcome}" if verdict.is_try else outcome
 
 
 def _moment(at: datetime | None) -> str:

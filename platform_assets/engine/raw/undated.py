@@ -14,7 +14,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.key_bounds import may_lack, may_share_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import ranges
-from platform_assets.spark.raw.undated import is_undated, reached, told, waiting
+from platform_assets.spark.raw.undated import is_undated, reached, tombstones, waiting
 from platform_assets.spark.raw.withdrawals import effective_rows
 from platform_assets.spark.tables.kept import kept_frames
 from platform_assets.spark.tables.reading import read_days, read_staged
@@ -51,7 +51,9 @@ def stage_undated(
     if not (bringing or deletes):
         return {}
     ahead, late = contract.ahead_days, contract.restatement_window_days
-    near = {day: of for day, of in files.items() if any(-ahead <= (came - day).days <= late for came in bringing)}
+    near = {
+        day: of_day for day, of_day in files.items() if any(-ahead <= (came - day).days <= late for came in bringing)
+    }
 
     def rows_of(some: Files) -> DataFrame:
         path, schema = platform.lake.table_path(contract.name), raw_schema(contract)
@@ -62,7 +64,7 @@ def stage_undated(
         new, old = arriving.where(is_undated(contract)), effective_rows(rows_of(deletes)).where(is_undated(contract))
         there = rows_of(may_share_keys(near, bringing, bounded_key(contract)))
         pairs = keep(reached(new, arriving.unionByName(there), contract).unionByName(reached(old, arriving, contract)))
-        stage(told(pairs).select(*raw_schema(contract).fieldNames()), folder)
+        stage(tombstones(pairs).select(*raw_schema(contract).fieldNames()), folder)
         return waiting(new, pairs, contract) if bringing else {}
 
 

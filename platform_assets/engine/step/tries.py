@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 
 from platform_assets.contracts import ContractError
@@ -22,7 +21,7 @@ from platform_assets.spark.session.on_demand import SparkOnDemand
 
 def try_circuits(
     platform: Platform, spark: SparkOnDemand, tables: list[str], author: Author, progress: OnProgress
-) -> Mapping[str, date]:
+) -> None:
     """Try every open circuit of some tables that is due: a try that succeeds may close it, one that fails waits longer.
 
     Args:
@@ -30,14 +29,9 @@ def try_circuits(
         tables: names.
         author: on whose behalf.
         progress: told how far it is.
-
-    Returns:
-        The days that were tried, by table.
     """
-    tries = due_tries(platform, tables)
-    for table, day in tries.items():
+    for table, day in due_tries(platform, tables).items():
         _try(platform, spark, table, day, author, progress)
-    return tries
 
 
 def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author: Author, progress: OnProgress) -> None:

@@ -33,7 +33,7 @@ def reached(deletes: DataFrame, raw: DataFrame, source: Contract) -> DataFrame:
     return deletes.join(records, list(source.key)).where(reaches)
 
 
-def told(pairs: DataFrame) -> DataFrame:
+def tombstones(pairs: DataFrame) -> DataFrame:
     """Return the tombstones by which other days know of the deletes that have `reached` them."""
     copies = {"_kind": F.lit(TOMBSTONE), "_rescued": F.lit(None).cast("string"), "_order_day": F.col(_ON)}
     return pairs.where(F.col(_ON) != F.col(DAY)).withColumns({**copies, DAY: F.col(_ON)}).drop(_ON)
