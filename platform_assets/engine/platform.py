@@ -30,7 +30,7 @@ from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.places import is_object_store
-from platform_assets.planning.code.beforehand import transform_modules
+from platform_assets.planning.code.reach import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.quality.masking import Masking

@@ -1,145 +1,196 @@
-"""The names that a piece of Python uses from around it, by the scopes that Python itself has; nothing is run."""
+"""The names that Python binds, imports and uses, by the scopes that Python itself has; nothing is run."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from platform_assets.planning.code.bindings import (
-    Chain,
-    Import,
-    bound_in,
-    chain_of,
-    declared_global,
-    held_in,
-    imports_of,
-    imports_within,
-    parameters,
-)
-from platform_assets.planning.code.scopes import MAKING_OBJECTS, Class, Scope, method_scope, methods_of, shared_by
+Chain = tuple[str, ...]
+"""A name and the attributes taken of it: `rates.NET.scale` is `("rates", "NET", "scale")`."""
 
 
-@dataclass(frozen=True)
-class Names:
+class Import(NamedTuple):
+    """One name that an import binds.
+
+    Args:
+        bound: the name; `*` for all that a module has.
+        module: the module, by its absolute name.
+        name: what is taken of the module; empty for the module itself.
+        loads: the module that has to run for it.
+    """
+
+    bound: str
+    module: str
+    name: str
+    loads: str
+
+
+class Names(NamedTuple):
     """What some code needs of the module it stands in.
 
     Args:
         used: names it does not bind itself, with the attributes taken of them.
-        changed: names among these whose content it may change, as `registry` in `registry.steps.append(step)`.
-        passed: names among these that it gives to what it calls, alone or in a list, a dict or the like.
-        gives_on: names among these that it calls with a parameter of a function in it, or gives along with one.
         imports: that it holds itself, those within functions included.
-        changes_given: whether a function in it may change what it is called with.
-        changes_own: whether methods in it change their object, or functions within functions what is around them.
         subclasses: whether it asks a class for its subclasses.
     """
 
     used: frozenset[Chain]
-    changed: frozenset[Chain]
-    passed: frozenset[Chain]
-    gives_on: frozenset[Chain]
     imports: tuple[Import, ...]
-    changes_given: bool
-    changes_own: bool
     subclasses: bool
 
 
-def names_in(nodes: Iterable[ast.AST], package: str, *, at_once: bool = False) -> Names:
-    """The names that some code uses.
+def names_in(nodes: Iterable[ast.AST], package: str) -> Names:
+    """Find the names that statements or expressions of one module use.
 
     Args:
-        nodes: statements or expressions of one module.
-        package: that relative imports in it start from.
-        at_once: only what runs where it stands, without the bodies of functions.
+        nodes: the statements or expressions.
+        package: that relative imports in them start from.
     """
-    visitor = _Names(package, at_once=at_once)
+    visitor = _Names(package)
     for node in nodes:
         visitor.visit(node)
-    return Names(
-        frozenset(visitor.used),
-        frozenset(visitor.changed),
-        frozenset(visitor.passed),
-        frozenset(visitor.gives_on),
-        tuple(visitor.imports),
-        visitor.changes_given,
-        visitor.changes_own,
-        visitor.subclasses,
-    )
+    return Names(frozenset(visitor.used), tuple(visitor.imports), visitor.subclasses)
 
 
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+def imports_of(node: ast.Import | ast.ImportFrom, package: str) -> tuple[Import, ...]:
+    """List what an import statement binds."""
+    if isinstance(node, ast.Import):
+        return tuple(
+            Import(alias.asname, alias.name, "", alias.name)
+            if alias.asname
+            else Import(alias.name.partition(".")[0], alias.name.partition(".")[0], "", alias.name)
+            for alias in node.names
+        )
+    module = node.module or ""
+    if node.level:
+        above = package.split(".")[: max(len(package.split(".")) - node.level + 1, 0)]
+        module = ".".join([*above, *([module] if module else [])])
+    return tuple(Import(alias.asname or alias.name, module, alias.name, module) for alias in node.names)
 
-READING = frozenset(
-    {"copy", "count", "decode", "encode", "endswith", "format", "get", "index", "isdisjoint", "issubset", "issuperset"}
-    | {"items", "join", "keys", "lower", "replace", "split", "startswith", "strip", "title", "upper", "values"}
-)
-"""Methods of Python's own containers and texts that leave them as they are."""
+
+def imports_within(node: ast.AST, package: str) -> list[Import]:
+    """List what the imports of a statement bind, without those in functions and classes within it."""
+    statements = [statement for statement in statements_in(node) if isinstance(statement, ast.Import | ast.ImportFrom)]
+    return [import_ for statement in statements for import_ in imports_of(statement, package)]
 
 
-CALLED = "()"
-"""Stands in a chain for the call of what is before it."""
+def bound_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Find the names that statements bind where they stand: neither in functions and classes, nor by an import."""
+    return frozenset(name for node in nodes for name in _bound(node))
+
+
+def chain_of(node: ast.expr) -> Chain:
+    """Give a name with its attributes; nothing for any other expression."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else ()
+
+
+def held_in(node: ast.expr) -> Iterator[Chain]:
+    """Find the names in an expression whose objects are in what it gives, and not only used to compute it."""
+    match node:
+        case ast.Name() | ast.Attribute() if chain := chain_of(node):
+            yield chain
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+            yield from held_in(inner)
+        case (
+            ast.List(elts=parts)
+            | ast.Tuple(elts=parts)
+            | ast.Set(elts=parts)
+            | ast.Dict(values=parts)
+            | ast.BoolOp(values=parts)
+        ):
+            for part in parts:
+                yield from held_in(part)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from held_in(body)
+            yield from held_in(orelse)
+
+
+def packages(name: str) -> Iterator[str]:
+    """Name the packages that a module lies in, outermost first."""
+    parts = name.split(".")
+    return (".".join(parts[:n]) for n in range(1, len(parts)))
+
+
+def parameters(args: ast.arguments) -> frozenset[str]:
+    """Find the names that a function gives to what it is called with."""
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return frozenset(arg.arg for arg in every if arg is not None)
+
+
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """Give a statement and those within it, without functions and classes."""
+    yield node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+                yield from statements_in(child)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+            return
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case ast.Lambda():
+            return
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            # Its own names end with it, but not those that `:=` binds.
+            yield from (inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr))
+            return
+    for child in ast.iter_child_nodes(node):
+        yield from _bound(child)
+
+
+class _Scope(NamedTuple):
+    """A function, or another part of the code that has names of its own.
+
+    Args:
+        bound: its own names.
+        outside: names that it takes from the module in spite of functions around it.
+    """
+
+    bound: frozenset[str]
+    outside: frozenset[str] = frozenset()
 
 
 class _Names(ast.NodeVisitor):
-    def __init__(self, package: str, *, at_once: bool) -> None:
-        self._package, self._at_once = package, at_once
-        self._around: list[Scope] = []
-        self._class: Class | None = None
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._around: list[_Scope] = []
         self.used: set[Chain] = set()
-        self.changed: set[Chain] = set()
-        self.passed: set[Chain] = set()
-        self.gives_on: set[Chain] = set()
         self.imports: list[Import] = []
-        self.changes_given = False
-        self.changes_own = False
         self.subclasses = False
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        around = self._class
-        methods = frozenset(
-            statement.name for statement in node.body if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
-        )
-        self._class = Class(around.name if around else node.name, shared_by(node), methods)
-        self.generic_visit(node)
-        self._class = around
-
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._visit_all(*node.decorator_list, node.args, node.returns, *getattr(node, "type_params", ()))
-        owner, self._class = self._class, None
-        self._visit_within(parameters(node.args), node.body, as_method=method_scope(node, owner) if owner else None)
-        self._class = owner
+        for part in (*node.decorator_list, node.args, node.returns, *getattr(node, "type_params", ())):
+            if part is not None:
+                self.visit(part)
+        self._visit_function(parameters(node.args), node.body)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self.visit_FunctionDef(node)  # type: ignore[arg-type]
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.args)
-        self._visit_within(parameters(node.args), [node.body])
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self._name_given((chain[0] for chain in held_in(node.value)), node.targets)
-        self.generic_visit(node)
-
-    def visit_For(self, node: ast.For) -> None:
-        self._name_given((part.id for part in ast.walk(node.iter) if isinstance(part, ast.Name)), [node.target])
-        self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if self._class:  # which has the name from around it until then
-            self._change(node.target)
-        elif isinstance(node.target, ast.Name):  # which makes a list longer for whoever has it
-            self.changes_given |= self._is_given(node.target.id)
-        self.generic_visit(node)
+        self._visit_function(parameters(node.args), [node.body])
 
     def generic_visit(self, node: ast.AST) -> None:
-        if isinstance(node, _Comprehension):
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             self.visit(node.generators[0].iter)  # which is computed outside
             rest = [part for generator in node.generators for part in (generator.iter, *generator.ifs)][1:]
             values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            self._visit_scope(
-                Scope(bound_in(generator.target for generator in node.generators), frozenset()), [*rest, *values]
-            )
+            self._visit_scope(_Scope(bound_in(generator.target for generator in node.generators)), [*rest, *values])
         else:
             super().generic_visit(node)
 
@@ -152,142 +203,37 @@ class _Names(ast.NodeVisitor):
     def visit_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Store):
             self._use((node.id,))
-        elif self._around and not self._is_bound(node.id):  # declared global
-            self.changed.add((node.id,))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """A use of the whole chain; setting or deleting one changes the object, and what had the attribute before."""
         self.subclasses |= node.attr == "__subclasses__"
         if chain := chain_of(node):
             self._use(chain)
         else:
             self.visit(node.value)
-        if not isinstance(node.ctx, ast.Load):
-            self._change(node)
-            self._change(node.value)
 
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        if not isinstance(node.ctx, ast.Load):
-            self._change(node.value)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        """A method may change its object, and some functions what they are given; so may any that is the user's own."""
-        if (
-            isinstance(node.func, ast.Attribute)
-            and node.func.attr not in READING
-            and not self._is_own_method(node.func)
-        ):
-            self._change(node.func.value)
-        match node:
-            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[changed, *_]):
-                self._change(ast.Attribute(changed, "__dict__", ast.Load()))
-            case ast.Call(func=ast.Name(id="next"), args=[changed, *_]):
-                self._change(changed)
-        self._give(node)
-        self.generic_visit(node)
-
-    def _visit_all(self, *nodes: ast.AST | None) -> None:
-        for node in nodes:
-            if node is not None:
-                self.visit(node)
-
-    def _visit_within(
-        self, parameters: frozenset[str], body: Sequence[ast.AST], *, as_method: Scope | None = None
-    ) -> None:
-        """Visit the body of a function, unless only what runs at once is asked for."""
-        if self._at_once:
-            return
-        outside = frozenset(name for node in body for name in declared_global(node))
+    def _visit_function(self, own: frozenset[str], body: Sequence[ast.AST]) -> None:
+        outside = frozenset(
+            name
+            for node in body
+            for statement in statements_in(node)
+            if isinstance(statement, ast.Global)
+            for name in statement.names
+        )
         # A name that an import binds is followed, even where it is bound in another way as well.
         imported = {import_.bound for node in body for import_ in imports_within(node, self._package)}
-        bound = parameters | (bound_in(body) - imported)
-        scope = as_method or Scope(bound, outside)
-        given = parameters - {scope.itself}
-        self._visit_scope(scope._replace(bound=bound, outside=outside, given=given), body)
+        self._visit_scope(_Scope(own | (bound_in(body) - imported), outside), body)
 
-    def _visit_scope(self, scope: Scope, body: Iterable[ast.AST]) -> None:
+    def _visit_scope(self, scope: _Scope, body: Iterable[ast.AST]) -> None:
         """Visit what has names of its own, which hide those around it."""
         self._around.append(scope)
-        self._visit_all(*body)
+        for node in body:
+            self.visit(node)
         self._around.pop()
 
-    def _binding(self, name: str) -> Scope | None:
-        """The innermost scope around that has a name for its own."""
-        for scope in reversed(self._around):
-            if name in scope.outside:
-                return None
-            if name in scope.bound:
-                return scope
-        return None
-
-    def _is_bound(self, name: str) -> bool:
-        return self._binding(name) is not None
-
     def _use(self, chain: Chain) -> None:
-        if not self._is_bound(chain[0]):
-            self.used.add(chain)
-
-    def _is_given(self, name: str) -> bool:
-        """Whether a name is a parameter of a function around."""
-        scope = self._binding(name)
-        return scope is not None and name in scope.given
-
-    def _name_given(self, held: Iterable[str], targets: Iterable[ast.AST]) -> None:
-        """What has a parameter, or a part of one, by another name is changed like it."""
-        if self._around and any(map(self._is_given, held)):
-            scope = self._around[-1]
-            self._around[-1] = scope._replace(given=scope.given | bound_in(targets))
-
-    def _give(self, call: ast.Call) -> None:
-        """What a call hands to a function, which may change it."""
-        given = {
-            chain for node in (*call.args, *(keyword.value for keyword in call.keywords)) for chain in held_in(node)
-        }
-        passed = {chain for chain in given if not self._is_bound(chain[0])}
-        self.passed |= passed
-        if any(self._is_given(chain[0]) for chain in given):
-            function = chain_of(call.func)
-            self.gives_on |= passed | ({function} if function and not self._is_bound(function[0]) else set())
-
-    def _is_own_method(self, function: ast.Attribute) -> bool:
-        """Whether a method is one that stands in the same class, where it is seen what it changes."""
-        match function.value:
-            case ast.Name(id=name):
-                scope = self._binding(name)
-                return scope is not None and name == scope.itself and function.attr in methods_of(scope)
-            case _:
-                return False
-
-    def _change(self, node: ast.expr) -> None:
-        """What an assignment to a part of something, or a call of its method, may change."""
-        while not (chain := chain_of(node)):
-            match node:
-                case ast.Call(func=ast.Name(id="type"), args=[inner]):  # which is inner.__class__
-                    node = ast.Attribute(inner, "__class__", ast.Load())
-                case ast.Call(func=ast.Name(id=name)):
-                    chain = (name, CALLED)  # what a function gives is not the function
-                    break
-                case ast.Call(func=ast.Attribute(value=inner)):
-                    node = inner
-                case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
-                    node = inner
-                case _:
-                    return
-        self._change_chain(chain)
-
-    def _change_chain(self, chain: Chain) -> None:
-        if (scope := self._binding(chain[0])) is None:
-            self.changed.add(chain)
-        elif scope.owner is not None and chain[0] == scope.itself:
-            self._change_own(scope, scope.owner, chain[1:])
-        else:
-            self.changes_own |= scope is not self._around[-1]
-            self.changes_given |= chain[0] in scope.given
-
-    def _change_own(self, scope: Scope, owner: Class, attributes: Chain) -> None:
-        """What a method changes of its object, or of its class, which everybody has."""
-        self.changes_own |= scope.method not in MAKING_OBJECTS
-        of_class = scope.of_class or attributes[:1] == ("__class__",)
-        if attributes and (of_class or attributes[0] in owner.shared) and not self._is_bound(owner.name):
-            self.changed.add((owner.name, *attributes))
+        for scope in reversed(self._around):
+            if chain[0] in scope.outside:
+                break
+            if chain[0] in scope.bound:
+                return
+        self.used.add(chain)

@@ -1,25 +1,23 @@
 """The user's code that a transform can reach: statically, by the names it uses, and rather more than less.
 
-A definition counts for who uses it, over any number of modules. What a module does when it is imported counts for all
-who import it; so does a definition, or a constant, whose making may change something else of the user's. Where
-only running the code could tell what it uses, whole modules count. Its order counts as `order` has it, and of modules
-that others have imported before, what `beforehand` has.
+A definition counts for who uses it, over any number of modules. A module that binds a name twice, or imports all of
+another one, counts whole for who uses any of it, since its order matters. One that does something when it is imported
+counts whole for all tables of the domain, whose transforms are imported together, with the order in which these run.
+Where only running the code could tell what it uses, whole modules count.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from platform_assets.planning.code.beforehand import Beforehand, imports_before
-from platform_assets.planning.code.bindings import Chain, Import, packages
+from platform_assets.contracts.table import LAYERS
+from platform_assets.planning.code.acts import Acts
 from platform_assets.planning.code.canonical import canonical, canonical_body
-from platform_assets.planning.code.lookup import Find, Lookup, Target, Variable
-from platform_assets.planning.code.on_import import OnImport, bindings
-from platform_assets.planning.code.order import Order, Reached
-from platform_assets.planning.code.source import Module, Statement
+from platform_assets.planning.code.lookup import Find, Lookup, Target
+from platform_assets.planning.code.names import Chain, Import, packages
+from platform_assets.planning.code.source import Module, Statement, parse_module
 
 Below = Callable[[str], Iterable[str]]
 """Names all modules of the user's own that lie in the same package as one of them, at any depth."""
@@ -42,7 +40,7 @@ class Code(NamedTuple):
 
 
 def reached_code(find: Find, below: Below, module: str, function: str) -> Code:
-    """What a function's result can depend on.
+    """Find what a function's result can depend on.
 
     Args:
         find: gives modules.
@@ -50,93 +48,112 @@ def reached_code(find: Find, below: Below, module: str, function: str) -> Code:
         module: that the function is taken from, of a package of transforms.
         function: its name there. Whether there is such a name is for who calls it.
     """
-    start = imports_before(module)
-    before = _before(find, below, start)
-    reach = _Reach(before.lookup, below, before)
+    names = dict.fromkeys([*transform_modules(module.rpartition(".")[0]), module])
+    imported = _imported(find, parse_module("(before)", "".join(f"import {name}\n" for name in names)))
+    reach = _Reach(imported, below)
     if (own := find(module)) is not None:
         reach.loads(own)
         reach.follow(own, (function,))
-        if not before.lookup.resolve(own, (function,)):
+        if not imported.lookup.resolve(own, (function,)):
             reach.takes_whole(own)
+        for acting in imported.acting:
+            reach.takes_all(acting)
         reach.finish()
-        reach.texts.update(reach.order(before).texts(start.name))
     return Code(tuple(sorted(reach.texts)), reach.modules())
 
 
-@lru_cache(maxsize=1)
-def _before(find: Find, below: Below, start: Module) -> Beforehand:
-    """What is the same for all tables that a module imports the transforms of; looking it up takes most of the time."""
-    lookup = Lookup(lambda name: start if name == start.name else find(name))
+def transform_modules(package: str) -> tuple[str, ...]:
+    """Where the transforms of a package may lie, in the order in which the modules that are there are imported."""
+    return tuple(f"{package}.{layer}" for layer in LAYERS if layer != "raw")
 
-    @cache
-    def called(module: Module, chain: Chain) -> _Reach:
-        reach = _Reach(lookup, below)
-        reach.follow(module, chain)
-        reach.finish()
-        return reach
 
-    return Beforehand(lookup, OnImport(lookup, called), start)
+class _Imported:
+    """What a process imports before anything is computed, the same for all tables of a domain.
+
+    Args:
+        find: gives modules.
+        start: imports the modules of transforms, in their order.
+    """
+
+    def __init__(self, find: Find, start: Module) -> None:
+        self.lookup = Lookup(find)
+        self._start = start
+
+    @cached_property
+    def modules(self) -> tuple[Module, ...]:
+        """The user's own, by functions as well, any of which may be called; in the order in which they have run."""
+        done: dict[str, Module] = {}
+        begun: set[str] = set()
+
+        def run(name: str) -> None:
+            for dotted in (*packages(name), name):
+                if dotted not in begun and (module := self.lookup.find(dotted)):
+                    begun.add(dotted)
+                    run_imports(module)
+                    done[dotted] = module
+
+        def run_imports(module: Module) -> None:
+            later = (import_ for statement in module.executed for import_ in module.names(statement).imports)
+            for import_ in dict.fromkeys([*module.imports, *later]):
+                run(import_.loads)
+                if import_.name:
+                    run(f"{import_.loads}.{import_.name}")
+
+        run_imports(self._start)
+        return tuple(done.values())
+
+    @cached_property
+    def acting(self) -> tuple[Module, ...]:
+        """Those that do something when they are imported."""
+        acts = Acts(self.lookup)
+        return tuple(module for module in self.modules if acts.acts(module))
+
+
+_imported = lru_cache(maxsize=1)(_Imported)
 
 
 class _Reach:
     """What was reached so far.
 
     Args:
-        lookup: of names.
+        imported: before anything is computed.
         below: names the modules of a package.
-        before: what is imported before; None where what modules do when they are imported does not count.
 
     Attributes:
         texts: what counts.
-        changed: what of the user's it may change when it is called.
-        touched: names in the user's modules that it uses.
-        changes_own: whether it may change what it is, an object or a function within another.
-        is_own: whether any of it is the user's.
     """
 
-    def __init__(self, lookup: Lookup, below: Below, before: Beforehand | None = None) -> None:
-        self._lookup, self._below, self._before = lookup, below, before
+    def __init__(self, imported: _Imported, below: Below) -> None:
+        self._imported, self._lookup, self._below = imported, imported.lookup, below
         self.texts: set[str] = set()
-        self.changed: set[Variable] = set()
-        self.touched: set[Variable] = set()
-        self.changes_own = False
-        self.is_own = False
-        self._subclasses = False
-        self._loaded: list[Module] = []
-        self._todo: list[tuple[Module, Statement]] = []
+        self._loaded: dict[str, Module] = {}
+        self._todo: list[tuple[Module, Statement | None]] = []
         self._seen: set[tuple[str, ...]] = set()
-        self._taken: dict[Statement, str] = {}
-        self._doing: dict[Statement, Module] = {}
-        self._whole: set[str] = set()
 
     def finish(self) -> None:
         """Go on until what was taken in uses nothing new."""
-        is_more = True
-        while is_more:
-            while self._todo:
-                self._uses(*self._todo.pop())
-            if self._subclasses:
-                self._takes_subclasses()
-            if self._before:
-                self._takes_changes(self._before)
-            is_more = bool(self._todo)
+        while self._todo:
+            module, node = self._todo.pop()
+            names = module.names(node)
+            for import_ in names.imports:
+                self._imports(module, import_)
+            for chain in sorted(names.used):
+                self.follow(module, chain, names.imports)
+            for other in self._imported.modules if names.subclasses else ():
+                self.takes_all(other)
+        if self._imported.acting:
+            order = (module.name for module in self._imported.modules if module.name in self._loaded)
+            self.texts.add(f"imported in order: {' '.join(order)}")
 
     def modules(self) -> tuple[str, ...]:
-        """Names of those that something was taken of."""
-        own = {module.name for module in (*self._loaded, *self._doing.values())}
-        return tuple(sorted(name for name in own if name and self._lookup.find(name)))
-
-    def order(self, before: Beforehand) -> Order:
-        """In which order what was taken in runs, where that counts."""
-        modules = list(dict.fromkeys([*self._loaded, *self._doing.values()]))
-        return Order(self._lookup, before.on_import, Reached(modules, self._whole, self._taken, self._doing.keys()))
+        """Name those that something was taken of."""
+        return tuple(sorted(self._loaded))
 
     def follow(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> None:
         """Take in what a name stands for, used in a module with imports of its own."""
         key = ("follow", module.name, *chain, "", *(str(import_) for import_ in imports if import_.bound == chain[0]))
         if not self._is_new(key):
             return
-        self.touched.add(Variable(module.name, chain[0]))
         targets = self._lookup.resolve(module, chain, imports)
         for target in targets:
             self._take(module, chain, target)
@@ -145,17 +162,20 @@ class _Reach:
         if not targets and chain[0] == "__import__":
             self._takes_package(module)
 
+    def takes_all(self, module: Module) -> None:
+        """Take in all of a module, in its order."""
+        if self._is_new(("all", module.name)):
+            self.loads(module)
+            self.texts.add(f"{module.name}: {canonical_body(module.body)}")
+            self._todo.append((module, None))
+
     def takes_whole(self, module: Module) -> None:
-        """Take in all of a module, and of the modules it has imported."""
+        """Take in all of a module, and of the modules it has imported, of which any name may be used."""
         if not self._is_new(("whole", module.name)):
             return
-        self.loads(module)
-        self._whole.add(module.name)
-        if self._before:
-            self.texts.add(f"{module.name}: {canonical_body(module.body)}")
+        self.takes_all(module)
         names = module.names()
         for import_ in (*module.imports, *names.imports):
-            self._imports(module, import_)
             if import_.bound != "*":
                 # A dotted import binds a package for one module in it, not for all.
                 chain = (
@@ -164,20 +184,17 @@ class _Reach:
                 self.follow(module, chain, names.imports)
             if not import_.name and (imported := self._lookup.find(import_.loads)):
                 self.takes_whole(imported)
-        self._uses(module, None)
 
     def loads(self, module: Module) -> None:
-        """Take in what happens when a module is imported: its own doing, and that of its packages and imports."""
-        if not self._before or not self._is_new(("loads", module.name)):
+        """Note that a module is imported, with its packages and imports."""
+        if not self._is_new(("loads", module.name)):
             return
         for above in packages(module.name):
             if package := self._lookup.find(above):
                 self.loads(package)
-        self._loaded.append(module)
+        self._loaded[module.name] = module
         for import_ in module.imports:
             self._imports(module, import_)
-        for statement in (*module.effects, *self._before.on_import.registrations(module)):
-            self._does(module, statement)
 
     def _is_new(self, key: tuple[str, ...]) -> bool:
         if key in self._seen:
@@ -193,47 +210,17 @@ class _Reach:
                 self.takes_whole(module)
             if any(_overlap(target.name, name) for name in _IMPORTS_BY_NAME):
                 self._takes_package(module)
-            return
-        self.is_own = True
-        self.touched.add(Variable(target.module.name, target.name))
-        if not target.name:
+        elif not target.name:
             self.takes_whole(target.module)
             if target.module.is_package and target.attribute in ("", "__dict__"):
                 self._takes_modules_in(target.module)
+        elif target.module.has_order:
+            self.takes_all(target.module)
         elif self._is_new(("name", target.module.name, target.name)):
             self.loads(target.module)
             for statement in target.module.bound[target.name]:
-                self._takes(target.module, statement, target.name)
-
-    def _takes(self, module: Module, statement: Statement, role: str) -> None:
-        # Who only asks what a call changes needs no texts, and writing them takes most of the time.
-        if self._before:
-            if statement not in self._taken:
-                self._taken[statement] = canonical(statement)
-            self.texts.add(f"{module.name}.{role}: {self._taken[statement]}")
-        self._todo.append((module, statement))
-
-    def _does(self, module: Module, statement: Statement) -> None:
-        self._doing[statement] = module
-        self._takes(module, statement, "on import")
-
-    def _uses(self, module: Module, node: Statement | None) -> None:
-        """Take in what a part of a module, or all of it, uses."""
-        names = module.names(node)
-        for import_ in names.imports:
-            self._imports(module, import_)
-        for chain in sorted(names.used):
-            self.follow(module, chain, names.imports)
-        self._subclasses |= names.subclasses
-        if self._before:
-            return
-        if _is_called_later(node):
-            self.changes_own |= names.changes_own
-            for chain in names.changed:
-                self.changed.update(self._lookup.variables(module, chain, names.imports))
-            self.changed.update(self._lookup.given_away(module, names))
-        # Whoever has a list that is filled later may hand it to what fills it.
-        self.changed.update(variable for chain in names.used for variable in self._lookup.containers(module, chain))
+                self.texts.add(f"{target.module.name}.{target.name}: {canonical(statement)}")
+                self._todo.append((target.module, statement))
 
     def _imports(self, module: Module, import_: Import) -> None:
         """Take in what an import does, whoever uses what it binds."""
@@ -258,38 +245,7 @@ class _Reach:
             if name.startswith(f"{package.name}.") and (module := self._lookup.find(name)):
                 self.takes_whole(module)
 
-    def _takes_subclasses(self) -> None:
-        """Take in the classes with a base of the user's, once somebody asks a class for those that are made from it."""
-        for module in [*self._loaded, *(self._before.modules if self._before else ())]:
-            for statement in bindings(module):
-                if isinstance(statement, ast.ClassDef) and self._is_new(("subclass", module.name, statement.name)):
-                    chains = (chain for base in statement.bases for chain in module.names(base).used)
-                    if any(target.module for chain in chains for target in self._lookup.resolve(module, chain)):
-                        self._does(module, statement)
-
-    def _takes_changes(self, before: Beforehand) -> None:
-        """Take in what modules that nothing here imports may have changed of what is reached, being imported before."""
-        loaded = {module.name for module in self._loaded}
-        for module in before.modules:
-            for statement, changed in before.changing(module) if module.name not in loaded else ():
-                if statement not in self._doing and (changed is None or any(map(self._is_reached, changed))):
-                    self._does(module, statement)
-
-    def _is_reached(self, variable: Variable) -> bool:
-        return variable in self.touched or variable.module in self._whole
-
-
-def _is_called_later(node: Statement | None) -> bool:
-    """Whether some code is, or has in it, what is run by who calls it, and not only where it stands."""
-    match node:
-        case None:
-            return False
-        case ast.Assign(value=value) | ast.AnnAssign(value=value):
-            return isinstance(value, ast.Lambda)
-        case _:
-            return not isinstance(node, ast.Expr | ast.AugAssign)
-
 
 def _overlap(name: str, other: str) -> bool:
-    """Whether a dotted name is another, lies in it or has it within."""
+    """Tell whether a dotted name is another, lies in it or has it within."""
     return f"{name}.".startswith(f"{other}.") or f"{other}.".startswith(f"{name}.")

@@ -81,13 +81,8 @@ ONLY_READS = {
     "a_copy": "def f(rates, value):\n    found = dict(rates)\n    found['net'] = value\n    return found\n"
     "NET = f(RATES, @@)\n",
     "given_on_to_who_reads": "def g(r, v): return r['net'] * v\ndef f(r, v): return g(r, v)\nNET = f(RATES, @@)\n",
-    "who_is_given_something_else": "def g(r, v): r['net'] = v\ndef f(rates, value):\n    found = {}\n"
-    "    g(found, 1)\n    return found\nNET = f(RATES, @@)\n",
-    "a_text": "NAME = 'net'\ndef f(name, value): return name.ljust(value)\nNET = f(NAME, @@)\n",
-    "some_numbers": "SOME = (1, -2)\ndef f(some, value): return some.any(value)\nNET = f(SOME, @@)\n",
     "a_column": "NET = F.col('net') * 2\ndef f(column, value): return column.cast('long') * value\n"
     "TWICE = f(NET, @@)\n",
-    "nothing_of_the_users": "def f(rates, value): rates['net'] = value\nDONE = f({}, @@)\n",
     "of_its_own_object": "class Rates:\n    def __init__(self, rates): self.rates = rates\n"
     "    def set(self, n): self.n = n\n"
     "MINE = Rates([RATES, @@])\n",
