@@ -1,21 +1,36 @@
-"""The platform as one value: settings, tables, lake and ledger, opened and checked against each other."""
+"""The platform as one value: settings, tables, lake and ledger, opened and checked against each other.
+
+Which commit code was at: of the repository that its files lie in, wherever that is.
+
+In which time zone a user's code describes rows: a moment without one that it names is one in UTC, on every machine.
+
+PySpark takes `datetime(2017, 1, 1)` for local time of the process that says it, whatever the session's time zone is: a
+day would come out otherwise on a laptop than on a server.
+"""
 
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Mapping
+import os
+import shutil
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import Parameter, signature
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import Catalogue, Contract
-from platform_assets.engine.commits import Commits
 from platform_assets.engine.user_code import (
     UserCode,
     missing_function,
@@ -24,7 +39,6 @@ from platform_assets.engine.user_code import (
     table_version,
     transform_module,
 )
-from platform_assets.engine.users_zone import described_in_utc, in_utc
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.recovery import recover
@@ -34,17 +48,17 @@ from platform_assets.planning.code.reach import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.quality.masking import Masking
-from platform_assets.records.code_version import Version, hand_set
+from platform_assets.records.code_version import DIRTY, Version, hand_set
 from platform_assets.records.manifest import DataFile, Decides
 from platform_assets.secret import installation_secret
-
-_log = getLogger(__name__)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from platform_assets.ledger.ledger import Ledger
     from platform_assets.settings import Settings
+
+_log = getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -227,3 +241,112 @@ def _parameters(function: Callable[..., object]) -> list[str] | None:
     return (
         [parameter.name for parameter in declared] if all(parameter.kind in by_name for parameter in declared) else None
     )
+
+
+class Commits:
+    """Tells the commits of the code of several tables, which is mostly the same, and asks git nothing twice."""
+
+    def __init__(self) -> None:
+        self._git = shutil.which("git")
+        self._said: dict[tuple[Path, tuple[str, ...]], str | None] = {}
+
+    def of(self, files: Iterable[Path]) -> str:
+        """The commit of the repository that tracks some files, marked where one of them is not as it has them.
+
+        Files that git ignores or that lie in no repository, as installed packages do, say nothing. Where several
+        repositories track some, their commits are joined by commas, in order of their folders. A link counts as what it
+        leads to: the repository that the link lies in has the link alone, whatever the code is.
+
+        Returns:
+            Empty where no repository tracks any, or there is no git.
+        """
+        by_folder: defaultdict[Path, list[Path]] = defaultdict(list)
+        for file in {file.resolve() for file in files}:
+            by_folder[file.parent].append(file)
+        by_repository: defaultdict[str, list[Path]] = defaultdict(list)
+        for folder in sorted(by_folder) if self._git else ():
+            if (root := self._asked(folder, "rev-parse", "--show-toplevel")) is not None:
+                by_repository[root] += by_folder[folder]
+        commits = (self._commit_in(Path(root), of_root) for root, of_root in sorted(by_repository.items()))
+        return ", ".join(commit for commit in commits if commit)
+
+    def _commit_in(self, root: Path, files: list[Path]) -> str | None:
+        named = [str(file) for file in sorted(files)]
+        if not self._asked(root, "ls-files", "--", *named):
+            return None
+        head = self._asked(root, "rev-parse", "HEAD")
+        if not head:
+            return None  # added, and nothing was ever committed
+        # What is not tracked here, and not ignored, is part of the code and not of the commit.
+        return head + DIRTY if self._asked(root, "status", "--porcelain", "--", *named) else head
+
+    def _asked(self, folder: Path, *question: str) -> str | None:
+        """What git says; None where it does not, as outside of a repository or in one that belongs to another user."""
+        asked = folder, question
+        if asked not in self._said:
+            self._said[asked] = _said(self._git, folder, question)
+        return self._said[asked]
+
+
+def _said(git: str | None, folder: Path, question: Sequence[str]) -> str | None:
+    if git is None or not folder.is_dir():
+        return None
+    # Where git itself started this, as in a hook, it has said which repository it means.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    asked = subprocess.run(
+        [git, "--no-optional-locks", *question], cwd=folder, env=own, capture_output=True, text=True, check=False
+    )
+    return asked.stdout.strip() if asked.returncode == 0 else None
+
+
+_ZONE, _UTC = "TZ", "UTC"
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+@dataclass
+class _Within:
+    """How many are in UTC now, of whatever thread, and what the process had before the first came."""
+
+    lock: Lock
+    count: int = 0
+    before: str | None = None
+
+
+_WITHIN = _Within(Lock())
+
+
+def described_in_utc(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A function of a user's, which finds this process in UTC whenever it is called."""
+
+    @wraps(function)
+    def described(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with in_utc():
+            return function(*args, **kwargs)
+
+    return described
+
+
+@contextmanager
+def in_utc() -> Iterator[None]:
+    """As long as this is open, local time of this process is UTC; afterwards it is what it was."""
+    with _WITHIN.lock:
+        if not _WITHIN.count:
+            _WITHIN.before = os.environ.get(_ZONE)
+            _set(_UTC)
+        _WITHIN.count += 1
+    try:
+        yield
+    finally:
+        with _WITHIN.lock:
+            _WITHIN.count -= 1
+            if not _WITHIN.count:
+                _set(_WITHIN.before)
+
+
+def _set(zone: str | None) -> None:
+    if zone is None:
+        os.environ.pop(_ZONE, None)
+    else:
+        os.environ[_ZONE] = zone
+    time.tzset()

@@ -1,4 +1,7 @@
-"""A SQLite ledger moved to a server: every row of it, people's decisions too, and nobody works on with the file."""
+"""A SQLite ledger moved to a server: every row of it, people's decisions too, and nobody works on with the file.
+
+A copy of the ledger, taken while others write.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, zip_longest
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from sqlalchemy import Connection, Select, Table, delete, insert, select
@@ -18,9 +22,10 @@ from sqlalchemy import Connection, Select, Table, delete, insert, select
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.lakehouse.layout import located
-from platform_assets.ledger.connection import parse_url, switch_to_wal
+from platform_assets.ledger.connection import connect_reader, parse_url, sqlite_file, switch_to_wal
+from platform_assets.ledger.damaged import require_intact
 from platform_assets.ledger.database import open_database
-from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError
+from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError, explained
 from platform_assets.ledger.moved import MOVED, moved_to
 from platform_assets.ledger.schema import (
     arrivals,
@@ -213,3 +218,39 @@ def _set_aside(file: Path, url: str) -> Path:
     located(file).replace(MOVED + f" to {masked(parse_url(url))}, {now:%Y-%m-%d %H:%M} UTC\n".encode())
     failpoint("move.noted")
     return aside
+
+
+def copy_ledger(url: str, target: Path) -> bool:
+    """Copy a SQLite ledger as it is at this moment; a copy that was there is replaced once the new one is whole.
+
+    Args:
+        url: of the ledger.
+        target: file of the copy.
+
+    Returns:
+        Whether it was copied: a server's database is for the server's own tools.
+
+    Raises:
+        LedgerError: the ledger is not there, is damaged, or cannot be read.
+    """
+    parsed = parse_url(url)
+    file = sqlite_file(parsed)
+    if file is None:
+        return False
+    if not file.exists():
+        raise LedgerUnreachableError(
+            f"The ledger {masked(parsed)} is not there.",
+            "Correct PLATFORM_LEDGER_URL or PLATFORM_STATE; if it is lost, `platform-assets ledger rebuild` makes one.",
+        )
+    require_intact(url)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{token_hex(4)}.tmp")
+    try:
+        with closing(connect_reader(file)) as source, closing(sqlite3.connect(temporary)) as copy:
+            source.backup(copy)
+        temporary.replace(target)
+    except sqlite3.Error as error:
+        raise explained(error, parsed) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True

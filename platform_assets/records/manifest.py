@@ -140,7 +140,7 @@ class TableChange(_Value):
             empty for days that are put back, and where nobody recorded it.
         refuses: for each day that a rollback puts back, what must not be made of it again; nothing where the inputs
             went back too, so that nothing has to keep the day.
-        git_commit: of the repository that the code which computed the days lies in, as `engine.commits` has it; empty
+        git_commit: of the repository that the code which computed the days lies in, as `engine.platform` has it; empty
             where it lies in none.
     """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.engine.commits import Commits
+from platform_assets.engine.platform import Commits
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.code_version import shown_commits
 from platform_assets.settings import load_settings

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 
-from platform_assets.engine.users_zone import described_in_utc, in_utc
+from platform_assets.engine.platform import described_in_utc, in_utc
 
 MIDNIGHT = datetime(2017, 1, 1)  # noqa: DTZ001 - as users write it
 IN_UTC, IN_TOKYO = 1_483_228_800, 1_483_196_400

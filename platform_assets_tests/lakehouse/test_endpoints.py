@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.storage.endpoints import require_endpoint
+from platform_assets.lakehouse.storage.object_store import require_endpoint
 
 BUCKET = "s3://our-bucket"
 ALLOWED = {"AWS_ALLOW_HTTP": "true"}

@@ -9,11 +9,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from platform_assets.ledger import migrate
+from platform_assets.ledger import database
 from platform_assets.ledger.connection import open_engine, parse_url, prepare_folder, writing
+from platform_assets.ledger.database import MIGRATIONS, revisions, schema_state, upgrade
 from platform_assets.ledger.errors import LedgerVersionError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.migrate import MIGRATIONS, revisions, schema_state, upgrade
 from platform_assets.ledger.schema import VERSION_TABLE, metadata
 from platform_assets_tests.support.ledger_records import hold, nth, simple
 
@@ -57,7 +57,7 @@ def test_a_ledger_of_any_earlier_revision_is_brought_up_to_date(url: str, revisi
 def test_a_reader_of_an_older_schema_is_told_who_migrates_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _migrated_to(url, revisions()[-1])
     known = (*revisions(), "9998")
-    monkeypatch.setattr(migrate, "revisions", lambda: known)
+    monkeypatch.setattr(database, "revisions", lambda: known)
     with pytest.raises(LedgerVersionError, match=r"older schema.*\n.*ledger rebuild"):
         Ledger.open(url, read_only=True)
 

@@ -16,7 +16,6 @@ from sqlalchemy import make_url, text
 
 from platform_assets.lakehouse.database_url import masked, said
 from platform_assets.ledger.connection import parse_url
-from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.errors import (
     LedgerCorruptError,
     LedgerError,
@@ -24,6 +23,7 @@ from platform_assets.ledger.errors import (
     LedgerUnreachableError,
 )
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.moving import copy_ledger
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.notes import Told
 from platform_assets.settings import load_settings

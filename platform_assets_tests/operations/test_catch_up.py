@@ -14,8 +14,8 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import ForeignCommitError, OtherHistoryError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.revert import revert_foreign
-from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.damaged import salvage, set_aside
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.opening import open_platform

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from platform_assets.cli.commands.life_view import life_json
+from platform_assets.cli.commands.audit import life_json
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.afterwards import note_proof, prove, roll_back
 from platform_assets.operations.backfill.apply import apply

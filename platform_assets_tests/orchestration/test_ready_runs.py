@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from platform_assets.orchestration.warm import runs
-from platform_assets.orchestration.warm.runs import code_on_disk
+from platform_assets.orchestration.warm import code_server
+from platform_assets.orchestration.warm.code_server import code_on_disk
 from platform_assets.settings import project_root
 
 LOOK = """
@@ -78,5 +78,5 @@ def test_an_editors_mark_of_a_file_that_is_being_edited_stops_no_run(
     """Emacs leaves a link to nothing beside it."""
     (tmp_path / "edited.py").touch()
     (tmp_path / ".#edited.py").symlink_to("somebody@some-machine.17")
-    monkeypatch.setattr(runs, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(code_server, "_PACKAGE", tmp_path)
     assert {Path(path).name for path, _, _ in code_on_disk()} == {"edited.py", "site-packages"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from platform_assets.operations.plan_record import BackfillRecord, write_record
-from platform_assets.orchestration.automation.told_plans import NEWS, told_plans
+from platform_assets.orchestration.automation.sensors import NEWS, told_plans
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.webhook import Hook, listening

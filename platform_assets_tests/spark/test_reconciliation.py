@@ -26,8 +26,7 @@ from platform_assets.contracts import (
 )
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences
-from platform_assets.spark.compare.checksums import differing_days
-from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.compare.reconciliation import differences, differing_days
 from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.frames import rows_as_frame
 

@@ -29,7 +29,7 @@ def backup(
     1: the backup is whole, and the lake has damaged files.
     """
     from platform_assets.lakehouse.layout import Lake
-    from platform_assets.ledger.copying import copy_ledger
+    from platform_assets.ledger.moving import copy_ledger
     from platform_assets.operations.backup.contents import forget_deleted
     from platform_assets.operations.backup.copying import copy_lake
     from platform_assets.operations.backup.generations import BackupFolder, same

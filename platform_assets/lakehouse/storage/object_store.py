@@ -4,6 +4,12 @@ A store keeps what it acknowledged, so there is nothing to wait for; a folder is
 it has to be able to do is a *conditional write*: a file written if there is none has exactly one winner. Credentials
 and endpoints come from the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`,
 `AZURE_STORAGE_ACCOUNT_KEY`, …).
+
+Where an object store is that is not Amazon's, as variables say: what its libraries cannot use is told here first.
+
+They end with a panic, or with no more than `builder error`, at an address that is written otherwise than they expect.
+
+Objects removed from a store, also where others remove them at the same time, and never for ever.
 """
 
 from __future__ import annotations
@@ -26,14 +32,20 @@ from obstore.store import from_url
 from platform_assets.addresses import without_secrets
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, told
-from platform_assets.lakehouse.storage.endpoints import require_endpoint
 from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
-from platform_assets.lakehouse.storage.removing import remove_objects
 from platform_assets.places import FORMS, names_bucket
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
     from pyarrow.fs import FileSystem
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
+
 
 _PART_BYTES = 8 * 1024 * 1024
 
@@ -312,3 +324,80 @@ def _quoted(e_tag: str | None) -> str:
 def _client_of(bucket: str) -> Client:
     require_endpoint(bucket, os.environ)
     return from_url(bucket)
+
+
+_OF_S3 = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_TRUE = ("1", "true", "on", "yes", "y")
+"""As the library for files reads it."""
+
+
+def require_endpoint(bucket: str, environ: Mapping[str, str]) -> None:
+    """See that a store can be asked at the place that variables name.
+
+    Args:
+        bucket: its URL; of Azure's nothing is looked at.
+        environ: the variables.
+
+    Raises:
+        LakeError: the place is no address, or one without encryption that was not allowed.
+    """
+    if not bucket.startswith("s3://"):
+        return
+    for name in _OF_S3:
+        if not (address := environ.get(name)):
+            continue
+        if not _is_address(address):
+            raise LakeError(
+                f"{name} is {without_secrets(address)!r}, at which no object store can be asked.",
+                f"Write {name} with its protocol, as http://127.0.0.1:9000 or https://store.example.com.",
+            )
+        if address.lower().startswith("http://") and environ.get("AWS_ALLOW_HTTP", "").lower() not in _TRUE:
+            raise LakeError(
+                f"{name} is {without_secrets(address)}, which is not encrypted, and that was not allowed.",
+                "Set AWS_ALLOW_HTTP=true if nobody listens on the way, or name an https:// address.",
+            )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        return False
+
+
+_TRIES = 5
+"""How often it is tried to remove what a store lists, and says is not there."""
+
+
+def remove_objects(client: Client, address: str, itself: str, listed: Callable[[], set[str]]) -> None:
+    """Remove an object and all whose names go on after it.
+
+    Args:
+        client: of the bucket.
+        address: of the object, for messages.
+        itself: its name; it need not be there.
+        listed: the names of the others, as the store lists them when it is asked.
+
+    Raises:
+        LakeError: the store lists what it says is not there, or lets nobody remove it.
+    """
+    left = listed()
+    paths, in_vain = {itself, *left}, 0
+    while paths:
+        with told(address):
+            try:
+                obstore.delete(client, sorted(paths))
+                return
+            except (NotFoundError, FileNotFoundError):
+                # Not every store forgives that there was nothing, or nothing any more; what it was asked besides may be
+                # undone
+                before, left = left, listed()
+        paths, in_vain = left, in_vain + 1 if left and left >= before else 0
+        if in_vain > _TRIES:
+            raise LakeError(
+                f"The object store lists {min(left)} below {address} and says that it is not there.",
+                "Look for what stands between here and the store, or is wrong with it, and run the same again; nothing "
+                "that is needed was removed.",
+            )
+        time.sleep(0.1 * in_vain)

@@ -1,18 +1,30 @@
-"""What the daemon looks after between daily runs: late data, and what people have to be told."""
+"""What the daemon looks after between daily runs: late data, and what people have to be told.
 
+What plans ask to have told of them: each event once, by the platform's webhook.
+
+Correct backfills that Dagster calls failed though their days are good: it looks at none again that ended.
+"""
+
+import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
+from typing import Any
 
 import dagster as dg
+from dagster._core.definitions.assets.graph.asset_graph_subset import AssetGraphSubset
+from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
 
+from platform_assets.contracts.exposures import ANNOUNCEMENTS
 from platform_assets.engine.circuits import circuits
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.audit.anchor import heads_of
 from platform_assets.operations.lineage.held_days import held_days
-from platform_assets.operations.plan_record import records_since
-from platform_assets.orchestration.assets.backfills import correct_backfills
+from platform_assets.operations.plan_record import BackfillRecord, Event, records_since
+from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.external_publications import Shown, show, show_since_last
 from platform_assets.orchestration.assets.good_days import good_days
 from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
@@ -37,11 +49,12 @@ from platform_assets.orchestration.automation.refresh_requests import (
     unfinished_refreshes,
     work_of,
 )
-from platform_assets.orchestration.automation.told_plans import NEWS, told_plans
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.records.chain import Heads
 from platform_assets.records.notes import Channel, Told, ToldHeads
+from platform_assets.records.outbox import Message
+from platform_assets.visible import as_chat
 from platform_assets.words import counted
 
 _EVERY_S = 30
@@ -190,3 +203,75 @@ def _heads(platform: Platform) -> ToldHeads | None:
     """Of both chains; None where there is nothing in either."""
     heads = heads_of(platform.lake, platform.ledger)
     return None if heads == Heads() else ToldHeads(str(heads), datetime.now(UTC))
+
+
+NEWS = timedelta(days=7)
+"""What is older is told nobody any more: the outbox may have forgotten that it was."""
+
+
+def told_plans(records: Iterable[BackfillRecord], now: datetime) -> Iterator[Message]:
+    """For the outbox, which takes each once: what happened to plans, as far as their files ask for it.
+
+    Args:
+        records: of all plans.
+        now: in UTC.
+    """
+    for record in records:
+        for event in record.events:
+            if event.kind in record.file.notify and now - event.at < NEWS:
+                yield _message(record, event, now)
+
+
+def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
+    title = " ".join(f"Plan {record.name} of {record.file.owner}, {event.kind}: {event.what}".split())
+    body: dict[str, Any] = {
+        "text": as_chat(title),
+        "what": "plan",
+        "plan": record.name,
+        "event": event.kind,
+        "said": event.what,
+        "hash": record.hash,
+        "owner": record.file.owner,
+        "by": event.who,
+        "release": record.release,
+        "at": event.at.isoformat(),
+    }
+    key = sha256(json.dumps([record.name, event.kind, event.what, event.at.isoformat()]).encode()).hexdigest()[:32]
+    return Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=event.at, due_at=now)
+
+
+_LOOKED_BACK = timedelta(days=7)
+_MOST = 20
+"""Failed backfills that a tick looks at, the newest."""
+
+
+def correct_backfills(instance: dg.DagsterInstance, platform: Platform) -> int:
+    """Have failed backfills say of days that are up to date that they are done, and end well if none is left.
+
+    A run that Dagster gave up before it began fails all its days, also those that are what they should be.
+
+    Returns:
+        How many backfills were corrected.
+    """
+    corrected = 0
+    since = datetime.now(UTC) - _LOOKED_BACK
+    recent = BulkActionsFilter(statuses=[BulkActionStatus.COMPLETED_FAILED], created_after=since)
+    for backfill in instance.get_backfills(filters=recent, limit=_MOST):
+        if (data := backfill.asset_backfill_data) is None:
+            continue
+        failed, done = data.failed_and_downstream_subset, AssetGraphSubset.create_empty_subset()
+        for contract in platform.catalogue:
+            key = asset_key(contract.name)
+            if subset := failed.partitions_subsets_by_asset_key.get(key):
+                keys = set(subset.get_partition_keys())
+                days = [day for day in platform.calendar.days() if str(day) in keys]
+                good = subset.empty_subset().with_partition_keys([*map(str, good_days(platform, contract, days))])
+                subsets = {**done.partitions_subsets_by_asset_key, key: good}
+                done = done._replace(partitions_subsets_by_asset_key=subsets)
+        if not done.is_empty:
+            materialized, left = data.materialized_subset | done, failed - done
+            data = data._replace(materialized_subset=materialized, failed_and_downstream_subset=left)
+            status = BulkActionStatus.COMPLETED_SUCCESS if left.is_empty else backfill.status
+            instance.update_backfill(backfill._replace(asset_backfill_data=data, status=status))
+            corrected += 1
+    return corrected

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 from platform_assets.contracts.table import LAYERS
 from platform_assets.planning.code.acts import Acts
-from platform_assets.planning.code.canonical import canonical, canonical_body
 from platform_assets.planning.code.lookup import Find, Lookup, Target
 from platform_assets.planning.code.names import Chain, Import, packages
-from platform_assets.planning.code.source import Module, Statement, parse_module
+from platform_assets.planning.code.source import Module, Statement, canonical, canonical_body, parse_module
 
 Below = Callable[[str], Iterable[str]]
 """Names all modules of the user's own that lie in the same package as one of them, at any depth."""

@@ -1,23 +1,38 @@
-"""Reconciliation in Spark: staged days against the rows they were made from, all days of a batch in one job."""
+"""Reconciliation in Spark: staged days against the rows they were made from, all days of a batch in one job.
+
+Whether two tables have the same figures for every key, found out without grouping by key.
+
+A figure that is a sum or a count is linear in its rows. So is the sum, over all keys, of each figure times a number
+that a hash makes of its key; and two tables whose figures differ for any key agree on such a sum only by accident.
+One pass over the rows of a day gives its checksum, and the checksum of a window is the sum of those of its days: the
+rows need not be spread over all the windows that hold them.
+
+Calculated modulo the prime 2^31 - 1, so that no product leaves a long, and with the two halves of a 64-bit hash: the
+accident has a chance of about one in 10^18 for each day.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from itertools import accumulate
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, IntegralType
 
 from platform_assets.contracts import DAY, Amount, Reconciliation
 from platform_assets.contracts.checks import Tolerance
+from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
-from platform_assets.spark.compare.checksums import differing_days
 from platform_assets.spark.compare.examples import as_text
 from platform_assets.spark.compare.outer_union import outer_union
 from platform_assets.spark.compare.row_diff import within_sql
+from platform_assets.spark.tables.row_hash import row_hash_sql
 from platform_assets.spark.windows import Windowed
 
 _MERGED = {"sum": F.sum, "count": F.sum, "min": F.min, "max": F.max}
@@ -140,3 +155,115 @@ def _figures(row: Row, side: str, declared: Reconciliation) -> Figures | None:
 
 def _numbered(declared: Reconciliation) -> list[tuple[int, Amount]]:
     return list(enumerate(declared.amounts))
+
+
+_PRIME = 2**31 - 1
+_BASES = (1_181_783_497, 393_555_901)
+"""Two numbers without meaning, one for each half of the hash."""
+_DIGITS = 18
+"""Of a whole number that surely is a long."""
+
+_ALWAYS = Calendar(date.min, date.max)
+
+
+@dataclass(frozen=True)
+class _Term:
+    """What every row adds to a figure: SQL, and its digits before and after the point; a long has none after."""
+
+    value: str
+    digits: int
+    scale: int
+
+
+def differing_days(
+    ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
+) -> set[date] | None:
+    """The days on which the figures of any key differ; a key that is absent counts as zero.
+
+    Args:
+        ours: rows of the days as staged.
+        theirs: rows of the upstream table that those days read.
+        declared: keys and figures.
+
+    Returns:
+        Those days; None where a figure is no sum or count of numbers whose sums surely are longs.
+    """
+    upstream = theirs.frame if isinstance(theirs, Windowed) else theirs
+    mine, other = _terms(ours, declared, 0), _terms(upstream, declared, 1)
+    if mine is None or other is None:
+        return None
+    scales = [max(our_term.scale, their_term.scale) for our_term, their_term in zip(mine, other, strict=True)]
+    if any(
+        term.digits + scale > _DIGITS
+        for side in (mine, other)
+        for term, scale in zip(side, scales, strict=True)
+        if scale
+    ):
+        return None
+    sides = _summands(ours, declared, mine, scales, is_ours=True).unionByName(
+        _summands(upstream, declared, other, scales, is_ours=False)
+    )
+    names = [f"_sum_{n}" for n in range(len(_BASES))]
+    sums: dict[bool, dict[date, list[int]]] = {True: {}, False: {}}
+    for row in sides.groupBy(DAY, "_ours").agg(*(F.sum(name).alias(name) for name in names)).collect():
+        sums[row["_ours"]][row[DAY]] = [row[name] for name in names]
+    zero = [0] * len(_BASES)
+    of_windows = _windowed(sums[False], theirs, days) if isinstance(theirs, Windowed) else sums[False]
+    return {
+        day
+        for day in days
+        if any((a - b) % _PRIME for a, b in zip(sums[True].get(day, zero), of_windows.get(day, zero), strict=True))
+    }
+
+
+def _terms(frame: DataFrame, declared: Reconciliation, side: int) -> list[_Term] | None:
+    """One per amount; None if any is no sum or count, or of numbers that do not fit."""
+    values: list[str] = []
+    for amount in declared.amounts:
+        aggregate = amount.sides[side]
+        if aggregate is None or aggregate.function not in ("sum", "count"):
+            return None
+        argument = f"({aggregate.argument}\n)"  # it may end in a comment
+        is_there = "true" if aggregate.argument == "*" else f"{argument} IS NOT NULL"
+        values.append(argument if aggregate.function == "sum" else f"CAST({is_there} AS int)")
+    terms: list[_Term] = []
+    types = frame.selectExpr(*values).schema.fields
+    for value, type_ in zip(values, (field.dataType for field in types), strict=True):
+        if isinstance(type_, DecimalType) and type_.precision <= _DIGITS:
+            terms.append(_Term(value, type_.precision - type_.scale, type_.scale))
+        elif isinstance(type_, IntegralType):
+            terms.append(_Term(value, _DIGITS + 1, 0))
+        else:
+            return None
+    return terms
+
+
+def _summands(
+    frame: DataFrame, declared: Reconciliation, terms: Sequence[_Term], scales: Sequence[int], *, is_ours: bool
+) -> DataFrame:
+    """What every row adds to the checksums of its day; SQL, since each part of a column is a call into the JVM."""
+    prime = f"{_PRIME}L"
+    wholes = [
+        f"coalesce(pmod(CAST({term.value}{f' * {10**scale}' if scale else ''} AS bigint), {prime}), 0L)"
+        for term, scale in zip(terms, scales, strict=True)
+    ]
+    hashed = row_hash_sql(declared.by)
+    halves = (f"({hashed} & {_PRIME})", f"shiftrightunsigned({hashed}, 33)")
+    columns: list[str] = []
+    for n, (half, base) in enumerate(zip(halves, _BASES, strict=True)):
+        # All figures of a row as one number, in which none can make up for another: each has a factor of its own.
+        parts = (f"{whole} * {pow(base, number, _PRIME)} % {prime}" for number, whole in enumerate(wholes, 1))
+        columns.append(f"({' + '.join(('0L', *parts))}) % {prime} * {half} % {prime} AS _sum_{n}")
+    return frame.selectExpr(DAY, f"{str(is_ours).lower()} AS _ours", *columns)
+
+
+def _windowed(by_day: Mapping[date, list[int]], theirs: Windowed, days: Collection[date]) -> dict[date, list[int]]:
+    """The checksums of the windows of some days, from those of the days they read."""
+    known = sorted(by_day)
+    running = [list(accumulate((by_day[day][n] for day in known), initial=0)) for n in range(len(_BASES))]
+    of_windows: dict[date, list[int]] = {}
+    for day in days:
+        read = ranges_read(theirs.window, day, _ALWAYS)
+        spans = [(bisect_left(known, start), bisect_right(known, end)) for start, end in read]
+        of_windows[day] = [sum(sums[end] - sums[start] for start, end in spans) for sums in running]
+    return of_windows
