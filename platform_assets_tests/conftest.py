@@ -90,7 +90,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest modules first, as far as it is known how long they take, so that several processes end together."""
-    known = json.loads((config.rootpath / ".test_durations").read_text(encoding="utf-8"))
+    known = json.loads((config.rootpath / "platform_assets_tests" / "durations.json").read_text(encoding="utf-8"))
     takes: Counter[Path] = Counter()
     for item in items:
         takes[item.path] += known.get(item.nodeid, 0.0)

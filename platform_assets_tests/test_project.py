@@ -109,7 +109,7 @@ def test_every_page_is_in_the_list_of_pages() -> None:
 
 
 def test_a_test_that_takes_more_than_five_seconds_says_why(request: pytest.FixtureRequest) -> None:
-    took = json.loads((ROOT / ".test_durations").read_text(encoding="utf-8"))
+    took = json.loads((ROOT / "platform_assets_tests" / "durations.json").read_text(encoding="utf-8"))
     silent = {
         item.nodeid.partition("[")[0]
         for item in request.session.items
