@@ -1,46 +1,55 @@
 """Whether a module does anything when it is imported, besides binding names; rather yes than no, and nothing is run.
 
 A module that only binds names counts by the names that somebody uses. One that acts, as by entering a function in a
-list, counts whole, for all tables of the domain: nobody needs to find out what exactly it changes. A call acts unless
-it is of Python's or a library's own, or of a function of the user's that only computes: one that stores into nothing
-but what it made itself, and uses only what computes.
+list, counts whole, for all tables of the domain: nobody needs to find out what exactly it changes. Allowed is what is
+seen at a glance to compute only: calls of Python's and of libraries' functions, and of the user's own where these are
+straight, that is made of assignments to local names and a result, with nothing in them that is not allowed either.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
 from typing import TypeGuard
 
 from platform_assets.planning.code.lookup import Lookup, Target
-from platform_assets.planning.code.names import chain_of, parameters
+from platform_assets.planning.code.names import Chain, Import, chain_of, parameters
 from platform_assets.planning.code.source import DEFINITIONS, Module, Statement
 
-_READING = frozenset(
-    {"copy", "count", "decode", "encode", "endswith", "format", "get", "index", "isdisjoint", "issubset", "issuperset"}
-    | {"items", "join", "keys", "lower", "replace", "split", "startswith", "strip", "title", "upper", "values"}
-    # Of Spark's columns and tables, which do not change.
+IMPORTS_BY_NAME = ("builtins.__import__", "importlib", "pkgutil", "pydoc.locate", "runpy", "sys.modules")
+"""By these, code imports what only running it could tell."""
+
+_READING = (
+    frozenset(name for kind in (str, frozenset, Decimal, datetime, re.Pattern) for name in dir(kind))
+    | {"fromkeys", "get", "items", "keys", "values"}
+    # Of Spark's columns and tables, which do not change either.
     | {"agg", "alias", "asc", "between", "cast", "desc", "distinct", "drop", "filter", "groupBy", "isNotNull", "isNull"}
-    | {"isin", "otherwise", "over", "select", "substr", "transform", "unionByName", "when", "where", "withColumn"}
+    | {"isin", "otherwise", "over", "rlike", "select", "substr", "unionByName", "when", "where", "withColumn"}
 )
-"""Methods that leave what they are called on as it is, whatever that is."""
+"""Methods that leave what they are called on as it is, unless that is an object of the user's own classes."""
 
-_ACTING = frozenset(
-    {"__import__", "compile", "delattr", "eval", "exec", "globals", "input", "locals", "next", "open", "print"}
-    | {"setattr", "vars"}
+_COMPUTING = frozenset(dir(builtins)) - frozenset(
+    {"__import__", "compile", "delattr", "eval", "exec", "filter", "getattr", "globals", "input", "locals", "map"}
+    | {"next", "open", "print", "setattr", "super", "vars"}
 )
-_COMPUTING = frozenset(dir(builtins)) - _ACTING
-"""Python's own functions that change nothing."""
+"""Python's own functions that change nothing, and call nothing that they are given, or only what `_is_key` looks at."""
 
-_CONTAINERS = frozenset({"Counter", "OrderedDict", "defaultdict", "deque", "dict", "list", "set"})
+_UNCHANGING = ("datetime", "decimal", "pathlib", "pyspark.sql", "re", "zoneinfo")
+"""Of these libraries, what a function gives is not changed by a method of it."""
 
-_MAKING = frozenset({"__init__", "__new__", "__post_init__", "__init_subclass__", "__class_getitem__", "__set_name__"})
-"""Methods that making an object, or a class from another one, calls."""
+_KEEPING = ("dataclasses", "functools.partial", "functools.wraps", "pyspark", "typing")
+"""These keep a function that they are given, and call it later, if at all."""
 
+_FILLED_LATER = frozenset(
+    {"ChainMap", "Counter", "OrderedDict", "count", "cycle", "defaultdict", "deque", "dict", "iter", "list", "set"}
+)
+_MAKING = frozenset({"__call__", "__getattribute__", "__new__", "__set_name__", "__setattr__"})
 _ACCESSORS = frozenset({"classmethod", "property", "staticmethod"})
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_DUNDER = re.compile(r"__(?!(name|file|doc|members|version|init|post_init)__)\w+__$")
 
 
 class Acts:
@@ -53,11 +62,14 @@ class Acts:
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
         self._acts: dict[str, bool] = {}
+        self._straight: dict[tuple[ast.AST, int], bool] = {}
 
     def acts(self, module: Module) -> bool:
         """Tell whether importing a module does anything besides binding names."""
         if module.name not in self._acts:
-            self._acts[module.name] = any(self._does(module, statement) for statement in module.executed)
+            self._acts[module.name] = "__getattr__" in module.bound or any(
+                self._does(module, statement) for statement in module.executed
+            )
         return self._acts[module.name]
 
     def _does(self, module: Module, statement: Statement) -> bool:
@@ -66,248 +78,347 @@ class Acts:
             case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
                 return False
             case ast.Assign(targets=targets, value=value):
-                return not all(map(_is_name, targets)) or self._calls(module, value)
-            case ast.AnnAssign(target=target, value=value):
-                return not _is_name(target) or self._calls(module, value)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                defaults = [*statement.args.defaults, *statement.args.kw_defaults]
-                return self._is_entered(module, statement) or any(self._calls(module, one) for one in defaults)
+                return not (all(map(_is_name, targets)) and self._computes(module, value))
+            case ast.AnnAssign(target=target, annotation=annotation, value=value):
+                return not (_is_name(target) and self._computes(module, annotation) and self._computes(module, value))
+            case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args):
+                every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+                parts = [
+                    *args.defaults,
+                    *args.kw_defaults,
+                    *(one.annotation for one in every if one),
+                    statement.returns,
+                ]
+                return not (
+                    self._is_only_wrapped(module, statement) and all(self._computes(module, one) for one in parts)
+                )
             case ast.ClassDef(bases=bases, keywords=keywords, body=body):
-                made_by = [*bases, *(keyword.value for keyword in keywords)]
                 return (
-                    self._is_entered(module, statement)
-                    or any(self._calls(module, one) or not self._only_computes(module, one) for one in made_by)
+                    not self._is_only_wrapped(module, statement)
+                    or not all(self._is_plain_base(module, base) for base in bases)
+                    or any(keyword.arg == "metaclass" and self._own(module, keyword.value) for keyword in keywords)
                     or any(self._does(module, one) for one in body)
                 )
             case ast.If(test=test, body=body, orelse=orelse):
-                return self._calls(module, test) or any(self._does(module, one) for one in [*body, *orelse])
+                inner = [*body, *orelse]
+                imports = any(isinstance(part, ast.Import | ast.ImportFrom) for one in inner for part in ast.walk(one))
+                return imports or not self._computes(module, test) or any(self._does(module, one) for one in inner)
             case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
                 caught = [one for handler in handlers for one in handler.body]
                 return any(self._does(module, one) for one in [*body, *caught, *orelse, *final])
             case _:
                 return type(statement).__name__ != "TypeAlias"
 
-    def _is_entered(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-        """Tell whether a decorator may do more than to give another function or class."""
+    def _is_only_wrapped(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+        """Tell whether decorators only give another function or class."""
         for decorator in node.decorator_list:
-            chain = chain_of(decorator)
-            if chain[-1:] in [("setter",), ("deleter",)] or (chain and chain[0] in _ACCESSORS):
+            layers, function = (2, decorator.func) if isinstance(decorator, ast.Call) else (1, decorator)
+            chain = chain_of(function)
+            targets = self._lookup.resolve(module, chain) if chain else []
+            if not targets and (
+                chain[-1:] in [("setter",), ("deleter",)] or chain[:1] in [(one,) for one in _ACCESSORS]
+            ):
                 continue
-            if self._calls(module, decorator) or self._is_acting_call(module, decorator):
-                return True
-            at_once = any(_calls_what_it_is_given(one) for _, one in self._definitions(module, decorator))
-            if at_once and not self._body_computes(module, node, set()):
-                return True
-        return False
-
-    def _calls(self, module: Module, expression: ast.expr | None) -> bool:
-        """Tell whether an expression has a call in it that does anything, or an operator or property of the user's."""
-        parts = list(_at_once(expression))
-        calls = [part for part in parts if isinstance(part, ast.Call)]
-        return (
-            any(self._is_acting_call(module, call.func) or self._fills(module, call) for call in calls)
-            or (bool(calls) and not self._only_computes(module, expression))
-            or any(self._is_acting_object(module, part) for part in parts if isinstance(part, ast.Name | ast.Attribute))
-        )
-
-    def _is_acting_object(self, module: Module, node: ast.expr) -> bool:
-        """Tell whether a name is bound to an object of a class whose operators or properties store anything."""
-        made_by = [
-            (owner, value.func)
-            for owner, one in self._definitions(module, node)
-            if isinstance(value := _value(one), ast.Call)
-        ]
-        classes = [found for owner, function in made_by for found in self._definitions(owner, function)]
-        return any(
-            _is_method(method)
-            and (method.name.startswith("__") or method.decorator_list)
-            and not self._stores_nothing(owner, method)
-            for owner, one in classes
-            if isinstance(one, ast.ClassDef)
-            for method in one.body
-        )
-
-    def _is_acting_call(self, module: Module, function: ast.expr) -> bool:
-        """Tell whether calling something is known to act by how it is named, whatever is in it."""
-        while isinstance(function, ast.Call):
-            function = function.func
-        chain = chain_of(function)
-        if not chain:
-            is_read = isinstance(function, ast.Attribute) and function.attr in _READING
-            return not is_read and self._is_own(module, _root(function))
-        targets = self._lookup.resolve(module, chain)
-        if not targets:
-            return chain[0] not in _COMPUTING
-        return any(self._is_acting_target(target, chain[-1]) for target in targets) or not (
-            self._only_computes(module, function)
-        )
-
-    def _is_acting_target(self, target: Target, method: str) -> bool:
-        if target.module is None or not target.name:
-            return target.module is not None
-        statements = target.module.bound.get(target.name, [])
-        if target.attribute:
-            if not all(isinstance(one, ast.ClassDef) for one in statements):
-                return method not in _READING
-            bodies = (one.body for one in statements if isinstance(one, ast.ClassDef))
-            methods = (one for body in bodies for one in body if _is_method(one) and one.name == target.attribute)
-            return not any(map(_is_of_class, methods))
-        # Of a value it is not known what calling it does, unless it is another name for a function.
-        values = [value for one in statements if not isinstance(one, DEFINITIONS) for value in [_value(one)]]
-        return not all(
-            isinstance(value, ast.Lambda)
-            or (isinstance(value, ast.Name) and not self._is_acting_call(target.module, value))
-            for value in values
-        )
-
-    def _is_own(self, module: Module, root: ast.expr) -> bool:
-        """Tell whether an expression may begin with anything of the user's."""
-        if isinstance(root, ast.Constant | ast.JoinedStr):
-            return False
-        chain = chain_of(root)
-        targets = self._lookup.resolve(module, chain) if chain else []
-        if targets:
-            return any(target.module for target in targets)
-        return not chain or chain[0] not in _COMPUTING - {"type"}
-
-    def _fills(self, module: Module, call: ast.Call) -> bool:
-        """Tell whether a library is given an empty list, or the like, which nobody needs who puts nothing in."""
-        given = (chain_of(one) for one in [*call.args, *(keyword.value for keyword in call.keywords)])
-        targets = [target for chain in given if chain for target in self._lookup.resolve(module, chain)]
-        empty = any(
-            target.module and any(_is_empty(_value(one)) for one in target.module.bound.get(target.name, ()))
-            for target in targets
-        )
-        function = chain_of(call.func)
-        return empty and not (function and function[0] in _COMPUTING and not self._lookup.resolve(module, function))
-
-    def _definitions(self, module: Module, expression: ast.expr) -> Iterator[tuple[Module, Statement]]:
-        """Give what binds the names of an expression, each with its module."""
-        for chain in module.names(expression).used:
-            for target in self._lookup.resolve(module, chain):
-                for one in target.module.bound.get(target.name, ()) if target.module else ():
-                    if target.module:
-                        yield target.module, one
-
-    def _only_computes(self, module: Module, node: ast.AST | None, seen: set[ast.AST] | None = None) -> bool:
-        """Tell whether all functions and classes that some code names, and what they use, only compute."""
-        seen = set() if seen is None else seen
-        names = module.names(node)
-        for chain in names.used:
-            for target in self._lookup.resolve(module, chain, names.imports):
-                for one in target.module.bound.get(target.name, ()) if target.module else ():
-                    if target.module and one not in seen:
-                        seen.add(one)
-                        if not self._body_computes(target.module, one, seen):
-                            return False
+            given = (
+                [*decorator.args, *(one.value for one in decorator.keywords)] if isinstance(decorator, ast.Call) else []
+            )
+            if not targets or not all(
+                self._is_straight(target, layers) if target.module else not _imports_by_name(target)
+                for target in targets
+            ):
+                return False
+            if not all(self._computes(module, one) for one in given):
+                return False
         return True
 
-    def _body_computes(self, module: Module, statement: Statement, seen: set[ast.AST]) -> bool:
-        match statement:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                functions: list[_Function] = [statement]
-            case ast.ClassDef(body=body):
-                functions = [one for one in body if _is_method(one) and (one.name in _MAKING or _is_of_class(one))]
-            case _:
-                functions = [part for part in ast.walk(statement) if isinstance(part, ast.Lambda)]
-        return all(self._stores_nothing(module, one) for one in functions) and self._only_computes(
-            module, statement, seen
-        )
+    def _is_plain_base(self, module: Module, base: ast.expr) -> bool:
+        """Tell whether making a class from a base runs nothing of the user's."""
+        inner = base.value if isinstance(base, ast.Subscript) else base
+        chain = chain_of(inner)
+        targets = self._lookup.resolve(module, chain) if chain else []
+        if not targets:
+            return bool(chain) and chain[0] in _COMPUTING
+        for target in targets:
+            for one in target.module.bound.get(target.name, ()) if target.module else ():
+                if not isinstance(one, ast.ClassDef):
+                    return False
+                methods = {part.name for part in one.body if _is_method(part)}
+                if target.attribute or "__init_subclass__" in methods or "__class_getitem__" in methods:
+                    return False
+                if target.module and (
+                    not all(self._is_plain_base(target.module, above) for above in one.bases)
+                    or any(
+                        keyword.arg == "metaclass" and self._own(target.module, keyword.value)
+                        for keyword in one.keywords
+                    )
+                ):
+                    return False
+        return True
 
-    def _stores_nothing(self, module: Module, function: _Function) -> bool:
-        """Tell whether a function, with those within it, stores only into what it made itself."""
-        parts = [part for part in ast.walk(function) if part is not function]
-        made = _made_in(parts) - frozenset().union(
-            *(parameters(one.args) for one in (function, *parts) if isinstance(one, _Function))
-        )
+    def _computes(
+        self,
+        module: Module,
+        expression: ast.expr | None,
+        local: frozenset[str] = frozenset(),
+        imports: Sequence[Import] = (),
+    ) -> bool:
+        """Tell whether evaluating an expression changes nothing.
+
+        Args:
+            module: that it stands in.
+            expression: with the bodies of lambdas, which may be called by what they are given to.
+            local: names that a function around has for its own.
+            imports: of a function around.
+        """
+        if expression is None:
+            return True
+        parts = list(ast.walk(expression))
+        local |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        local = local.union(*(parameters(part.args) for part in parts if isinstance(part, ast.Lambda)))
         for part in parts:
             match part:
-                case ast.Global() | ast.Nonlocal():
+                case ast.Await() | ast.Yield() | ast.YieldFrom():
                     return False
-                case ast.Attribute(value=inner, ctx=ast.Store() | ast.Del()):
-                    if not (getattr(function, "name", "") in _MAKING and _name(inner) == "self"):
-                        return False
-                case ast.Subscript(value=inner, ctx=ast.Store() | ast.Del()):
-                    if _name(inner) not in made:
-                        return False
-                case ast.AugAssign(target=ast.Name(id=name)):
-                    if name not in made:
-                        return False
-                case ast.Call(func=ast.Name(id=name)):
-                    if name in _ACTING:
-                        return False
-                case ast.Call(func=ast.Attribute(value=inner, attr=method) as called) if method not in _READING:
-                    if _name(inner) not in made and not self._is_made_by_others(module, function, called):
-                        return False
+                case ast.Attribute(attr=name) if _DUNDER.match(name):
+                    return False
+                case ast.Name(id=name) if name not in local and not self._is_plain(module, (name,), imports):
+                    return False
+                case ast.Attribute() if (chain := chain_of(part)) and not self._is_plain_attribute(
+                    module, chain, local, imports
+                ):
+                    return False
+                case ast.Call() if not self._is_harmless(module, part, local, imports):
+                    return False
         return True
 
-    def _is_made_by_others(self, module: Module, function: _Function, called: ast.Attribute) -> bool:
-        """Tell whether a method is one of a library, or of what a library or Python has just made."""
-        root = _root(called)
-        match called.value:
-            case ast.Constant() | ast.JoinedStr() | ast.List() | ast.Dict() | ast.Set():
+    def _is_harmless(self, module: Module, call: ast.Call, local: frozenset[str], imports: Sequence[Import]) -> bool:
+        """Tell whether a call, of which all else was looked at, changes nothing."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if any(keyword.arg == "inplace" for keyword in call.keywords):
+            return False
+        chain = chain_of(call.func)
+        if not chain:
+            root = _root(call.func)
+            above = chain_of(root)
+            targets = self._lookup.resolve(module, above, imports) if above and above[0] not in local else []
+            if targets and all(target.module is None or self._is_made_by(target, _UNCHANGING) for target in targets):
                 return True
-            case ast.Call(func=ast.Name(id=name)) if name in {"super", "str", *_CONTAINERS}:
+            is_read = isinstance(call.func, ast.Attribute) and call.func.attr in _READING
+            return is_read and not targets and not isinstance(root, ast.Call)
+        if chain[0] in local:
+            return len(chain) > 1 and chain[-1] in _READING
+        targets = self._lookup.resolve(module, chain, imports)
+        if not targets:
+            is_known = chain[0] in _COMPUTING if len(chain) == 1 else chain[-1] in _READING
+            return (is_known or _has_library_star(module)) and all(self._is_key(module, one, imports) for one in given)
+        for target in targets:
+            if target.module is None:
+                keeps = any(_lies_in(target.name, one) for one in _KEEPING)
+                if _imports_by_name(target) or not (keeps or all(self._is_key(module, one, imports) for one in given)):
+                    return False
+            elif target.attribute:
+                if not self._is_made_by(target, _UNCHANGING) and chain[-1] not in _READING:
+                    return False
+            elif not self._is_straight(target, 1):
+                return False
+        return True
+
+    def _is_key(self, module: Module, given: ast.expr, imports: Sequence[Import]) -> bool:
+        """Tell whether what a function is given that may call it is none of the user's functions, or a straight one."""
+        return all(
+            self._is_straight(target, 1)
+            for part in ast.walk(given)
+            if isinstance(part, ast.Name | ast.Attribute) and (chain := chain_of(part))
+            for target in self._lookup.resolve(module, chain, imports)
+            if target.module and any(isinstance(one, DEFINITIONS) for one in target.module.bound.get(target.name, ()))
+        )
+
+    def _is_straight(self, target: Target, layers: int) -> bool:
+        """Tell whether calling something of the user's only computes.
+
+        Args:
+            target: a name in one of the user's modules.
+            layers: how often it is called: twice where what it gives is called with a function to decorate.
+        """
+        module = target.module
+        if module is None or not target.name or target.attribute:
+            return False
+        for one in (statements := module.bound.get(target.name, [])):
+            if (one, layers) not in self._straight:
+                self._straight[one, layers] = True  # for functions that call each other
+                self._straight[one, layers] = self._bound_is_straight(module, one, layers)
+            if not self._straight[one, layers]:
+                return False
+        return len(statements) == 1
+
+    def _bound_is_straight(self, module: Module, statement: Statement, layers: int) -> bool:
+        match statement:
+            case ast.FunctionDef(decorator_list=decorators):
+                if decorators:  # what another library made of it is called then
+                    return not any(self._own(module, one) for one in decorators)
+                return self._body_is_straight(module, statement, layers, module.names(statement).imports)
+            case ast.ClassDef(body=body, bases=bases, keywords=keywords, decorator_list=decorators):
+                methods = [one for one in body if _is_method(one)]
+                return (
+                    layers == 1
+                    and not any(
+                        self._own(module, one) for one in (*bases, *decorators, *(key.value for key in keywords))
+                    )
+                    and not _MAKING.intersection(one.name for one in methods)
+                    and all(self._computes(module, value) for one in body if (value := _value(one)))
+                    and all(
+                        self._body_is_straight(module, one, 1, module.names(one).imports)
+                        for one in methods
+                        if one.name in ("__init__", "__post_init__")
+                    )
+                )
+            case ast.Assign(value=value) | ast.AnnAssign(value=value) if value is not None:
+                if isinstance(value, ast.Lambda):
+                    return layers == 1 and self._computes(module, value)
+                chain = chain_of(value.func if isinstance(value, ast.Call) else value)
+                targets = self._lookup.resolve(module, chain) if chain else []
+                if isinstance(value, ast.Call):
+                    given = [*value.args, *(keyword.value for keyword in value.keywords)]
+                    return (
+                        bool(targets)
+                        and all(one.module is None for one in targets)
+                        and all(self._is_key(module, one, ()) for one in given)
+                    )
+                return bool(targets) and all(one.module is None or self._is_straight(one, layers) for one in targets)
+            case _:
+                return False
+
+    def _body_is_straight(
+        self, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef, layers: int, imports: Sequence[Import]
+    ) -> bool:
+        """Tell whether the body of a function is made of assignments to local names and a result."""
+        parts = [part for one in function.body for part in ast.walk(one)]
+        stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        inner = {part.name for part in parts if isinstance(part, DEFINITIONS)}
+        local = parameters(function.args) | stored | inner
+        itself = (
+            function.args.args[0].arg if function.name in ("__init__", "__post_init__") and function.args.args else ""
+        )
+
+        def is_straight(statement: Statement) -> bool:
+            match statement:
+                case ast.Pass() | ast.Expr(value=ast.Constant()):
+                    return True
+                case ast.ImportFrom() | ast.Import():
+                    return not any(self._lookup.find(one.loads) for one in imports)
+                case ast.Return(value=value) | ast.Raise(exc=value):
+                    return self._computes(module, value, local, imports)
+                case ast.Assign(targets=targets, value=value):
+                    return all(_is_name(one) or _is_attribute(one, itself) for one in targets) and self._computes(
+                        module, value, local, imports
+                    )
+                case ast.AnnAssign(target=target, value=value):
+                    return (_is_name(target) or _is_attribute(target, itself)) and self._computes(
+                        module, value, local, imports
+                    )
+                case ast.If(test=test, body=body, orelse=orelse):
+                    return self._computes(module, test, local, imports) and all(map(is_straight, [*body, *orelse]))
+                case ast.FunctionDef(decorator_list=decorators):
+                    return all(self._computes(module, one, local, imports) for one in decorators) and (
+                        layers == 1 or self._body_is_straight(module, statement, layers - 1, imports)
+                    )
+                case _:
+                    return False
+
+        return not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts) and all(
+            map(is_straight, function.body)
+        )
+
+    def _own(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an expression names anything of the user's, or anything that is not known."""
+        chains = module.names(node).used
+        targets = [self._lookup.resolve(module, chain) for chain in chains]
+        return any(
+            any(target.module for target in found)
+            if found
+            else chain[0] not in _COMPUTING and not _has_library_star(module)
+            for chain, found in zip(chains, targets, strict=True)
+        )
+
+    def _is_plain(self, module: Module, chain: Chain, imports: Sequence[Import]) -> bool:
+        """Tell whether a name is bound to what may be used on import without changing it."""
+        return all(
+            isinstance(one, DEFINITIONS) or (len(bound) == 1 and self._is_plain_value(target.module, _value(one)))
+            for target in self._lookup.resolve(module, chain, imports)
+            if target.module and target.name
+            for bound in [target.module.bound.get(target.name, [])]
+            for one in bound
+        )
+
+    def _is_plain_attribute(
+        self, module: Module, chain: Chain, local: frozenset[str], imports: Sequence[Import]
+    ) -> bool:
+        """Tell whether an attribute is one that may be taken: no method of a value that may change it when called."""
+        if chain[0] in local:
+            return True
+        if not self._is_plain(module, chain, imports):
+            return False
+        return all(
+            target.module is None
+            or not target.name
+            or not target.attribute
+            or target.attribute in _READING
+            or self._is_made_by(target, ("",))
+            or any(isinstance(one, ast.ClassDef) for one in target.module.bound.get(target.name, ()))
+            for target in self._lookup.resolve(module, chain, imports)
+        )
+
+    def _is_plain_value(self, module: Module, value: ast.expr | None) -> bool:
+        """Tell whether a value is neither an object of the user's own classes, nor empty, nor used up by taking it."""
+        match value:
+            case None:
                 return True
-        chain = chain_of(root)
-        targets = self._lookup.resolve(module, chain, module.names(function).imports) if chain else []
-        return bool(targets) and all(
-            target.module is None or (target.name and not target.attribute and root is called) for target in targets
+            case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.GeneratorExp():
+                return False
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _FILLED_LATER and (
+                not value.args or name not in ("dict", "list", "set")
+            ):
+                return False
+        return not any(
+            isinstance(part, ast.Call)
+            and (chain := chain_of(part.func))
+            and any(
+                isinstance(one, ast.ClassDef)
+                for target in self._lookup.resolve(module, chain)
+                for one in (target.module.bound.get(target.name, ()) if target.module else ())
+            )
+            for part in ast.walk(value)
+        )
+
+    def _is_made_by(self, target: Target, libraries: Sequence[str]) -> bool:
+        """Tell whether a name is bound to a text or number, or to what some libraries' functions, or any library's, give."""
+        module = target.module
+        if module is None:
+            return False
+        roots = [_root(value) for one in module.bound.get(target.name, []) if (value := _value(one)) is not None]
+        chains = [chain_of(root) for root in roots]
+        return bool(chains) and all(
+            isinstance(root, ast.Constant | ast.JoinedStr)
+            or (
+                chain
+                and (found := self._lookup.resolve(module, chain))
+                and all(one.module is None and any(_lies_in(one.name, of) for of in libraries) for one in found)
+            )
+            for root, chain in zip(roots, chains, strict=True)
         )
 
 
-def _calls_what_it_is_given(statement: Statement) -> bool:
-    """Tell whether a function, or one within it, calls a parameter of its own as soon as it is called."""
-    for function in ast.walk(statement):
-        if isinstance(function, _Function):
-            own = parameters(function.args)
-            body = function.body if isinstance(function.body, list) else [function.body]
-            for part in (part for one in body for part in _at_once(one)):
-                if isinstance(part, ast.Call) and _name(part.func) in own:
-                    return True
-    return False
+def _imports_by_name(target: Target) -> bool:
+    return any(_lies_in(target.name, one) for one in IMPORTS_BY_NAME)
 
 
-def _made_in(parts: Iterable[ast.AST]) -> frozenset[str]:
-    """Find the names that some code binds only to what is new: numbers, texts, containers."""
-    made: dict[str, bool] = {}
-    for part in parts:
-        match part:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    for name in ast.walk(target):
-                        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
-                            made[name.id] = made.get(name.id, True) and target is name and _is_new(value)
-            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
-                made[name] = made.get(name, True) and _is_new(value)
-            case ast.For(target=target) | ast.AsyncFor(target=target) | ast.comprehension(target=target):
-                made |= {name.id: False for name in ast.walk(target) if isinstance(name, ast.Name)}
-            case ast.NamedExpr(target=ast.Name(id=name)) | ast.withitem(optional_vars=ast.Name(id=name)):
-                made[name] = False
-    return frozenset(name for name, is_new in made.items() if is_new)
+def _has_library_star(module: Module) -> bool:
+    """Tell whether a name that is not known may be one that a library gave."""
+    return any(import_.bound == "*" for import_ in module.imports)
 
 
-def _is_new(value: ast.expr) -> bool:
-    match value:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in _CONTAINERS
-        case ast.Constant() | ast.JoinedStr() | ast.BinOp() | ast.List() | ast.Dict() | ast.Set():
-            return True
-        case _:
-            return isinstance(value, ast.ListComp | ast.DictComp | ast.SetComp)
-
-
-def _at_once(node: ast.AST | None) -> Iterator[ast.AST]:
-    """Give the parts of some code that run where it stands, without the bodies of functions."""
-    todo = [] if node is None else [node]
-    while todo:
-        part = todo.pop()
-        yield part
-        if isinstance(part, _Function):
-            defaults = (*part.args.defaults, *part.args.kw_defaults, *getattr(part, "decorator_list", ()))
-            todo += [one for one in defaults if one is not None]
-        else:
-            todo += ast.iter_child_nodes(part)
+def _lies_in(name: str, package: str) -> bool:
+    return not package or f"{name}.".startswith(f"{package}.")
 
 
 def _root(node: ast.expr) -> ast.expr:
@@ -321,31 +432,22 @@ def _root(node: ast.expr) -> ast.expr:
     return node
 
 
-def _is_empty(value: ast.expr | None) -> bool:
-    match value:
-        case ast.List(elts=[]) | ast.Dict(keys=[]):
-            return True
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[] | [_], keywords=[]):
-            return name in _CONTAINERS
-        case _:
-            return False
-
-
 def _value(statement: Statement) -> ast.expr | None:
     return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-
-
-def _name(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_method(node: Statement) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
-def _is_of_class(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Tell whether a method is called on the class."""
-    return any(_name(decorator) in {"classmethod", "staticmethod"} for decorator in node.decorator_list)
+def _is_attribute(target: ast.expr, itself: str) -> bool:
+    """Tell whether an assignment is to an attribute of the object that is made."""
+    return (
+        isinstance(target, ast.Attribute)
+        and isinstance(target.value, ast.Name)
+        and target.value.id == itself
+        and not target.attr.startswith("__")
+    )
 
 
 def _is_name(target: ast.expr) -> bool:

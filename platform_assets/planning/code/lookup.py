@@ -62,6 +62,8 @@ class Lookup:
         for import_ in (*imports, *module.imports):
             if import_.bound == head:
                 targets += self._at(import_.module, [import_.name, *rest] if import_.name else rest)
+            elif import_.bound == "*" and (other := self.find(import_.module)) and other is not module:
+                targets += self.resolve(other, chain)
         if head in module.bound:
             targets.append(Target(module, head, rest[0] if rest else ""))
         if not targets and module.is_package and self.find(f"{module.name}.{head}"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 Chain = tuple[str, ...]
@@ -173,13 +174,22 @@ class _Names(ast.NodeVisitor):
         self.subclasses = False
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        for part in (*node.decorator_list, node.args, node.returns, *getattr(node, "type_params", ())):
-            if part is not None:
-                self.visit(part)
+        for part in (*node.decorator_list, node.args, *getattr(node, "type_params", ())):
+            self.visit(part)
+        self._visit_annotation(node.returns)
         self._visit_function(parameters(node.args), node.body)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self.visit_FunctionDef(node)  # type: ignore[arg-type]
+
+    def visit_arg(self, node: ast.arg) -> None:
+        self._visit_annotation(node.annotation)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._visit_annotation(node.annotation)
+        for part in (node.target, node.value):
+            if part is not None:
+                self.visit(part)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.args)
@@ -210,6 +220,15 @@ class _Names(ast.NodeVisitor):
             self._use(chain)
         else:
             self.visit(node.value)
+
+    def _visit_annotation(self, node: ast.expr | None) -> None:
+        """Visit an annotation, which may be written as a text."""
+        for part in [] if node is None else ast.walk(node):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                with suppress(SyntaxError):
+                    self.visit(ast.parse(part.value, mode="eval"))
+        if node is not None:
+            self.visit(node)
 
     def _visit_function(self, own: frozenset[str], body: Sequence[ast.AST]) -> None:
         outside = frozenset(

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from platform_assets.contracts.table import LAYERS
-from platform_assets.planning.code.acts import Acts
+from platform_assets.planning.code.acts import IMPORTS_BY_NAME, Acts
 from platform_assets.planning.code.lookup import Find, Lookup, Target
 from platform_assets.planning.code.names import Chain, Import, packages
 from platform_assets.planning.code.source import Module, Statement, canonical, canonical_body, parse_module
@@ -22,8 +22,6 @@ Below = Callable[[str], Iterable[str]]
 """Names all modules of the user's own that lie in the same package as one of them, at any depth."""
 
 _SEES_ALL_NAMES = frozenset({"eval", "exec", "globals", "locals", "vars", "compile"})
-_IMPORTS_BY_NAME = ("builtins.__import__", "importlib.import_module", "importlib.reload", "importlib.util",
-                    "importlib.machinery", "pkgutil", "pydoc.locate", "runpy", "sys.modules")  # fmt: skip
 
 
 class Code(NamedTuple):
@@ -207,7 +205,7 @@ class _Reach:
         if target.module is None:
             if target.name in {f"builtins.{name}" for name in _SEES_ALL_NAMES}:
                 self.takes_whole(module)
-            if any(_overlap(target.name, name) for name in _IMPORTS_BY_NAME):
+            if any(_overlap(target.name, name) for name in IMPORTS_BY_NAME):
                 self._takes_package(module)
         elif not target.name:
             self.takes_whole(target.module)

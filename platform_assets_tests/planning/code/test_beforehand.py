@@ -122,6 +122,81 @@ CHANGES = {
         "from d.base import Base\ndef t(x): return [one.n for one in Base.__subclasses__()]\n",
         base="class Base: pass\n",
     ),
+    "an_import_by_a_condition": sources(
+        "NEW = @@\nif NEW > 2: import d.xp\n", xp="from d.registry import STEPS\nSTEPS.append(1)\n"
+    ),
+    "an_import_by_name_in_a_value": sources(
+        "from importlib import import_module\nP = [import_module(f'd.{n}') for n in ('xp',)]\n", xp=APPENDS
+    ),
+    "a_class_as_decorator": sources(
+        "from d.base import step\n@step(@@)\ndef f(): pass\n",
+        base="from d.registry import STEPS\nclass step:\n    def __init__(self, n): self.n = n\n"
+        "    def __call__(self, f):\n        STEPS.append(self.n)\n        return f\n",
+    ),
+    "a_method_with_the_name_of_one_that_reads": sources(
+        "from d.base import IDS\nX = [IDS.get(i) for i in range(@@)]\n",
+        "from d.base import IDS\ndef t(x): return IDS.get('net')\n",
+        base="class Ids:\n    def __init__(self): self.d = {}\n"
+        "    def get(self, k): return self.d.setdefault(k, len(self.d))\nIDS = Ids()\n",
+    ),
+    "a_base_from_a_star_import": sources(
+        "from d.middle import Base\nclass One(Base): n = @@\n",
+        middle="from d.base import *\n",
+        base="from d.registry import STEPS\nclass Base:\n    def __init_subclass__(cls): STEPS.append(cls.n)\n",
+    ),
+    "a_decorator_that_keeps_the_first_result": sources(
+        "from d.base import rate\nR = rate(@@)\n",
+        "from d.base import rate\ndef t(x): return x * rate()\n",
+        base="def once(f):\n    kept = []\n    def it(*a):\n        if not kept: kept.append(f(*a))\n"
+        "        return kept[0]\n"
+        "    return it\n@once\ndef rate(n=1): return n\n",
+    ),
+    "a_metaclass_that_keeps_the_first_object": sources(
+        "from d.base import Conf\nC = Conf(@@)\n",
+        "from d.base import Conf\ndef t(x): return x * Conf(1).n\n",
+        base="class One(type):\n    it = {}\n    def __call__(cls, *a):\n"
+        "        if cls not in cls.it: cls.it[cls] = super().__call__(*a)\n        return cls.it[cls]\n"
+        "class Conf(metaclass=One):\n    def __init__(self, n): self.n = n\n",
+    ),
+    "a_value_that_a_function_calls": sources(
+        "from d.base import step\n@step(@@)\ndef f(): pass\n",
+        base="from d.registry import STEPS\nadd = STEPS.append\ndef step(n):\n    add(n)\n    return lambda f: f\n",
+    ),
+    "numbers_by_the_order_of_making": sources(
+        "from d.base import Rule\nR = [Rule() for _ in range(@@)]\n",
+        "from d.base import Rule\ndef t(x): return Rule().n\n",
+        base="from dataclasses import dataclass, field\nfrom itertools import count\n@dataclass\nclass Rule:\n"
+        "    n: int = field(default_factory=count().__next__)\n",
+    ),
+    "a_list_that_all_objects_share": sources(
+        "from d.base import Rule\nR = Rule(@@)\n",
+        "from d.base import Rule\ndef t(x): return list(Rule.all)\n",
+        base="class Rule:\n    all = []\n    def __init__(self, n): self.all += [n]\n",
+    ),
+    "a_package_that_imports_when_it_is_asked": sources(
+        "from d.lazy import Net\n",
+        lazy="from importlib import import_module\ndef __getattr__(n): return import_module('d.xp')\n",
+        xp=APPENDS,
+    ),
+    "a_method_that_is_passed_on": sources("from d.registry import STEPS\nX = list(map(STEPS.append, [@@]))\n"),
+    "a_function_that_a_helper_calls": sources(
+        "from d.base import setup\nfrom d.registry import STEPS\n@setup\ndef f(): STEPS.append(@@)\n",
+        base="def _run(f):\n    f()\n    return f\ndef setup(f): return _run(f)\n",
+    ),
+    "a_method_of_pythons_own_class": sources(
+        "from d.base import RATES\nX = dict.update(RATES, net=@@)\n",
+        "from d.base import RATES\ndef t(x): return x * RATES['net']\n",
+        base="RATES = {'net': 1}\n",
+    ),
+    "an_annotation_that_calls": sources(
+        "from d.base import col\nclass Row:\n    a: col(@@) = 1\n",
+        base="from d.registry import STEPS\ndef col(n): STEPS.append(n)\n",
+    ),
+    "an_annotation_that_is_a_text": sources(
+        "",
+        "from typing import Literal, get_args, get_type_hints\nAllowed = Literal['a', '@@']\n"
+        "def row(kind: 'Allowed'): return kind\ndef t(x): return get_args(get_type_hints(row)['kind'])\n",
+    ),
     "pythons_own_state": sources(
         "import decimal\ndecimal.getcontext().prec = @@\n",
         "from decimal import Decimal\ndef t(x): return Decimal(1) / Decimal(3)\n",
@@ -191,6 +266,77 @@ ADDS, DOUBLES = APPENDS.replace("@@", "1"), APPENDS.replace("@@", "2")
 def test_the_order_of_imports_over_all_transforms_counts(one: Sources, other: Sources, compute: Compute) -> None:
     assert compute(one) != compute(other)
     assert version(one) != version(other)
+
+
+ORDINARY = """
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from functools import cache, wraps
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import *
+
+LOG = logging.getLogger(__name__)
+HERE = Path(__file__).resolve().parent
+RATE = Decimal("0.19").quantize(Decimal("0.01"))
+SINCE = date(2017, 1, 1)
+FIELDS = ["a", "b"]
+SCHEMA = StructType([StructField(name.strip(), StringType()) for name in FIELDS])
+WEEK = Window.partitionBy("a")
+LAST = WEEK.orderBy("b").rowsBetween(-6, 0)
+WORD = re.compile("a+")
+
+class Kind(Enum):
+    A = "a"
+
+class Key(NamedTuple):
+    a: str
+
+@dataclass(frozen=True)
+class Band:
+    low: int
+    def has(self, x): return x > self.low
+
+BANDS = (Band(1), Band(2))
+ONE = Key("a")
+
+def share(a, b):
+    both = F.col(a) + F.col(b)
+    return F.col(a) / both
+
+SHARE = share("a", "b")
+
+def logged(f):
+    @wraps(f)
+    def it(*a):
+        LOG.info("begins")
+        return f(*a).dropDuplicates()
+    return it
+
+@cache
+def table(): return {}
+
+@F.udf
+def word(x): return x
+
+WORDS = word(F.col("a"))
+
+@logged
+def t(x): return x * @@
+"""
+
+
+def test_what_modules_of_transforms_usually_have_acts_not() -> None:
+    assert version(numbered(sources(ORDINARY), "2")) == version(numbered(sources(ORDINARY), "3"))
 
 
 def test_a_module_that_does_anything_when_it_is_imported_counts_whole_for_all_tables() -> None:

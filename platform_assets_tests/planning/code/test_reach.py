@@ -420,12 +420,10 @@ FOR_ITSELF = {
     "class One(Base):\n    def run(self): return @@\n",
     "a_constant_of_other_peoples_calls": "PRICE = F.sum(F.col('a').cast('long')).alias('@@')\n"
     "LONG: object = [T.LongType(), T.DecimalType(@@, 2)]\n",
-    "a_default_of_a_function": "def net(x): return F.round(clean(x).cast('a').alias('c'))\ndef clean(x): return x\n"
+    "a_default_of_a_function": "def net(x): return F.round(clean(x)).cast('a').alias('c')\ndef clean(x): return x\n"
     "NET = net(@@)\ndef stores(x=net(@@)): return x\n",
-    "a_list_as_default": "SEEN = []\ndef stores(rows, seen=SEEN): return rows * @@\n",
     "a_type_given_to_a_function": "LONG = T.LongType()\ndef column(name, type_): return (name, type_)\n"
     "PRICE = column('@@', LONG)\n",
-    "a_call_in_a_lambda": "SEEN = []\nKEY = F.udf(lambda x: SEEN.append(x) or @@)\n",
     "a_class_with_properties": "class One:\n    @property\n    def net(self): return @@\n    @net.setter\n"
     "    def net(self, value): self.value = value\n",
     "a_dataclass": "from dataclasses import dataclass, field\n@dataclass\nclass Cart:\n"
