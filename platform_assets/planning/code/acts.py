@@ -391,7 +391,7 @@ class Acts:
         )
 
     def _is_made_by(self, target: Target, libraries: Sequence[str]) -> bool:
-        """Tell whether a name is bound to a text or number, or to what some libraries' functions, or any library's, give."""
+        """Tell whether a name is bound to a text or number, or to what a function of some libraries gives."""
         module = target.module
         if module is None:
             return False
