@@ -14,6 +14,7 @@ python3 -m venv "$folder/python"
 "$folder/python/bin/pip" install --quiet --disable-pip-version-check pysail==0.7.2 pyspark-client==4.2.0 'pandas<3' \
   pyarrow==26.0.1 'setuptools<81'
 "$folder/python/bin/python" - <<'PYTHON' 2>&1 | grep -v "INFO sail\|WARN sail"
+import os
 from decimal import Decimal
 
 import pyarrow as pa
@@ -25,15 +26,15 @@ server.start(background=True)
 spark = SparkSession.builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()
 
 numbers = spark.sql("SELECT CAST(1 AS INT) AS a UNION ALL SELECT 3000000000")
-print(numbers.schema.simpleString(), [row.a for row in numbers.collect()])
+print(numbers.schema.simpleString(), sorted(row.a for row in numbers.collect()))
 assert numbers.schema.simpleString() == "struct<a:int>"
-assert [row.a for row in numbers.collect()] == [1, 3000000000]
+assert sorted(row.a for row in numbers.collect()) == [1, 3000000000]
 
 SHORT, LONG = "SELECT CAST(1 AS DECIMAL(10,2)) AS a", "SELECT CAST(2.1234 AS DECIMAL(12,4)) AS a"
 mixed = spark.sql(f"{SHORT} UNION ALL {LONG}")
-print(mixed.schema.simpleString(), [row.a for row in mixed.collect()])
+print(mixed.schema.simpleString(), sorted(row.a for row in mixed.collect()))
 assert mixed.schema.simpleString() == "struct<a:decimal(10,2)>"
-assert [row.a for row in mixed.collect()] == [Decimal("1.0000"), Decimal("2.1234")]
+assert sorted(row.a for row in mixed.collect()) == [Decimal("1.0000"), Decimal("2.1234")]
 try:
     mixed.toArrow()
 except pa.ArrowInvalid as error:
@@ -46,5 +47,5 @@ total = spark.sql(f"SELECT SUM(a) AS a FROM ({SHORT} UNION ALL {LONG})")
 print(total.schema.simpleString(), total.collect()[0].a)
 assert total.schema.simpleString() == "struct<a:decimal(20,2)>"
 assert total.collect()[0].a == Decimal("3.1234")
-server.stop()
+os._exit(0)
 PYTHON
