@@ -20,23 +20,23 @@ from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.names import listed
 from platform_assets.sources.parquet import (
+    becomes_too_much,
     beyond,
     depth,
     nanoseconds,
     rows_of,
+    said_to_spark,
     too_large_footer,
     unknown_codec,
     unknown_encoding,
     unreadable_column,
+    wrong_for_spark,
     wrong_types,
 )
 from platform_assets.sources.records import Records
-from platform_assets.sources.spark_schema import said_to_spark, wrong_for_spark
 from platform_assets.sources.text import AS_UTF_8, UNMARKED_UTF_16, EncodingError, Scan, scan
-from platform_assets.sources.unpacked import becomes_too_much
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
-_ROWS_AT_ONCE = 8192
 _SHOWN = 300
 """Characters of what a library says of a file, which may repeat what is in it."""
 _LONGEST_NAME = 255
@@ -112,26 +112,6 @@ def inspect_soon(files: Iterable[LandedFile]) -> None:
         ahead(_inspect_parquet)
 
 
-def is_readable(file: LandedFile) -> str | None:
-    """Why a Parquet file cannot be read to its end, if so; the footer alone does not tell."""
-    try:
-        return apart(_read_through, file)
-    except UnendurableError:
-        return None  # it may be this library alone that cannot, and Spark that can
-
-
-def _read_through(file: LandedFile) -> str | None:
-    try:
-        with file.open() as stream:
-            for _ in pq.ParquetFile(stream, pre_buffer=False).iter_batches(_ROWS_AT_ONCE):
-                pass
-    except (pa.ArrowException, OSError) as error:
-        if _is_of_the_system(error):
-            raise
-        return _corrupt(error)
-    return None
-
-
 def _corrupt(error: Exception) -> str:
     return f"is corrupt: {_first_line(error)}"
 
@@ -187,7 +167,7 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         reason = "; ".join(filter(None, reasons)) or wrong_for_spark(said, schema)
         if reason is None:
             try:
-                reason = becomes_too_much(stream, parquet, file.size, limits)
+                reason = becomes_too_much(stream, parquet.metadata, file.size, limits)
             except (pa.ArrowException, OSError) as error:
                 if _is_of_the_system(error):
                     raise

@@ -32,7 +32,7 @@ from platform_assets.planning.undated_deletes import waiting_note
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
-from platform_assets.sources.inspect import Inspection, inspect, is_readable
+from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.taking import changed_since, replaced_since
@@ -219,12 +219,8 @@ def _stage_rows(
                 raise elsewhere from error
             good = [file for part in parts for file in part]
             _raise_if_changed(good)
-            try:
-                culprits = {f: reason for f in good if f.format == "parquet" and (reason := is_readable(f))}
-            except NOT_AS_LISTED:
-                _raise_if_changed(good)
-                raise
-            for part in [] if culprits else parts:
+            culprits: dict[LandedFile, str] = {}
+            for part in parts:
                 culprits |= untakeable(parsed, described, part)
             if not culprits:
                 raise
