@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_assets.cli.commands.demo_correction import correct
-from platform_assets.cli.commands.demo_removal import is_half_removed, remove_demo
-from platform_assets.cli.commands.demo_state import begin_demo, demo_clock, set_clock
+from platform_assets.cli.commands.demo_state import begin_demo, demo_clock, is_half_removed, remove_demo, set_clock
 from platform_assets.cli.commands.demo_story import Story, story_json
 from platform_assets.cli.commands.summary import Phase, day_to_look_at, print_summary, summarise
 from platform_assets.cli.console import EXIT_LOOK, opened_platform, print_json
@@ -43,7 +42,7 @@ def demo(
     context: typer.Context,
     days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Remove what an earlier demo made, and nothing else, and start over.")
+        bool, typer.Option("--fresh", help="Delete the earlier demo with all that was delivered to it, and start over.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -1,10 +1,12 @@
-"""Delivered files: which file a row travels in, and the bytes of a file in each format."""
+"""Delivered files: which file a row travels in, its bytes in each format, and how it is written."""
 
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -106,3 +108,21 @@ def _break_lines(content: bytes, broken: Sequence[tuple[int, str]], format_: str
 def delivered_at(arrival: date) -> float:
     """When the files of an arrival date were last changed: that morning at six, in seconds since 1970."""
     return datetime.combine(arrival, time(6), UTC).timestamp()
+
+
+STATE = ".simulation.json"
+
+
+def write(file: Path, content: bytes, modified_s: float | None = None) -> None:
+    """Under a hidden name first, so that nobody ever sees half a file.
+
+    Args:
+        file: to write or replace.
+        content: of it.
+        modified_s: when it was last changed, in seconds since 1970; now by default.
+    """
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    if modified_s is not None:
+        os.utime(unfinished, (modified_s, modified_s))
+    unfinished.replace(file)

@@ -13,14 +13,13 @@ import polars as pl
 
 from platform_assets.contracts import Contract
 from platform_assets.domains.retail.contracts import RAW_PRODUCTS, RAW_TRANSACTIONS
-from platform_assets.domains.retail.sample.files import delivered_at, encode
+from platform_assets.domains.retail.sample.files import STATE, delivered_at, encode, write
 from platform_assets.domains.retail.sample.malformations import QUARANTINED, REFUSED
 from platform_assets.domains.retail.sample.play import play
 from platform_assets.domains.retail.sample.products import product_versions
 from platform_assets.domains.retail.sample.simulation import LATEST_DAYS, OtherSampleError, SampleError, Simulation
 from platform_assets.domains.retail.sample.source import read_lines
 from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
-from platform_assets.domains.retail.sample.writing import STATE, write
 from platform_assets.progress import OnProgress, Progress, no_progress
 
 _SAMPLE = "the sample"
