@@ -19,8 +19,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from platform_assets.cli.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, errors, say
-from platform_assets.cli.interruption import is_interruption, never_lost
-from platform_assets.cli.progress import speaking
+from platform_assets.cli.progress import is_interruption, never_lost, speaking
 from platform_assets.errors import PlatformError
 
 GROUPS = {

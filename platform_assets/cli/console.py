@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.markup import escape as without_markup
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
     from platform_assets.planning.selection import Selection
     from platform_assets.settings import Settings
+
 
 EXIT_LOOK = 1
 EXIT_USAGE = 2
@@ -199,3 +201,25 @@ def say(head: str, text: str, *more: str, to: Console = console, wrap: bool = Fa
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(value, indent=2, default=str))
+
+
+_NUMPY = "numpy"
+
+
+@contextmanager
+def without_numpy() -> Iterator[None]:
+    """For a command that reads with Arrow and is done: of what is imported within, nothing finds NumPy.
+
+    Arrow works without it, as the libraries do that come after it; to import it takes several times as long as Arrow
+    itself, since its OpenBLAS starts a thread for each core, to multiply matrices, and each first waits busily. Who has
+    imported either already goes on as before.
+    """
+    if {_NUMPY, "pyarrow"} & sys.modules.keys():
+        yield
+        return
+    modules = cast("dict[str, Any]", sys.modules)
+    modules[_NUMPY] = None  # Python's own way to say that there is no such module
+    try:
+        yield
+    finally:
+        del modules[_NUMPY]

@@ -40,7 +40,7 @@ def session_on_demand(
     refuse_another_pyspark()
     from pyspark import SparkContext
 
-    import_module("platform_assets.spark.session.running")  # by it whoever tells how far the command is asks Spark
+    import_module("platform_assets.spark.session.on_demand")  # by it whoever tells how far the command is asks Spark
     from platform_assets.spark.sail.session import stop_sail
     from platform_assets.spark.session.session import create_session, stop_session
     from platform_assets.spark.tables.failures import note_what_java_says

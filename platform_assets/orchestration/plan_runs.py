@@ -22,8 +22,7 @@ from platform_assets.operations.plan_record import BackfillRecord, RecordError, 
 from platform_assets.orchestration.assets.checks import newest_materializations, published_events
 from platform_assets.orchestration.assets.events import Metadata, day_event
 from platform_assets.orchestration.assets.published_days import current_days, published_metadata
-from platform_assets.orchestration.shown import listed, markdown
-from platform_assets.orchestration.told_errors import RefusedError, mistakes_told
+from platform_assets.orchestration.told_errors import RefusedError, listed, markdown, mistakes_told
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, Progress
 

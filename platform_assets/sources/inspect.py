@@ -13,12 +13,9 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.landing import COMPRESSED
 from platform_assets.records.line_copies import ENDING
 from platform_assets.sources.apart import UnendurableError, ahead, apart
-from platform_assets.sources.columns import JsonNames, wrong_columns
-from platform_assets.sources.compressed import CompressionError, holds_gzip, is_compressed
-from platform_assets.sources.csv_columns import CsvColumns
+from platform_assets.sources.columns import CsvColumns, JsonNames, listed, wrong_columns
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.names import listed
 from platform_assets.sources.parquet import (
     becomes_too_much,
     beyond,
@@ -34,7 +31,16 @@ from platform_assets.sources.parquet import (
     wrong_types,
 )
 from platform_assets.sources.records import Records
-from platform_assets.sources.text import AS_UTF_8, UNMARKED_UTF_16, EncodingError, Scan, scan
+from platform_assets.sources.text import (
+    AS_UTF_8,
+    UNMARKED_UTF_16,
+    CompressionError,
+    EncodingError,
+    Scan,
+    holds_gzip,
+    is_compressed,
+    scan,
+)
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 _SHOWN = 300
@@ -54,7 +60,7 @@ class Inspection:
             is beyond a bound, as far as they were counted.
         reason: why the file is refused whole, if it is.
         notes: what a person should know.
-        is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it is broken, spans
+        is_read_as_lines: whether Spark reads it only as `sources.text` writes it: a record of it is broken, spans
             lines or has a zero within quotes, or it is compressed and Spark does not see that by its name.
         nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it, as `Layout` has them.
     """

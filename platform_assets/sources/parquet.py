@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from platform_assets.contracts import Column, Contract
 from platform_assets.contracts.columns import MOST_DIGITS
+from platform_assets.sources.columns import listed, repeated_names
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.names import listed, repeated_names
 
 _MOST_FOOTER = 1 << 26
 """Bytes of a footer, which has to be held whole to see anything of the file, and many times over."""

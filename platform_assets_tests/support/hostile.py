@@ -334,7 +334,7 @@ SPARKS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: parquet(measured_at=_GREATEST),
         "overflow",
     ),
-    "fewer_rows_told.parquet": (lambda: _told(b"\x16\x50", b"\x16\x4e"), "cannot be read by Spark"),
+    "fewer_rows_told.parquet": (lambda: _told(b"\x16\x50", b"\x16\x4e"), "not what its own description"),
     "greatest_beside.parquet": (lambda: parquet(more=_GREATEST), "overflow"),
 }
 """Refused because Spark fails with them, each with a word of the reason."""

@@ -23,9 +23,8 @@ from platform_assets.cli.console import (
     say,
     selected,
 )
-from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, Days, OneDay, Reason, TableName
+from platform_assets.cli.options import AsJson, By, Days, OneDay, Reason, TableName, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.layout import Lake

@@ -14,16 +14,15 @@ import typer
 from platform_assets.cli.commands.refresh_plan import Ahead, left_json, look_ahead, refused_of
 from platform_assets.cli.commands.refresh_view import outcome_of
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
+from platform_assets.cli.files_view import print_left_anew
 from platform_assets.cli.held_view import held_json, print_held
-from platform_assets.cli.keys import parse_keys
-from platform_assets.cli.options import AsJson, Days, Only
+from platform_assets.cli.options import AsJson, Days, Only, parse_keys
 from platform_assets.cli.plan_view import (
     plan_json,
 )
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.session import session_on_demand
-from platform_assets.cli.told_files import print_left_anew
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import each_once

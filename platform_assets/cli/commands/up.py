@@ -15,8 +15,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import UsageError, console, errors, platform_to_look, print_json, say
-from platform_assets.cli.dagster_home import dagster_home
-from platform_assets.cli.dagster_storage import DagsterStorageError, dagster_instance
+from platform_assets.cli.dagster_storage import DagsterStorageError, dagster_home, dagster_instance
 from platform_assets.cli.files_view import print_left
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.processes import Processes

@@ -19,7 +19,7 @@ from platform_assets.sources.content import ChangedError
 from platform_assets.sources.inspect import Inspection
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.lines import lines_of
+from platform_assets.sources.text import lines_of
 
 _CHUNK = 1 << 20
 

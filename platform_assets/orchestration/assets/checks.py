@@ -20,7 +20,7 @@ from platform_assets.contracts.dead_letters import quarantine_table, refused_tab
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.instance.runless import target_of
-from platform_assets.orchestration.shown import listed, plain
+from platform_assets.orchestration.told_errors import listed, plain
 from platform_assets.planning.windows import which
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
 from platform_assets.records.history import DayRecord

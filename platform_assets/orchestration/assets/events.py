@@ -9,7 +9,7 @@ import dagster as dg
 
 from platform_assets.engine.day_contents import KEPT_ASIDE
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.orchestration.shown import listed, markdown, plain
+from platform_assets.orchestration.told_errors import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
 from platform_assets.records.differences import DayChange
 from platform_assets.records.manifest import Warned

@@ -18,7 +18,7 @@ from platform_assets.orchestration.assets.checks import delivery_events, publish
 from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, figures
 from platform_assets.orchestration.assets.published_days import current_days, is_shown_by_its_run, published_metadata
 from platform_assets.orchestration.instance.runless import Event, is_for_all, report_anew
-from platform_assets.orchestration.shown import markdown
+from platform_assets.orchestration.told_errors import markdown
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, PublicationRecord
 from platform_assets.visible import as_code, visible

@@ -14,7 +14,7 @@ from platform_assets.orchestration.assets.checks import published_events
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.external_publications import Cursor, Elsewhere
 from platform_assets.orchestration.assets.factory import daily_partitions
-from platform_assets.orchestration.assets.good_days import good_day_events, good_days
+from platform_assets.orchestration.assets.outcomes import good_day_events, good_days
 
 _HEALED = "The day is what it should be: nothing keeps it back any more."
 

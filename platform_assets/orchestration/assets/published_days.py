@@ -16,7 +16,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.operations.plan_record import ROLLBACK_OF, RecordError, find_record, plan_of
 from platform_assets.orchestration.assets.events import Metadata, figures, warned
 from platform_assets.orchestration.assets.pictures import illustrated
-from platform_assets.orchestration.shown import plain
+from platform_assets.orchestration.told_errors import plain
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
 
 PUBLISH, PROVE = "publish", "prove"

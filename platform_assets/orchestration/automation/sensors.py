@@ -26,7 +26,7 @@ from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.plan_record import BackfillRecord, Event, records_since
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.external_publications import Shown, show, show_since_last
-from platform_assets.orchestration.assets.good_days import good_days
+from platform_assets.orchestration.assets.outcomes import good_days
 from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
 from platform_assets.orchestration.automation.announcements import (
     Present,

@@ -20,9 +20,9 @@ from typing import Any
 from platform_assets.errors import PlatformError
 from platform_assets.orchestration.warm.rehearsal import rehearse
 from platform_assets.settings import Settings
+from platform_assets.spark.session.attached import DONE, line_of, link_to_keeper
 from platform_assets.spark.session.configuration import engine_key
 from platform_assets.spark.session.jvm import scratch_of_jvm
-from platform_assets.spark.session.lease import DONE, line_of, link_to_keeper
 from platform_assets.spark.session.lending import LentJvm
 from platform_assets.spark.tables.lost import lost_spark_explained
 

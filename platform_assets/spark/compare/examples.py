@@ -15,7 +15,7 @@ from platform_assets.records.differences import EXAMPLES, Key
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.versions import order_of, rivals
-from platform_assets.spark.tables.kept import kept_frames
+from platform_assets.spark.tables.reading import kept_frames
 
 Keys = Mapping[date, Sequence[Key]]
 """The first keys by day, in order of their values, nulls last; a day without any is missing."""

@@ -16,7 +16,7 @@ from platform_assets.contracts.checks import EXACT, Tolerance
 from platform_assets.records.differences import EXAMPLES, Key, KeyCounts
 from platform_assets.spark.compare.examples import as_text
 from platform_assets.spark.compare.outer_union import outer_union
-from platform_assets.spark.tables.kept import kept_frames
+from platform_assets.spark.tables.reading import kept_frames
 from platform_assets.spark.tables.row_hash import row_hash_sql
 
 _LOW_HALF = 0xFFFFFFFF

@@ -10,8 +10,13 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
-from platform_assets.spark.session.reach import places_of, what_is_asked, why_nobody_listens
-from platform_assets.spark.session.yarn import SET_HADOOP_FOLDER, why_no_yarn
+from platform_assets.spark.session.reach import (
+    SET_HADOOP_FOLDER,
+    places_of,
+    what_is_asked,
+    why_no_yarn,
+    why_nobody_listens,
+)
 
 _PACKAGES_OF_CONNECT = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 

@@ -24,8 +24,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import ClassArchive
 from platform_assets.spark.session.environment import environment_of_jvm
 from platform_assets.spark.session.java import MORE_OPTIONS
-from platform_assets.spark.session.logs import last_words, log_file
-from platform_assets.spark.session.scratch import Scratch, new_scratch
+from platform_assets.spark.session.scratch import Scratch, last_words, log_file, new_scratch
 from platform_assets.sql_settings import OF_JAVA
 
 OF_EVERY_COUNTRY = tuple(f"-D{name}={value}" for name, value in OF_JAVA.items())

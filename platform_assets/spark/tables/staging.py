@@ -23,11 +23,10 @@ from platform_assets.planning.parts import NO_PARTS
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.settings import refuse_other_settings
-from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.tables.lost import found_here
 from platform_assets.spark.tables.parts import APART, SHARE, hashable, in_parts, plans_while_it_works
-from platform_assets.spark.tables.schemas import declared_types
-from platform_assets.spark.tables.written import found_here
+from platform_assets.spark.tables.schemas import declared_types, with_columns
 
 _WRITER = {
     # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file
