@@ -90,7 +90,6 @@ def parse_day(text: str, settings: Settings | None = None) -> date:
     """A day as an argument.
 
     Args:
-        text: as it was written.
         settings: with the calendar that the day must lie in; any day will do without.
 
     Raises:
@@ -112,7 +111,6 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
     """Days as an argument: one day, a range `A..B` with both ends, or several of them with commas.
 
     Args:
-        text: as it was written.
         settings: with the calendar that the days must lie in; any days will do without.
 
     Raises:
@@ -189,9 +187,6 @@ def say(head: str, text: str, *more: str, to: Console = console, wrap: bool = Fa
     """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text.
 
     Args:
-        head: in Rich's markup.
-        text: shown as it is written.
-        more: lines below it.
         to: standard output by default.
         wrap: whether it is a paragraph, broken between words; a line otherwise, which a terminal breaks anywhere.
     """

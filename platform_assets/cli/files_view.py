@@ -92,7 +92,6 @@ def print_left_anew(
 
     Args:
         state: the folder in which it is remembered; where that cannot be, all are told again.
-        problems: of files that were not taken.
         refused: files of which not one row was taken.
         told: of these, those of which this refresh has told already.
     """

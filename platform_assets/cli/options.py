@@ -83,7 +83,6 @@ def decided_by(reason: str | None, who: str | None, decides: Decides = "") -> Au
     """The author of a decision.
 
     Args:
-        reason: as it was given.
         who: as it was given; the user of this machine by default.
         decides: what it is, where the kind of work does not say so.
 

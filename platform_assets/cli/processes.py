@@ -47,8 +47,6 @@ class Processes:
         """Start one in a session of its own, so that whatever it starts can be ended with it.
 
         Args:
-            name: as people know it.
-            command: to start it with.
             secrets: variables that only it is started with.
         """
         self._running[name] = process = subprocess.Popen(

@@ -29,7 +29,6 @@ def session_on_demand(
     """A function that gives the session; one that this process had before is left running.
 
     Args:
-        settings: what to start it with.
         progress: told that it starts, and that it stops.
         brief: whether it will have little to do.
         at_once: whether it is going to be needed: it then starts while the command does other things.

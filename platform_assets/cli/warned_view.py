@@ -44,12 +44,7 @@ class DayWarning(NamedTuple):
 
 
 def print_warnings(warnings: Sequence[DayWarning], stage: str | None) -> None:
-    """How many days a run published, or left in a stage, with warnings, and the first of these.
-
-    Args:
-        warnings: of its days.
-        stage: that these are in.
-    """
+    """How many days a run published, or left in a stage, with warnings, and the first of these."""
     if not warnings:
         return
     days = len({(warning.table, warning.day) for warning in warnings})
@@ -63,11 +58,7 @@ def print_warnings(warnings: Sequence[DayWarning], stage: str | None) -> None:
 
 
 def print_warned_tables(warned: Iterable[DayRecord]) -> None:
-    """A line for each table with days that were published with warnings, and where more is said of them.
-
-    Args:
-        warned: the newest published first.
-    """
+    """A line for each table with days that were published with warnings, and where more is said of them."""
     by_table: dict[str, list[DayRecord]] = {}
     for record in warned:
         by_table.setdefault(record.table, []).append(record)

@@ -35,7 +35,6 @@ def told_in_run(context: Context, at: Callable[[], str], progress: OnProgress) -
     Args:
         context: of the step that does the work.
         at: asked how far the work is, in words, where nothing else is heard for a while; empty if it cannot be told.
-        progress: told as well.
     """
     log = _RunLog(context, at)
     over = Event()

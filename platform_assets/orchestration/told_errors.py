@@ -89,7 +89,6 @@ def listed(items: Iterable[str], more: Iterable[str] = ()) -> dg.MetadataValue:
     """A list of what others wrote, perhaps in part, each as it is written.
 
     Args:
-        items: a line each.
         more: lines of the platform's own below them.
     """
     return markdown("\n".join(f"- {line}" for line in (*map(as_code, items), *more)))

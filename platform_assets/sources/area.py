@@ -108,7 +108,6 @@ class Area(ABC):
         """Names of what lies in the folder of a source; what cannot be listed or has no proper name is a problem.
 
         Args:
-            folder: below the landing root.
             only: names of the only ones to look for; None for all.
         """
 
@@ -117,7 +116,6 @@ class Area(ABC):
         """The folder of an arrival date, or why it is none.
 
         Args:
-            path: below the landing root.
             only: names of the only files to look for; None for all.
         """
 

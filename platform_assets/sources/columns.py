@@ -51,8 +51,6 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
     A column that may be absent is missing where the file has its name in other letters, which is then a mistake.
 
     Args:
-        names: of the file's columns.
-        contract: of its table.
         where: it lacks them, if that needs to be said.
     """
     has = {folded(name) for name in names}

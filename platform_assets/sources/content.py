@@ -44,11 +44,6 @@ def state_of(stat: os.stat_result) -> State:
 def sha256_of(file: Path, path: str, state: State) -> str:
     """The sha256 of what is in a file.
 
-    Args:
-        file: where it is.
-        path: below the landing root.
-        state: in which it was listed.
-
     Raises:
         ChangedError: it is in another one, or came to be while it was read.
         LinkError: a link lies on the way to it.

@@ -77,11 +77,6 @@ class Inspection:
 def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> Inspection:
     """Read just enough of a file to say whether it can be taken.
 
-    Args:
-        file: to look into.
-        contract: of its table.
-        limits: what it may cost.
-
     Raises:
         ChangedError, LinkError: another one lies in its place.
         OSError: it cannot be opened or read, which says nothing about what is in it.

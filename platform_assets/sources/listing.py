@@ -115,10 +115,7 @@ def list_landing(
     a dot or an underscore are left to their writer. What cannot be read is a problem that keeps nothing else back.
 
     Args:
-        area: where sources deliver.
-        source: the source.
         known: files taken or refused before, by path.
-        until: newest arrival date to take.
         settle_s: a file changed less than this many seconds ago is still growing.
         limits: a file of more bytes is not even read; by default those of the settings' defaults.
         hashes: of files that were read for that.

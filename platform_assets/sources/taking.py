@@ -23,7 +23,6 @@ def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[La
     """Files as `hashed` gives them, whose content lies on this machine: objects of a bucket are fetched, once.
 
     Args:
-        files: as they were listed.
         folder: for what is fetched, where nothing else lies; it is gone again afterwards.
 
     Raises:

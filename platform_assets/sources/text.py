@@ -88,7 +88,6 @@ def scan(file: LandedFile, look: Look, records: Records | None = None, limits: L
     """Read a file once, to its end, or to where it is beyond a bound.
 
     Args:
-        file: to read.
         look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
         records: bring records that span lines onto one, where the format has such; its first line is a header.
         limits: of lines, rows, and what is in a compressed file.
@@ -208,8 +207,6 @@ def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
     """What is in a file, unpacked, piece by piece.
 
     Args:
-        file: to read.
-        limits: how much may be in it.
         size: bytes of a piece.
 
     Raises:
@@ -271,7 +268,6 @@ def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
 
     Args:
         file: CSV, or JSON lines, which have no record on several lines.
-        limits: of what is in it.
 
     Raises:
         CompressionError: it cannot be unpacked.

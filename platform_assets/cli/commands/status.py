@@ -128,7 +128,6 @@ def _table_status(
     """Where one table stands.
 
     Args:
-        snapshot: that is looked at.
         totals: what was counted of its days together, also of those that nobody computes from yet.
         delivered: of a raw table the same of each day.
         tables: what is known of all of them.

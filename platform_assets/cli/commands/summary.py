@@ -89,8 +89,6 @@ def print_summary(
     """The whole demo at a glance.
 
     Args:
-        tables: figures of each.
-        phases: what was done.
         seconds: that all of it took.
         day: to name in commands that show one; they are left out without.
         story: of the correction, where one was taken.

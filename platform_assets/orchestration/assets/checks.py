@@ -79,8 +79,6 @@ def run_results(
     """One result per check for all days that a step looked at; of a single day, its own.
 
     Args:
-        contract: of the table.
-        days: with what each check says.
         held: what is to be said of those that are held.
     """
     for name in checks_of(contract):
@@ -109,9 +107,6 @@ def day_results(
     at the newest materialization of its day. Log these after the materializations.
 
     Args:
-        instance: knows of the materializations.
-        contract: of the table.
-        days: with what each check says.
         held: what is to be said of those that are held.
     """
     newest = newest_materializations(instance, contract, days)

@@ -78,11 +78,7 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
     """What is shown of every published day.
 
     Args:
-        rows: of its whole content.
         size: of its files, bytes.
-        files: how many.
-        digest: of its content.
-        others: what the gates counted.
         seconds: the day's share of the time its table took.
     """
     counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if name not in KEPT_ASIDE}

@@ -94,8 +94,6 @@ def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: 
     while no daemon runs.
 
     Args:
-        instance: to tell.
-        platform: what to look at.
         within_s: seconds after which the rest is left for the next time.
 
     Raises:
@@ -110,13 +108,7 @@ def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: 
 
 
 def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Cursor) -> Iterator[Elsewhere]:
-    """Days that no run of Dagster published and that still are as they were published, in the order of releases.
-
-    Args:
-        instance: tells its own runs from others.
-        platform: what to look at.
-        since: how far Dagster has been told.
-    """
+    """Days that no run of Dagster published and that still are as they were published, in the order of releases."""
     newest = platform.current_release().number  # up to which the ledger has no gap; others may publish meanwhile
     indexed = {name: number for name, number in platform.ledger.indexed().items() if number <= newest}
     if since.until > newest:
@@ -146,9 +138,7 @@ def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cu
     """Tell Dagster, one event after the other; what it refuses keeps no other from being told.
 
     Args:
-        instance: to tell.
         elsewhere: in the order of `published_elsewhere`.
-        since: how far it has been told.
         within_s: seconds after which the rest is left.
 
     Raises:
@@ -183,8 +173,6 @@ def come_since(
 
     Args:
         instance: knows of which days it was told.
-        platform: what to look at.
-        contract: of a raw table.
     """
     snapshot = LakeSnapshot.now(platform)
     loaded = snapshot.digests(contract.name)

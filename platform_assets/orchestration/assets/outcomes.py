@@ -49,7 +49,6 @@ def days_left(
     """The failure of a step that did not publish some days, for a person who has to do something about it.
 
     Args:
-        title: how many days of what.
         days: with what keeps each, by table, inputs first; at least one.
         held: what is known of those that something holds.
         stops: why circuits are open that stopped days of it; said first.
@@ -104,8 +103,6 @@ def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -
     """What is to be said of some days that are held: of each its own hold, or that of a day which it reads.
 
     Args:
-        platform: what to look at.
-        contract: of the table.
         days: that were not published; of many the oldest are looked at, of a raw table none: nothing holds them.
     """
     if not contract.inputs or not days:
@@ -140,9 +137,7 @@ def good_days(platform: Platform, contract: Contract, days: Collection[date]) ->
     """Of some days those that are what they should be now, whoever published them, with what was published.
 
     Args:
-        platform: what to look at.
         contract: of the table; a day of raw is good once it is loaded.
-        days: that were asked for.
     """
     snapshot = LakeSnapshot.now(platform)
     if contract.source is not None:

@@ -47,8 +47,6 @@ def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, told:
     Nothing is published where a day became right as it is: what a bad delivery changed was taken out again.
 
     Args:
-        instance: knows what it shows.
-        platform: what to look at.
         told: how far Dagster is told of publications, which this does not change.
     """
     for contract in platform.catalogue:

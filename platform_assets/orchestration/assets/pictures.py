@@ -27,13 +27,7 @@ _DAYS_WITH_CHARTS = 31
 
 
 def illustrated(platform: Platform, contract: Contract, metadata: Mapping[date, Metadata]) -> dict[date, Metadata]:
-    """The same with charts of rows for the newest days, and for the newest of a gold table its amount and some rows.
-
-    Args:
-        platform: where the days are published.
-        contract: of their table.
-        metadata: of every published day.
-    """
+    """The same with charts of rows for the newest days, and for the newest of a gold table its amount and some rows."""
     shown = dict(metadata)
     newest = sorted(metadata)[-_DAYS_WITH_CHARTS:]
     for day, chart in _rows(platform, contract, newest).items():

@@ -33,7 +33,6 @@ def code_servers(workspace: Path, folder: Path, module: str = "dagster") -> tupl
     """What `dagster dev` would start for the locations of a workspace, to be started by somebody who keeps it going.
 
     Args:
-        workspace: as the project has it.
         folder: for sockets; its path must be short.
         module: that starts one as Dagster's command line does.
 

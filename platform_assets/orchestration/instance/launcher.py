@@ -87,7 +87,6 @@ def take(folder: Path, run_id: str) -> FileLock:
 
     Args:
         folder: of all run locks of an installation, on a local disk.
-        run_id: Dagster's id.
 
     Raises:
         Timeout: another process executes the same run.

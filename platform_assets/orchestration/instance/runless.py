@@ -53,9 +53,6 @@ def forget_results(
     did not look at.
 
     Args:
-        instance: that shows results.
-        run_id: of the run.
-        check: that had nothing to say.
         days: partitions; None is what the run said of all its days together.
     """
     storage = instance.event_log_storage

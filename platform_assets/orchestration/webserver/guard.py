@@ -55,9 +55,7 @@ class Access:
         """This machine at a port, and the addresses that settings name.
 
         Args:
-            port: of this machine.
             named: URLs; of each its scheme, host and port count.
-            password: that is asked for.
         """
         addresses = [f"http://{name}:{port}" for name in _OWN_NAMES]
         return cls(addresses[0], _hosts(_origins(addresses)), _origins(named), password)
@@ -129,7 +127,6 @@ def refusal(asked: Asked, access: Access) -> Refusal | None:
     A program that is no browser says nothing of pages, and needs only the right host, and the password if there is one.
 
     Args:
-        asked: the request.
         access: where the pages may be opened, and what for.
     """
     hosts = [host.lower() for host in asked.all("host")]

@@ -42,7 +42,6 @@ def keys_not_as_expected(
 
     Args:
         raw: rows of the raw days, all versions, in their order.
-        rows: what silver has of these days.
         source: contract of the raw table; the columns of its key are named alike in both.
         rules: of the silver table; a version that breaks one does not count.
 

@@ -58,7 +58,6 @@ def profile(
     """Profile every staged day in one pass over all columns and one over the key.
 
     Args:
-        required: columns that should have no nulls.
         key: columns that should identify a row within its day; none skips the second pass.
         unique: days on which they are known to, which the second pass leaves out.
 

@@ -48,9 +48,7 @@ def differences(
     and nothing else. Keys are looked at one by one only on days whose checksums differ, or where a figure has none.
 
     Args:
-        ours: rows of the days as staged.
         theirs: rows of the upstream table that those days read, at the release they were read at.
-        declared: keys and figures.
 
     Returns:
         One value per day that differs.

@@ -57,7 +57,6 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
     """Return the first keys, in order of their values, on which two versions of the same days disagree.
 
     Args:
-        left: rows of the days.
         right: rows of the same days, made another time.
     """
     values = [name for name in contract.column_names if name not in contract.key]
@@ -72,7 +71,6 @@ def key_differences(
     Args:
         key: columns that name a row within its day.
         values: columns to compare; of one type on both sides.
-        most: keys of each kind.
     """
     with kept_frames() as keep:
         found = keep(differing_keys(left, right, key, values, tolerance))

@@ -60,7 +60,6 @@ def borrow(settings: Settings, key: str) -> Lease | None:
     """Ask for the JVM that is kept ready.
 
     Args:
-        settings: of the installation.
         key: what the JVM has to be like; one that was started with anything else is not given.
 
     Returns:
@@ -121,10 +120,6 @@ _LEASES: WeakKeyDictionary[JavaGateway, Lease] = WeakKeyDictionary()
 
 def attached(port: int, secret: str) -> SparkSession:
     """The session of this process in a JVM where Spark runs already, with settings and views of its own.
-
-    Args:
-        port: of the JVM's gateway, on loopback.
-        secret: that the gateway asks for.
 
     Raises:
         Py4JError: it does not answer.

@@ -80,7 +80,6 @@ def resource_managers(environ: Mapping[str, str], conf: Mapping[str, str]) -> tu
 
     Args:
         environ: names the folders with `yarn-site.xml`, of which the first one counts.
-        conf: extra configuration of Spark, which wins.
     """
     site = _site(environ)
     said = {} if site is None else _BY_ITSELF | site

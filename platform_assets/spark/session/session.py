@@ -239,7 +239,6 @@ def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessio
     Args:
         settings: extra configuration, and the secrets that no message shows.
         remote: the address, `sc://host:port` with what follows it.
-        app_name: shown on the server's pages.
 
     Raises:
         SessionError: packages are missing, the server does not answer, or it has another language.

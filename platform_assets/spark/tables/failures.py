@@ -67,9 +67,6 @@ class DiskFullError(PlatformError):
 def full_disk_explained(what: str) -> Iterator[None]:
     """Turn Spark's error about a full disk into one that says what to do; all others pass.
 
-    Args:
-        what: was being written.
-
     Raises:
         DiskFullError: the disk is full, or the user's share of it.
     """

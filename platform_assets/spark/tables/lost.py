@@ -57,9 +57,6 @@ class SparkMemoryError(PlatformError):
 def lost_spark_explained(settings: Settings) -> Iterator[None]:
     """Turn what Python hears of a Spark that died, or ran out of memory, into what to do; all else passes.
 
-    Args:
-        settings: it was started with.
-
     Raises:
         SparkLostError: the JVM ended, or Spark in it.
         SparkMemoryError: the memory of the JVM was not enough.

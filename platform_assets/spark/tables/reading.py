@@ -53,9 +53,7 @@ def read_days(
     """Some days of a table.
 
     Args:
-        path: of the table.
         files: of its days; none where the table was never published, which reads as no rows.
-        schema: columns to return, the day included.
         spans: first and last day of each range, both included.
     """
     spans = tuple(spans)
@@ -125,12 +123,7 @@ def without_patterns(path: Location) -> str:
 
 
 def in_scope(contract: Contract, scope: KeyScope, among: Collection[str]) -> Column:
-    """Whether a row is of the keys, as far as it has their columns; values are bound, never part of a text.
-
-    Args:
-        contract: that has the columns' types.
-        among: the row's columns.
-    """
+    """Whether a row is of the keys, as far as it has their columns; values are bound, never part of a text."""
     parts = [
         F.col(name).isin([value_of(text, contract.column(name).type) for text in texts])
         for name, texts in scope.keys

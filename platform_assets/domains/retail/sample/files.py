@@ -68,7 +68,6 @@ def encode(rows: pl.DataFrame, contract: Contract, name: str) -> bytes:
 
     Args:
         rows: the contract's columns and, where lines can be broken, `malformation`.
-        contract: of the raw table.
         name: of the file; its ending is the format.
     """
     columns = list(contract.column_names)
@@ -117,8 +116,6 @@ def write(file: Path, content: bytes, modified_s: float | None = None) -> None:
     """Under a hidden name first, so that nobody ever sees half a file.
 
     Args:
-        file: to write or replace.
-        content: of it.
         modified_s: when it was last changed, in seconds since 1970; now by default.
     """
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")

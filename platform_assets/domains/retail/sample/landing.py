@@ -50,9 +50,6 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
     """Write every file of the sample that arrives until a date and does not lie in the landing area yet.
 
     Args:
-        simulation: the sample.
-        landing: the landing area.
-        until: newest arrival date to land.
         progress: told how many arrival dates are done, after every file of transactions that is due.
 
     Raises:

@@ -40,7 +40,6 @@ def play(simulation: Simulation, lines: pl.DataFrame, start: date, end: date) ->
     """Play the sales of some days, oldest first, holding no more than a stretch and what is still on its way.
 
     Args:
-        simulation: which sample.
         lines: the source's lines of at least these days.
         start: first day of sales to play; arrivals are whole from 91 days later on, or where it is the sample's first.
         end: last day of sales to play; where it is the sample's last, its latest arrivals come with the last stretch.

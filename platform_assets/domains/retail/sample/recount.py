@@ -44,7 +44,6 @@ def land_recount(simulation: Simulation, landing: Path) -> Recount | None:
 
     Args:
         simulation: whose truth lies in the landing area.
-        landing: the landing area.
     """
     lines = read_true_lines(landing)
     for day in _from_the_middle(simulation):
