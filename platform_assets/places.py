@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -78,3 +81,20 @@ def store_of(place: str) -> str | None:
     """The kind of object store it lies in, as the scheme of its URL; None for a folder of this machine."""
     url = _URL.fullmatch(place)
     return url[1] if url else None
+
+
+_LONGEST = 103 if sys.platform == "darwin" else 107
+USE_A_SHORTER = "Name a shorter one with the variable TMPDIR, as /tmp."
+"""What to do then."""
+
+
+def why_no_socket(below: str) -> str:
+    """What keeps a socket from being made there; empty if nothing does.
+
+    Args:
+        below: its path in that folder, as long as it will be.
+    """
+    folder = Path(tempfile.gettempdir())
+    if len(os.fsencode(folder / below)) <= _LONGEST:
+        return ""
+    return f"the folder for temporary files has too long a path for sockets: {folder}"

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from platform_assets.lakehouse.layout import stored
 from platform_assets.places import folder_of
-from platform_assets.sources.content import State, expect_open, real, state_of
-from platform_assets.sources.landing import Problem, StoredVersion, not_as_listed
+from platform_assets.sources.landing import Problem, State, StoredVersion, expect_open, not_as_listed, real, state_of
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings

@@ -19,8 +19,16 @@ from typing import Final
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, format_of
 from platform_assets.sources.area import Area, DateFolder, Seen
-from platform_assets.sources.content import State
-from platform_assets.sources.landing import IS_A_LINK, NOT_AS_LISTED, Known, LandedFile, Listing, Problem, not_as_listed
+from platform_assets.sources.landing import (
+    IS_A_LINK,
+    NOT_AS_LISTED,
+    Known,
+    LandedFile,
+    Listing,
+    Problem,
+    State,
+    not_as_listed,
+)
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.taking import content_sha256
 

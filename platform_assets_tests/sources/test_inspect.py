@@ -23,9 +23,8 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.sources import text as stream
 from platform_assets.sources.area import FolderArea
-from platform_assets.sources.content import ChangedError, LinkError
 from platform_assets.sources.inspect import Inspection, inspect
-from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.listing import list_landing
 from platform_assets.sources.text import lines_of as lines_as_copied

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.sources import area, content, listing, taking
+from platform_assets.sources import area, landing, listing, taking
 from platform_assets.sources.area import FolderArea
 from platform_assets.sources.landing import Known, LandedFile, Listing, Problem
 from platform_assets.sources.limits import Limits
@@ -58,9 +58,9 @@ def as_somebody_else() -> Iterator[None]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files whose content was read, as often as it was."""
     seen: list[Path] = []
-    read = content.sha256_of
+    read = landing.sha256_of
 
-    def counted(file: Path, path: str, state: content.State) -> str:
+    def counted(file: Path, path: str, state: landing.State) -> str:
         seen.append(file)
         return read(file, path, state)
 

@@ -26,8 +26,8 @@ from platform_assets.engine.ingest.refused_files import refused_files
 from platform_assets.engine.pending import delivered
 from platform_assets.errors import PlatformError
 from platform_assets.installed import refuse_another_pyspark
+from platform_assets.places import USE_A_SHORTER, why_no_socket
 from platform_assets.settings import Settings, load_settings, project_root
-from platform_assets.sockets import USE_A_SHORTER, why_no_socket
 
 _LOADED_WITHIN_S = 60.0
 """UI and daemon need not wait longer: they find a code server that comes later, only not at once."""

@@ -24,8 +24,13 @@ from platform_assets.orchestration.assets.checks import (
     run_results,
     without_judgement,
 )
-from platform_assets.orchestration.assets.description import describe_table, shown_owners
-from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
+from platform_assets.orchestration.assets.events import (
+    asset_key,
+    day_metadata,
+    describe_table,
+    materializations,
+    shown_owners,
+)
 from platform_assets.orchestration.assets.outcomes import (
     checks_of_result,
     days_left,

@@ -25,17 +25,22 @@ from platform_assets.operations.audit.anchor import heads_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.plan_record import BackfillRecord, Event, records_since
 from platform_assets.orchestration.assets.events import asset_key
-from platform_assets.orchestration.assets.external_publications import Shown, show, show_since_last
+from platform_assets.orchestration.assets.external_publications import (
+    Shown,
+    healed_and_not_shown,
+    held_and_not_shown,
+    show,
+    show_since_last,
+)
 from platform_assets.orchestration.assets.outcomes import good_days
-from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
 from platform_assets.orchestration.automation.announcements import (
     Present,
     announced,
     announcements,
+    failed_runs,
     open_circuit,
     runs_told_by_days,
 )
-from platform_assets.orchestration.automation.failed_runs import failed_runs
 from platform_assets.orchestration.automation.held_days import held_days_job, request_held_days
 from platform_assets.orchestration.automation.refresh_requests import (
     WHY_TAG,
