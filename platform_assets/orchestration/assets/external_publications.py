@@ -1,4 +1,4 @@
-"""Show what was published without Dagster, and where Dagster shows a day otherwise than it is.
+"""Show what was published without Dagster, and where Dagster shows a day otherwise than it is."""
 
 from __future__ import annotations
 
