@@ -27,6 +27,10 @@ _OF_AZURE = ("abfs", "adl", "az", "azure", "wasb", "wasbs")
 _OTHERS = re.compile(rf"(file|gs|hdfs|s3a|s3n|{'|'.join(_OF_AZURE)}):/", re.IGNORECASE)
 """With one slash, as Hadoop writes some of them, they would be folders of that name."""
 
+_LONGEST = 103 if sys.platform == "darwin" else 107
+USE_A_SHORTER = "Name a shorter one with the variable TMPDIR, as /tmp."
+"""What to do then."""
+
 
 def _as_place(value: object) -> object:
     if isinstance(value, Path):
@@ -81,11 +85,6 @@ def store_of(place: str) -> str | None:
     """The kind of object store it lies in, as the scheme of its URL; None for a folder of this machine."""
     url = _URL.fullmatch(place)
     return url[1] if url else None
-
-
-_LONGEST = 103 if sys.platform == "darwin" else 107
-USE_A_SHORTER = "Name a shorter one with the variable TMPDIR, as /tmp."
-"""What to do then."""
 
 
 def why_no_socket(below: str) -> str:

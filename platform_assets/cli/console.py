@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from platform_assets.planning.selection import Selection
     from platform_assets.settings import Settings
 
-
 EXIT_LOOK = 1
 EXIT_USAGE = 2
 EXIT_FAILED = 3
@@ -35,6 +34,10 @@ _TWO_DAYS = re.compile(r"(\d{4}-\d\d-\d\d)\D+(\d{4}-\d\d-\d\d)")
 
 _UNBROKEN = 1000
 """Characters of a line that no terminal breaks."""
+
+# Rich would leave out colours alone, and a reader of plain text stumbles over codes for bold and dim as well.
+_COLOURS: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+_NUMPY = "numpy"
 
 
 class _Console(Console):
@@ -73,8 +76,6 @@ class _Console(Console):
         self._width, self._height = size
 
 
-# Rich would leave out colours alone, and a reader of plain text stumbles over codes for bold and dim as well.
-_COLOURS: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
 # What is between colons is no picture, and their list takes long to import.
 console = _Console(emoji=False, color_system=_COLOURS)
 errors = _Console(stderr=True, emoji=False, color_system=_COLOURS)
@@ -196,9 +197,6 @@ def say(head: str, text: str, *more: str, to: Console = console, wrap: bool = Fa
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(value, indent=2, default=str))
-
-
-_NUMPY = "numpy"
 
 
 @contextmanager

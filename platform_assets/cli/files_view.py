@@ -20,6 +20,9 @@ from platform_assets.words import alike, counted
 _MOST = 8
 """Reasons that are told with an example."""
 
+_MOST_TOLD = 1 << 16
+"""Files of which it is remembered that they were told; of the oldest beyond it is forgotten."""
+
 
 def print_left(problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0) -> None:
     """What lies in the landing area and is not in any table, because a person has to do something about it.
@@ -79,10 +82,6 @@ def print_by_spark(tables: Mapping[str, str]) -> None:
     """A line for each, with the reason and what to do."""
     for table, why in tables.items():
         say("Spark computes", f"{table}: {why}; `platform-assets engine verify {table}`")
-
-
-_MOST_TOLD = 1 << 16
-"""Files of which it is remembered that they were told; of the oldest beyond it is forgotten."""
 
 
 def print_left_anew(

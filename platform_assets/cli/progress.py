@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
     from platform_assets.cli.bar import Bar
 
-
 _TICK_S = 0.2
 _LAST_WORDS_S = 5.0
 """Seconds after which nobody waits for a Spark any more that was asked and does not answer."""
 _ASKED_EVERY_S = 1.0
 """Seconds between two questions to Spark, how far it is."""
+
+_OUT_OF_IT_S = 0.05
+"""How long after what could not be interrupted; raised at once, it would be in the very report."""
 
 
 class Voice:
@@ -169,10 +171,6 @@ def _own_stderr() -> TextIO | None:
         return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
     except (AttributeError, OSError, io.UnsupportedOperation):
         return None
-
-
-_OUT_OF_IT_S = 0.05
-"""How long after what could not be interrupted; raised at once, it would be in the very report."""
 
 
 @contextmanager

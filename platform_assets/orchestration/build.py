@@ -30,6 +30,8 @@ from platform_assets.orchestration.told_errors import plain
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 
+_LAYER = "exposure"
+
 
 def build_definitions(settings: Settings, progress: OnProgress = no_progress) -> dg.Definitions:
     """All assets, jobs, schedules, sensors and resources of the platform that the settings describe.
@@ -68,9 +70,6 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         # Put together here, and kept: Dagster copies sensors for it, and warns of its own `owners` of them.
         definitions.get_repository_def()
     return definitions
-
-
-_LAYER = "exposure"
 
 
 def build_exposures(catalogue: Catalogue) -> list[dg.AssetSpec]:

@@ -25,6 +25,17 @@ _SHOWN = 100
 _MOST_NAMES = 1000
 """Names that no contract declares, kept for what may be meant by a missing one."""
 
+LONGEST_NAME = 1000
+"""Characters of a column's name that is looked at."""
+_NAMES_SHOWN = 10
+_LETTERS_SHOWN = 60
+_MOST_FIELDS = 20_000
+"""Spark's CSV parser gives up on a whole file at a line with more."""
+_LINE_SHOWN = 100
+"""Characters of a line."""
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""What programs write in place of commas where a comma is the sign of decimals, or on request."""
+
 
 def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
     """All that is wrong with the columns of a file that names them once.
@@ -124,13 +135,6 @@ def _names(line: bytes) -> set[str] | None:
     return set(value) if isinstance(value, dict) else None
 
 
-LONGEST_NAME = 1000
-"""Characters of a column's name that is looked at."""
-
-_NAMES_SHOWN = 10
-_LETTERS_SHOWN = 60
-
-
 def folded(name: str) -> str:
     """What names have in common that are one name to Spark.
 
@@ -159,14 +163,6 @@ def listed(names: Collection[str]) -> str:
     ]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
-
-
-_MOST_FIELDS = 20_000
-"""Spark's CSV parser gives up on a whole file at a line with more."""
-_LINE_SHOWN = 100
-"""Characters of a line."""
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-"""What programs write in place of commas where a comma is the sign of decimals, or on request."""
 
 
 class CsvColumns:

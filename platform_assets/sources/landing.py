@@ -23,6 +23,8 @@ _IS_A_LINK = frozenset({errno.ELOOP, errno.ENOTDIR})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
+IS_A_LINK = "is a symbolic link; only files inside the landing root are taken"
+
 
 class ChangedError(Exception):
     """A file is another one than it was when it was looked at."""
@@ -109,7 +111,6 @@ def _open_within(name: str, how: int, folder: int | None) -> int:
 
 NOT_AS_LISTED = (OSError, ChangedError, LinkError, LakeError)
 """Errors of whoever opens a file that was listed."""
-IS_A_LINK = "is a symbolic link; only files inside the landing root are taken"
 
 
 @dataclass(frozen=True)

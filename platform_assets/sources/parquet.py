@@ -42,11 +42,6 @@ _Is = Callable[[pa.DataType], bool]
 
 _IS = pa.types
 
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(_IS.is_string(type_) or _IS.is_large_string(type_) or _IS.is_string_view(type_))
-
-
 _NUMBERS: tuple[_Is, ...] = (_IS.is_integer, _IS.is_floating, _IS.is_decimal)
 _BECOMES: dict[str, tuple[_Is, ...]] = {
     "long": _NUMBERS,
@@ -59,8 +54,6 @@ _BECOMES: dict[str, tuple[_Is, ...]] = {
     "string": (*_NUMBERS, _IS.is_boolean, _IS.is_date, _IS.is_timestamp),
 }
 """Besides text and nothing at all, which can become anything. Values that do not fit refuse their row."""
-
-
 _HOLDS: dict[str, Callable[[pa.DataType], bool]] = {
     "byte": _IS.is_int8,
     "short": _IS.is_int16,
@@ -76,6 +69,10 @@ _HOLDS: dict[str, Callable[[pa.DataType], bool]] = {
     "timestamp_ntz": lambda type_: _IS.is_timestamp(type_) and type_.tz is None,
 }
 """Which types of a file the plain types of Spark can be."""
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(_IS.is_string(type_) or _IS.is_large_string(type_) or _IS.is_string_view(type_))
 
 
 def too_large_footer(stream: BinaryIO, size: int) -> str | None:

@@ -28,6 +28,14 @@ _BLANK = bytes(range(33))
 """What Spark takes for white space when it drops blank lines."""
 _WITHIN_LINES = _BLANK.translate(None, b"\r\n")
 
+_BEGINNING = b"\x1f\x8b"
+_GZIP = 31
+"""For zlib: with the header and the end that gzip has, and a window as large as any."""
+_AT_ONCE = 1 << 14
+_MOST_MEMBERS = 200_000
+_CUT_SHORT = "is gzip that was cut short; deliver it whole"
+_CHUNK = 1 << 20
+
 
 class EncodingError(Exception):
     """A file is not UTF-8.
@@ -180,14 +188,6 @@ class _Splitter:
         self.is_beyond = True
 
 
-_BEGINNING = b"\x1f\x8b"
-_GZIP = 31
-"""For zlib: with the header and the end that gzip has, and a window as large as any."""
-_AT_ONCE = 1 << 14
-_MOST_MEMBERS = 200_000
-_CUT_SHORT = "is gzip that was cut short; deliver it whole"
-
-
 class CompressionError(Exception):
     """What is in a file cannot be got out; the text says why."""
 
@@ -258,9 +258,6 @@ def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
         content = member.unused_data or packed.read(_AT_ONCE)
         if not content:
             return
-
-
-_CHUNK = 1 << 20
 
 
 def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from platform_assets.domains.retail.sample import Simulation
     from platform_assets.spark.session.on_demand import SparkOnDemand
 
-
 YEAR_DAYS = 366
 SEED = 1
 LATE_DAYS = 91
 """After so many days the last late row of the simulation has arrived."""
+
+_NAME = "one correction"
 
 
 class DemoFailedError(PlatformError):
@@ -145,9 +146,6 @@ def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progres
         else:
             outcome = run_job(definitions, instance, "refresh", {"platform/why": name})
     return outcome.failures
-
-
-_NAME = "one correction"
 
 
 def correct(

@@ -42,6 +42,9 @@ from platform_assets.records.outbox import MessageState
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
+_SHOWN = 5
+"""Files with many refused rows that are named."""
+
 
 def status(
     warnings: Annotated[
@@ -160,10 +163,6 @@ def _table_status(
         outside=len(outside),
         days_outside=(min(outside), max(outside)) if outside else None,
     )
-
-
-_SHOWN = 5
-"""Files with many refused rows that are named."""
 
 
 @dataclass(frozen=True)

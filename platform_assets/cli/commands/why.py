@@ -53,6 +53,13 @@ from platform_assets.words import counted
 _SHOWN = 5
 """Differing days that a list names."""
 
+_OF_A_HOLD = ("gate", "reason", "run", "created_at")
+_OF_A_PUBLICATION = ("publication", "release", "created_at", "kind", "run", "who", "why", "git_commit")
+_OF_A_FILE = ("path", "kind", "origin", "arrival_date", "sha256", "taken", "refused", "erased", "publication")
+_SOFTWARE = {"platform": "platform-assets", "sail": "Sail", "spark": "Spark", "delta": "Delta"}
+_BRANCHES_SHOWN = 5
+"""Files and publications that a list names."""
+
 
 @dataclass(frozen=True)
 class _Told:
@@ -279,16 +286,6 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
         else [{name: getattr(file, name) for name in _OF_A_FILE} for file in origin.arrivals],
         "inputs": [_origin_json(read) for read in origin.inputs],
     }
-
-
-_OF_A_HOLD = ("gate", "reason", "run", "created_at")
-_OF_A_PUBLICATION = ("publication", "release", "created_at", "kind", "run", "who", "why", "git_commit")
-_OF_A_FILE = ("path", "kind", "origin", "arrival_date", "sha256", "taken", "refused", "erased", "publication")
-
-
-_SOFTWARE = {"platform": "platform-assets", "sail": "Sail", "spark": "Spark", "delta": "Delta"}
-_BRANCHES_SHOWN = 5
-"""Files and publications that a list names."""
 
 
 def origin_tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:

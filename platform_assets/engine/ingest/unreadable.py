@@ -20,6 +20,16 @@ from platform_assets.contracts.landing import Format
 from platform_assets.sources.landing import LandedFile
 from platform_assets.spark.tables.failures import complaint
 
+_VALUES: dict[str, object] = {
+    "long": 0,
+    "int": 0,
+    "string": "0",
+    "boolean": False,
+    "timestamp": datetime(2000, 1, 1, tzinfo=UTC),
+    "date": date(2000, 1, 1),
+    "double": 0.0,
+}
+
 
 def untakeable(
     parsed: Callable[[Sequence[LandedFile]], DataFrame],
@@ -57,17 +67,6 @@ def untakeable(
 def _read_through(rows: DataFrame) -> None:
     """Compute every field of every row, and forget it."""
     rows.write.format("noop").mode("overwrite").save()
-
-
-_VALUES: dict[str, object] = {
-    "long": 0,
-    "int": 0,
-    "string": "0",
-    "boolean": False,
-    "timestamp": datetime(2000, 1, 1, tzinfo=UTC),
-    "date": date(2000, 1, 1),
-    "double": 0.0,
-}
 
 
 def described_by(contract: Contract, kind: Format) -> bytes:

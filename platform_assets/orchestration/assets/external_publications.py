@@ -36,6 +36,8 @@ _JUDGED_BEFORE = {
 _KEPT_AS = "platform_assets.published_elsewhere"
 """The key under which Dagster keeps how far it has been told, whoever told it."""
 
+_HEALED = "The day is what it should be: nothing keeps it back any more."
+
 
 @dataclass(frozen=True, order=True)
 class Cursor:
@@ -205,9 +207,6 @@ def _events(contract: Contract, record: DayRecord, shown: Metadata, head: Public
         return
     judged = _JUDGED_BEFORE.get(head.kind, "Kept nothing of the day back when it was published")
     yield from published_events(contract, record, f"{judged}, by {_said(head)}, not by a run of Dagster.")
-
-
-_HEALED = "The day is what it should be: nothing keeps it back any more."
 
 
 def held_and_not_shown(instance: dg.DagsterInstance, platform: Platform) -> tuple[HeldDay, ...]:

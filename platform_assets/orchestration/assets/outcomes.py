@@ -32,6 +32,9 @@ _LEFT = "days"
 _SPELT_OUT = 20
 """Days of which a failed step says why."""
 
+_MOST_DAYS = 50
+"""Days of a table of which all is looked up: that opens files of raw days."""
+
 
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
     """Days that were not published, and the reason in a sentence or two."""
@@ -93,10 +96,6 @@ def _red(contract: Contract, findings: Iterable[Finding]) -> tuple[Checked, ...]
     return tuple(
         checked(finding.check, [finding], "", {}) for finding in findings if finding.check in checks_of(contract)
     )
-
-
-_MOST_DAYS = 50
-"""Days of a table of which all is looked up: that opens files of raw days."""
 
 
 def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, HeldDay]:

@@ -25,6 +25,10 @@ from platform_assets.quality.seasonality import rhythm_of
 _PREVIEW_ROWS = 10
 _DAYS_WITH_CHARTS = 31
 
+MOST_CHARACTERS = 999
+MOST_DAYS = 28
+_WIDTH, _TOP, _BOTTOM, _HEIGHT = 532, 20, 99, 116
+
 
 def illustrated(platform: Platform, contract: Contract, metadata: Mapping[date, Metadata]) -> dict[date, Metadata]:
     """The same with charts of rows for the newest days, and for the newest of a gold table its amount and some rows."""
@@ -93,11 +97,6 @@ def _sums(platform: Platform, contract: Contract, column: str, days: list[date])
     for row in grouped.to_pylist():
         totals[row[DAY]] = row[f"{column}_sum"] or Decimal(0)
     return {day: float(total) for day, total in totals.items()}
-
-
-MOST_CHARACTERS = 999
-MOST_DAYS = 28
-_WIDTH, _TOP, _BOTTOM, _HEIGHT = 532, 20, 99, 116
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ _DOES: dict[Task, str] = {
     "deletion": "Delete what no release in the rollback window, pin or open stage needs.",
 }
 
+_MOST_SHOWN = 50
+_SENDING_S = 30.0
+"""A tick has a minute; what slow receivers leave waits for the next one."""
+_NAMED = 10
+"""Messages that a tick names; `outbox list --all` has them all."""
+
 
 def _step(task: Task) -> dg.OpDefinition:
     ins = {"after": dg.In(dg.Nothing)} if task != TASKS[0] else {}
@@ -77,9 +83,6 @@ def _days(done: Maintenance, table: str) -> tuple[int, ...]:
     return len(days), sum(len(day.small) for day in days), sum(day.bytes for day in days)
 
 
-_MOST_SHOWN = 50
-
-
 def _table(columns: tuple[str, ...], rows: dict[str, tuple[int, ...]]) -> dict[str, dg.MetadataValue]:
     if not rows:
         return {"done": plain("nothing was due")}
@@ -122,14 +125,6 @@ def build_keys_schedule(cron: str) -> dg.ScheduleDefinition:
     return dg.ScheduleDefinition(
         "keys", job=keys_job, cron_schedule=cron, execution_timezone="UTC", default_status=running
     )
-
-
-_SENDING_S = 30.0
-"""A tick has a minute; what slow receivers leave waits for the next one."""
-
-
-_NAMED = 10
-"""Messages that a tick names; `outbox list --all` has them all."""
 
 
 class DeliveryError(PlatformError):

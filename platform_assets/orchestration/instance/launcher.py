@@ -34,6 +34,14 @@ _DEAD = (
 )
 _LOCAL = {None, "localhost", "127.0.0.1", "::1"}
 
+RunProcess = Literal["alive", "ending", "dead", "unknown"]
+_TAKE_TIMEOUT_S = 10.0
+"""For the moment in which somebody looks whether the lock is held, by taking it."""
+_LAST_EVENTS_S = 60.0
+"""A run writes its last events after it gave its lock back."""
+_FORGOTTEN_AFTER_S = 7 * 86400.0
+_RELEASED = "released"
+
 
 class WatchedRunLauncher(dg.DefaultRunLauncher):
     """Launches runs as the default launcher does, and knows which of them died."""
@@ -63,18 +71,6 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
             return False  # its lock is on that machine
         record = self._instance.get_run_record_by_id(run.run_id)
         return bool(record and record.start_time and time.time() - record.start_time > _LOCK_WITHIN_S)
-
-
-RunProcess = Literal["alive", "ending", "dead", "unknown"]
-
-_TAKE_TIMEOUT_S = 10.0
-"""For the moment in which somebody looks whether the lock is held, by taking it."""
-
-_LAST_EVENTS_S = 60.0
-"""A run writes its last events after it gave its lock back."""
-
-_FORGOTTEN_AFTER_S = 7 * 86400.0
-_RELEASED = "released"
 
 
 def lock_folder(settings: Settings) -> Path:

@@ -12,6 +12,9 @@ from pyspark.sql import SparkSession
 SparkOnDemand = Callable[[], SparkSession]
 """Gives the session, and starts it when it is first asked for."""
 
+Tasks = tuple[int, int]
+"""How many are done, of how many."""
+
 
 class TimedSpark:
     """Gives the session, and knows how long it was waited for: Java's start is no day's cost."""
@@ -27,10 +30,6 @@ class TimedSpark:
             return self._spark()
         finally:
             self.waited += time.monotonic() - began
-
-
-Tasks = tuple[int, int]
-"""How many are done, of how many."""
 
 
 def running_jobs() -> Mapping[int, Tasks]:

@@ -19,6 +19,14 @@ _PORT_OF_CONNECT = 15002
 _HOW = {"spark": 7077, "k8s": 443}
 """Of masters that are reached at an address, and the port where it has none."""
 
+_OF_SPARK = "spark.hadoop."
+_MANAGER = "yarn.resourcemanager."
+_PORT = 8032
+_BY_ITSELF = {f"{_MANAGER}hostname": "0.0.0.0"}  # noqa: S104 - asked for there, not listened at
+_VARIABLE = re.compile(r"\$\{([^}]+)\}")
+SET_HADOOP_FOLDER = "Set HADOOP_CONF_DIR to the folder with the cluster's yarn-site.xml."
+"""What to do where it is not found."""
+
 
 def places_of(settings: Settings) -> tuple[tuple[str, int], ...]:
     """Host and port of the Connect server, or of each master; none where Spark runs here or is asked for otherwise."""
@@ -63,16 +71,6 @@ def _place(address: str, otherwise: int) -> tuple[tuple[str, int], ...]:
         return ((parts.hostname, parts.port or otherwise),) if parts.hostname else ()
     except ValueError:  # a port that is none, which Spark tells
         return ()
-
-
-_OF_SPARK = "spark.hadoop."
-_MANAGER = "yarn.resourcemanager."
-_PORT = 8032
-_BY_ITSELF = {f"{_MANAGER}hostname": "0.0.0.0"}  # noqa: S104 - asked for there, not listened at
-_VARIABLE = re.compile(r"\$\{([^}]+)\}")
-
-SET_HADOOP_FOLDER = "Set HADOOP_CONF_DIR to the folder with the cluster's yarn-site.xml."
-"""What to do where it is not found."""
 
 
 def resource_managers(environ: Mapping[str, str], conf: Mapping[str, str]) -> tuple[str, ...]:

@@ -15,6 +15,12 @@ _DETAILS = re.compile(r'(?m)^\s*details = "(.*)"$')
 _OF_YARN = re.compile(r"(?m)Diagnostics: *(?:\[[^\]]*\])?(.*\S)")
 """What YARN says of a container that failed, below a line of which ended how often."""
 
+_SECRET = re.compile(r"secret|password|passwd|token|credential|(access|account|encryption|api)[._-]?key", re.IGNORECASE)
+"""Names of settings whose values are secret, as Spark's own logs have it, and a few more."""
+_OPEN_PARAMETERS = ("use_ssl", "user_agent", "session_id")
+"""Of a Spark Connect URL; all others are hidden."""
+_HIDDEN = "***"
+
 
 def reason_of(error: Exception) -> str:
     """What went wrong: Java's own message where the error came from there, asked for while its process is alive."""
@@ -30,13 +36,6 @@ def cause_of(error: Exception, settings: Settings) -> Exception | None:
     """The error itself, where whoever looks into it finds no secret."""
     text = str(error)
     return error if without_secrets(text, settings) == text else None
-
-
-_SECRET = re.compile(r"secret|password|passwd|token|credential|(access|account|encryption|api)[._-]?key", re.IGNORECASE)
-"""Names of settings whose values are secret, as Spark's own logs have it, and a few more."""
-_OPEN_PARAMETERS = ("use_ssl", "user_agent", "session_id")
-"""Of a Spark Connect URL; all others are hidden."""
-_HIDDEN = "***"
 
 
 def without_secrets(text: str, settings: Settings) -> str:

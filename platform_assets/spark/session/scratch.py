@@ -23,6 +23,8 @@ from platform_assets.settings import Settings
 _VARIABLE, _SETTING = "SPARK_LOCAL_DIRS", "spark.local.dir"
 """By which a person chooses other folders for what Spark puts on disk; the first wins."""
 
+_ROTATE_AT_BYTES = 20_000_000
+
 
 @dataclass(frozen=True)
 class Scratch:
@@ -127,9 +129,6 @@ def _take(lock: int) -> bool:
 
 def _lock_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.lock")
-
-
-_ROTATE_AT_BYTES = 20_000_000
 
 
 def log_file(settings: Settings) -> Path:

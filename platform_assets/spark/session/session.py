@@ -41,6 +41,10 @@ from platform_assets.sql_settings import CODECS, OF_HADOOP, REQUIRED
 STOPS_WITHIN_S = 30.0
 """After it was asked to; no Spark that is alive takes so long."""
 
+_RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
+"""With these a server is waited for three quarters of a minute, as while a network is gone; a client by itself waits
+ten minutes, also for one that never was there."""
+
 
 def create_session(
     settings: Settings,
@@ -226,11 +230,6 @@ def stop_session(spark: SparkSession) -> None:
         SparkSession._instantiatedSession = None
     if SparkContext._active_spark_context is None:
         end_jvm()
-
-
-_RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
-"""With these a server is waited for three quarters of a minute, as while a network is gone; a client by itself waits
-ten minutes, also for one that never was there."""
 
 
 def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:

@@ -44,6 +44,15 @@ _ENDS_WITHIN_S = 2.0
 
 _AGAIN = "Run the same command again then: what was published stays, the rest is done anew."
 
+_FILES = "number of written files"
+_DESCRIPTION = "spark.job.description"
+_COUNT = re.compile(r"(\d+) -> ([\d,]+)")
+_MISSING = re.compile(r"FileNotFoundException: File (?:file:)?(/.+) does not exist")
+_TODO = (
+    "Mount the lake's folder at the same path on every machine of the cluster, or put the lake into an object store. "
+    "Nothing was published of it."
+)
+
 
 class SparkLostError(PlatformError):
     """Spark ended in the middle of work; what was published stays."""
@@ -177,16 +186,6 @@ def _end_of_lent_jvm() -> str | None:
     with socket.socket() as probe:
         probe.settimeout(_ENDS_WITHIN_S)
         return "was ended" if probe.connect_ex(("127.0.0.1", lease.port)) else None
-
-
-_FILES = "number of written files"
-_DESCRIPTION = "spark.job.description"
-_COUNT = re.compile(r"(\d+) -> ([\d,]+)")
-_MISSING = re.compile(r"FileNotFoundException: File (?:file:)?(/.+) does not exist")
-_TODO = (
-    "Mount the lake's folder at the same path on every machine of the cluster, or put the lake into an object store. "
-    "Nothing was published of it."
-)
 
 
 class OtherFolderError(PlatformError):

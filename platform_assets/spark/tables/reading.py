@@ -29,6 +29,9 @@ from platform_assets.records.manifest import DataFile
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 
+Keep = Callable[[DataFrame], DataFrame]
+"""Gives a frame with the same rows that is computed only once."""
+
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
     """A frame without rows, planned in the JVM: a list of none would start a Python worker."""
@@ -135,10 +138,6 @@ def in_scope(contract: Contract, scope: KeyScope, among: Collection[str]) -> Col
 def out_of_scope(contract: Contract, scope: KeyScope) -> Column:
     """Whether a row of the table is of none of the keys; one without a value is of none."""
     return ~F.coalesce(in_scope(contract, scope, contract.column_names), F.lit(False))
-
-
-Keep = Callable[[DataFrame], DataFrame]
-"""Gives a frame with the same rows that is computed only once."""
 
 
 @contextmanager

@@ -17,6 +17,13 @@ from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.sql_views import spark_view, statements, tables_without_view
 from platform_assets.spark.session.configuration import TUNING
 
+_OF_DELTA = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
+_BY_FOLDER = "spark.sql.runSQLOnFiles"
+_NOT_FOUND = re.compile(
+    "DATA_SOURCE_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY|DELTA_CONFIGURE_SPARK_SESSION"
+)
+_NO_FILES = re.compile(r'No FileSystem for scheme "(\w+)"')
+
 
 def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
     """Show every table of a release as `<layer>_<table>`, and no table that came after it.
@@ -30,14 +37,6 @@ def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
             spark.sql(statement)
     for table in tables_without_view(lake, release):
         spark.catalog.dropTempView(spark_view(table))
-
-
-_OF_DELTA = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
-_BY_FOLDER = "spark.sql.runSQLOnFiles"
-_NOT_FOUND = re.compile(
-    "DATA_SOURCE_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY|DELTA_CONFIGURE_SPARK_SESSION"
-)
-_NO_FILES = re.compile(r'No FileSystem for scheme "(\w+)"')
 
 
 @contextmanager

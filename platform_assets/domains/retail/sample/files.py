@@ -32,6 +32,8 @@ _TYPES = {
     "decimal(12,2)": pa.decimal128(12, 2),
 }
 
+STATE = ".simulation.json"
+
 
 def arrow_schema(contract: Contract, *more: pa.Field) -> pa.Schema:
     """The contract's columns as Parquet files carry them."""
@@ -107,9 +109,6 @@ def _break_lines(content: bytes, broken: Sequence[tuple[int, str]], format_: str
 def delivered_at(arrival: date) -> float:
     """When the files of an arrival date were last changed: that morning at six, in seconds since 1970."""
     return datetime.combine(arrival, time(6), UTC).timestamp()
-
-
-STATE = ".simulation.json"
 
 
 def write(file: Path, content: bytes, modified_s: float | None = None) -> None:
