@@ -104,8 +104,6 @@ class Ahead:
         """Where nothing is computed: what there is to tell besides.
 
         Args:
-            state: the folder of the installation.
-            as_json: for programs.
             explain: whether nothing was to be started.
 
         Raises:

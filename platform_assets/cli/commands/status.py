@@ -12,9 +12,8 @@ import typer
 from platform_assets.cli.console import EXIT_LOOK, console, platform_to_look, print_json, say
 from platform_assets.cli.files_view import growing_lines, print_by_spark, print_left, refused_json
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.held_view import held_json, print_held, print_warned_days, print_warned_tables, warnings_json
 from platform_assets.cli.options import AsJson
-from platform_assets.cli.warned_view import print_warned_days, print_warned_tables, warnings_json
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.admissions import not_by_sail

@@ -23,11 +23,10 @@ from platform_assets.cli.console import (
     without_numpy,
 )
 from platform_assets.cli.files_view import not_taken_lines
-from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.held_view import held_json, print_held, print_warned_day, warned_json
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause
 from platform_assets.cli.rollback_view import ended_json, print_ended
-from platform_assets.cli.warned_view import print_warned_day, warned_json
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.delivered_since import delivered_since
