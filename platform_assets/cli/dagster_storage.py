@@ -15,7 +15,6 @@ from platform_assets.settings import Settings, project_root
 if TYPE_CHECKING:
     import dagster as dg
 
-
 URL = "DAGSTER_POSTGRES_URL"
 """The variable that docs/postgresql.md has Dagster read."""
 _OF_SERVER = ("dagster_postgres", "psycopg2")

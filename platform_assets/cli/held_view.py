@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from platform_assets.operations.lineage.held_days import HeldDay
     from platform_assets.operations.lineage.warned_days import WarnedDay
 
-
 _SHOWN = 5
 """Ranges of days that are named."""
 
 _IN_SHORT = 5
 """Lines of held days where there is more to tell than them."""
-
 
 _WARNED_SHOWN = 5
 """Warnings of a run that are named."""

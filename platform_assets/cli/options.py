@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from platform_assets.engine.platform import Author
     from platform_assets.records.manifest import Decides
 
-
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, also of an error.")]
 _DAYS = "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas."
 Days = Annotated[str | None, typer.Option("--days", metavar="DAYS", help=_DAYS)]
@@ -43,7 +42,6 @@ UntilLifted = Annotated[
     bool, typer.Option("--until-lifted", help="Until `rollback --lift`: new input or code does not end it.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and change nothing.")]
-
 
 _QUOTED = re.compile(r'((?:^|,)\s*"(?:[^"]|"")*")\s*(?=,|\Z)')
 """A value in double quotes with the blanks behind it, at which `csv` stops."""

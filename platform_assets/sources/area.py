@@ -21,7 +21,6 @@ from platform_assets.sources.landing import Problem, State, StoredVersion, expec
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
 
-
 Kind = Literal["file", "link", "other"]
 
 

@@ -43,14 +43,12 @@ if TYPE_CHECKING:
     from platform_assets.domains.retail.sample import Simulation
     from platform_assets.spark.session.on_demand import SparkOnDemand
 
-
 YEAR_DAYS = 366
 SEED = 1
 LATE_DAYS = 91
 """After so many days the last late row of the simulation has arrived."""
 
 _NAME = "one correction"
-
 
 _DAYS_IN = 15
 

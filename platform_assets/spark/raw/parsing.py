@@ -37,7 +37,6 @@ _HALF_A_CHARACTER = (
 """Whether a line of JSON names half of a character, as text that was cut does: Java makes a question mark of each."""
 _IS_NOT_BLANK = rf"{_LINE} rlike '[^\\x00-\\x20]'"
 
-
 _AS_DATED: Mapping[str, date] = {}
 _PARTS_IN_TASK = 1024
 

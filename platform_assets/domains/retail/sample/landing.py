@@ -26,7 +26,6 @@ _SAMPLE = "the sample"
 _GENERATOR = 1
 """Raised whenever the same parameters give other files than before."""
 
-
 STRETCH_DAYS = 30
 TRUTH_COLUMNS = (*RAW_TRANSACTIONS.column_names, DAY, "arrival_date", "kind", "malformation")
 """A true version of a till line, the day it belongs to, when it first arrives, what kind of version it is, and how it
