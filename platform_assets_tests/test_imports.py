@@ -57,7 +57,7 @@ def test_settings_are_loaded_where_a_process_begins_and_handed_over_from_there()
         "definitions.py",
         "orchestration/instance/launcher.py",
         "orchestration/instance/storage.py",
-        "orchestration/warm/__main__.py",
+        "orchestration/warm/keeper.py",
         "orchestration/warm/rehearsal.py",
         "orchestration/webserver/__main__.py",
     }

@@ -33,6 +33,7 @@ REASONS: tuple[Reason, ...] = get_args(Reason)
 Reasons = tuple[Reason, ...]
 """All that hold of one day, in the order of the vocabulary."""
 
+
 _BY_VERSION: Mapping[tuple[bool, bool], Reasons] = {
     (True, False): ("code",),
     (False, True): ("configuration",),

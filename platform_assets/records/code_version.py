@@ -9,6 +9,7 @@ from dataclasses import dataclass
 ENGINE_SEMANTICS = 1
 """Raised when the engine itself makes other rows from the same input; golden digests in the tests guard it."""
 
+
 DIRTY = "+dirty"
 """Marks a commit from which the code differs that was run."""
 

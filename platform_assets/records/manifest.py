@@ -25,6 +25,7 @@ Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "co
 ArrivalKind = Literal["delivery", "approval", "due", "withdrawal", "reload"]
 _MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
 
+
 STAGED = -2
 """In place of the version of a table that was read: as the same publication leaves it."""
 

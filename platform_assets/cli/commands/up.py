@@ -120,7 +120,7 @@ def up(
                 daemon = _module("platform_assets.orchestration.daemon", "run", *_QUIET_DAEMON, *place)
                 processes.start("the daemon", daemon)
                 if settings.warm and _computes_here(settings):
-                    keeper = _module("platform_assets.orchestration.warm", str(Path(folder) / _SPARK_KEPT_READY))
+                    keeper = _module("platform_assets.orchestration.warm.keeper", str(Path(folder) / _SPARK_KEPT_READY))
                     processes.start(_SPARK, keeper)
             _wait(processes, port)
         except _StopRequested as request:
