@@ -120,7 +120,6 @@ def new_grid(title: str, names: Iterable[str], right: Collection[str] = (), whol
 
     Args:
         right: columns aligned at the right: numbers, which are never folded.
-        whole: columns whose values are never folded either.
     """
     return Grid(title, [_Column(name, name in right, name in whole or name in right) for name in names])
 

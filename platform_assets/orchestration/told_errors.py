@@ -86,11 +86,7 @@ def plain(shown: str) -> dg.MetadataValue:
 
 
 def listed(items: Iterable[str], more: Iterable[str] = ()) -> dg.MetadataValue:
-    """A list of what others wrote, perhaps in part, each as it is written.
-
-    Args:
-        more: lines of the platform's own below them.
-    """
+    """A list of what others wrote, perhaps in part, each as it is written."""
     return markdown("\n".join(f"- {line}" for line in (*map(as_code, items), *more)))
 
 

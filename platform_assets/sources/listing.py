@@ -123,10 +123,8 @@ def list_landing(
     a dot or an underscore are left to their writer. What cannot be read is a problem that keeps nothing else back.
 
     Args:
-        known: files taken or refused before, by path.
         settle_s: a file changed less than this many seconds ago is still growing.
         limits: a file of more bytes is not even read; by default those of the settings' defaults.
-        hashes: of files that were read for that.
         among: paths of the only files to look at; nothing else is listed or told, nor any date delivered.
     """
     limits = limits or Limits()

@@ -276,7 +276,6 @@ def print_summary(
     Args:
         seconds: that all of it took.
         day: to name in commands that show one; they are left out without.
-        story: of the correction, where one was taken.
     """
     counts = ("days", "rows", "aside")
     grid = new_grid("The platform now", ("table", *counts), right=counts, whole=("table",))

@@ -132,7 +132,6 @@ def _table_status(
     Args:
         totals: what was counted of its days together, also of those that nobody computes from yet.
         delivered: of a raw table the same of each day.
-        tables: what is known of all of them.
         states: of its days; none of a raw table, whose days are there or are not.
         refused: rows of it that were refused at parsing.
     """

@@ -175,11 +175,7 @@ def _named(event: Event) -> str:
 def come_since(
     instance: dg.DagsterInstance, platform: Platform, contract: Contract
 ) -> Iterator[dg.AssetMaterialization]:
-    """Raw days whose rows were published before they were partitions: Dagster is told once they count.
-
-    Args:
-        instance: knows of which days it was told.
-    """
+    """Raw days whose rows were published before they were partitions: Dagster is told once they count."""
     snapshot = LakeSnapshot.now(platform)
     loaded = snapshot.digests(contract.name)
     early = {

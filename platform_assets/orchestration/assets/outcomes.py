@@ -122,7 +122,6 @@ def plan_days(context: dg.OpExecutionContext, days: Mapping[str, Collection[date
 
     Args:
         context: of a step that is about to fail.
-        days: that it did not publish, by table.
     """
     step = context.get_step_execution_context().step.key
     for table, of_table in days.items():

@@ -84,9 +84,7 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
     """The rows of some files of a table, each with the day that its folder says.
 
     Args:
-        folder: of the table, or of a stage.
         paths: of the files, from there, below the folders of several publications.
-        schema: columns of the table, the day included.
     """
     if not paths:
         return no_rows(spark, schema)

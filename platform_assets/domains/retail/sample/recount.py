@@ -41,9 +41,6 @@ def land_recount(simulation: Simulation, landing: Path) -> Recount | None:
     """Write the file, unless it is there already; None where no day has so many lines that nothing else corrects.
 
     The lines are of one store, on the day nearest to the middle of the sample. Each was sold at twice the price.
-
-    Args:
-        simulation: whose truth lies in the landing area.
     """
     lines = read_true_lines(landing)
     for day in _from_the_middle(simulation):
