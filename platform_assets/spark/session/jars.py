@@ -77,7 +77,8 @@ def _locked() -> dict[str, tuple[Jar, ...]]:
     for line in Path(__file__).with_name("jars.lock").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             when, name, sha256 = line.split()
-            jars[when] = (*jars.get(when, ()), Jar(*name.split(":"), sha256))
+            organisation, module, revision = name.split(":")
+            jars[when] = (*jars.get(when, ()), Jar(organisation, module, revision, sha256))
     return jars
 
 
