@@ -12,14 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from platform_assets.lakehouse.layout import stored
-from platform_assets.places import folder_of
 from platform_assets.sources.landing import Problem, State, StoredVersion, expect_open, not_as_listed, real, state_of
-
-if TYPE_CHECKING:
-    from platform_assets.settings import Settings
 
 Kind = Literal["file", "link", "other"]
 
@@ -236,17 +231,3 @@ def _names(folder: Path, path: str, only: Iterable[str] | None, problems: list[P
             shown = name.encode("utf-8", "backslashreplace").decode()
             problems.append(Problem(f"{path}/{shown}", "has a name that is not UTF-8", "rename it"))
     return kept
-
-
-def landing_area(settings: Settings) -> Area:
-    """Where sources deliver, to be looked at once.
-
-    Raises:
-        LakeError: it lies in an object store, and the packages for these are not installed.
-    """
-    if folder := folder_of(settings.landing):
-        return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
-    root = stored(settings.landing)
-    from platform_assets.sources.bucket_area import BucketArea  # which a landing folder does without
-
-    return BucketArea(root)

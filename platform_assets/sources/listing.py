@@ -14,11 +14,13 @@ from contextlib import suppress
 from datetime import date
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, format_of
-from platform_assets.sources.area import Area, DateFolder, Seen
+from platform_assets.lakehouse.layout import stored
+from platform_assets.places import folder_of
+from platform_assets.sources.area import Area, DateFolder, FolderArea, Seen
 from platform_assets.sources.landing import (
     IS_A_LINK,
     NOT_AS_LISTED,
@@ -31,6 +33,9 @@ from platform_assets.sources.landing import (
 )
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.taking import content_sha256
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
 
 _MOST = 1 << 16
 """Files of which a version is remembered."""
@@ -254,3 +259,17 @@ def _growing(seen: Seen, settle_s: float) -> Problem | None:
         is_growing=True,
         rests_in_s=settle_s - age_s,
     )
+
+
+def landing_area(settings: Settings) -> Area:
+    """Where sources deliver, to be looked at once.
+
+    Raises:
+        LakeError: it lies in an object store, and the packages for these are not installed.
+    """
+    if folder := folder_of(settings.landing):
+        return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
+    root = stored(settings.landing)
+    from platform_assets.sources.bucket_area import BucketArea  # which a landing folder does without
+
+    return BucketArea(root)
