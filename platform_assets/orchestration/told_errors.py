@@ -2,6 +2,8 @@
 
 Dagster prints the trace of whatever a step or a tick raises, which helps nobody whose day is held. It leaves that out
 only of errors that bring along how they are to be shown, as those of its other processes do: so these do, too.
+
+Nothing else here makes metadata of text, so that whoever adds some cannot forget to make it visible.
 """
 
 from __future__ import annotations

@@ -1,6 +1,10 @@
 """List what is to be taken: `<landing root>/<folder>/<arrival date>/<file>` in any format, and what was replaced.
 
 A listing opens files and reads none: a terabyte costs as much as nothing. What is in a file is hashed when it is taken.
+
+A file that a copy or a backup gave another time is looked at by every listing, of every process. What it hashes to is
+remembered by all that tells its versions apart. That is enough to say that a file is as it was; what is recorded of one
+that is taken is hashed anew, twice.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 Read from the current release without Spark, and only of the newest days of a step: Dagster keeps a copy with every
 event.
+
+Dagster's pages show Markdown of up to 1,000 characters in place, and hide what is longer behind a link. A picture of
+points would never fit, so the chart is a few strokes of SVG within the Markdown. Nothing in it depends on colour: what
+is usual is an area, what was is a line, the day in question a ring; grey and blue show on white and on black.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Dagster's run monitoring asks a launcher after the worker of every started run, 
 gone; the default launcher has no answer, so a run that was killed would stay started for ever and keep its place in
 the queue. The answer here is the run's lock. It is given by the daemon, so it does not depend on a code location that
 loads, as a sensor would.
+
+The operating system holds the lock: it goes with the process, however that ends, and after a restart of the machine a
+file that was left behind is simply not locked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Borrow a JVM that another process keeps ready, work with it in a session of one's own, and give it back."""
+"""Borrow a JVM that another process keeps ready, work with it in a session of one's own, and give it back.
+
+Who keeps it listens at a socket that only this user can open, and leaves a link to it in the state folder. Who asks
+says what the JVM has to be like, and gets the port and the secret of its gateway, or hears that it is not to be had.
+The connection stays open as long as the JVM is worked with: where it ends without a word, the keeper knows that whoever
+worked with it is dead.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Configure a session: what it is told when it starts, for its store too, and the key of a JVM told the same."""
+"""Configure a session: what it is told when it starts, for its store too, and the key of a JVM told the same.
+
+Credentials are not among the settings made here: Hadoop finds them in the environment, or asks the machine.
+"""
 
 from __future__ import annotations
 

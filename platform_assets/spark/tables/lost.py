@@ -1,4 +1,9 @@
-"""Explain a Spark that is gone, has no memory left, or wrote files where this machine does not look."""
+"""Explain a Spark that is gone, has no memory left, or wrote files where this machine does not look.
+
+In a folder that one machine of a cluster has not mounted, or has another one in place of, its executors write without
+an error, and the driver, which puts files in their place when all have written, never sees those. Only their number
+tells, which tasks report and Spark adds up.
+"""
 
 from __future__ import annotations
 
