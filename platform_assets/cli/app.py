@@ -48,7 +48,6 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
     """The command line with some of its commands; to import all of them takes as long as most need to answer.
 
     Args:
-        names: of the commands.
         only_described: for the list of all commands, which needs no more of each than its first sentence.
     """
     app = typer.Typer(help=_in_one_line(HELP), no_args_is_help=True, pretty_exceptions_enable=False)

@@ -35,6 +35,16 @@ _MOST_RUNS = 200
 _ERROR_NAME = re.compile(r"^[\w.]+: ")
 
 
+_MOST_DAYS = 50
+_MOST_TEXT = 2000
+_MANY = 4
+"""Days of which the like is to be said, from which one line stands for all."""
+_HEADS_EVERY = timedelta(days=1)
+_CUT = " …"
+_CIRCUIT = Attempt(CIRCUIT)
+_NEW = "New since then; what should not have come is taken out with"
+
+
 @dataclass(frozen=True)
 class FailedRun:
     """A run that failed.
@@ -101,16 +111,6 @@ def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
     )
 
 
-_MOST_DAYS = 50
-_MOST_TEXT = 2000
-_MANY = 4
-"""Days of which the like is to be said, from which one line stands for all."""
-_HEADS_EVERY = timedelta(days=1)
-_CUT = " …"
-_CIRCUIT = Attempt(CIRCUIT)
-_NEW = "New since then; what should not have come is taken out with"
-
-
 @dataclass(frozen=True)
 class Present:
     """What is the case, as far as people may have to be told.
@@ -162,10 +162,6 @@ def announcements(now: Present, told: Told) -> list[Announcement]:
 
     The held days of one table and run are one message, those of one table that healed another. A run that failed by
     its own verdict is told by the days it left: not a second time, and not at all once they are good.
-
-    Args:
-        now: what is the case.
-        told: what was announced before.
     """
     together: defaultdict[tuple[str, str], list[Hold]] = defaultdict(list)
     for hold in now.holds:
@@ -322,10 +318,7 @@ def _with_link(
     """A text of which reasons are cut where it is too long, and no command.
 
     Args:
-        title: in the platform's own words.
-        lines: that others wrote, perhaps in part.
         commands: what they begin with is the platform's own.
-        link: to the page.
         written: what becomes of the words of others.
     """
     said, rest = [title], [*(line if line == _NEW else written(line) for line in commands), link]

@@ -69,6 +69,13 @@ _SHOWING_S = 30.0
 """A tick has a minute; what a slow storage leaves waits for the next one."""
 
 
+NEWS = timedelta(days=7)
+"""What is older is told nobody any more: the outbox may have forgotten that it was."""
+_LOOKED_BACK = timedelta(days=7)
+_MOST = 20
+"""Failed backfills that a tick looks at, the newest."""
+
+
 @dg.sensor(
     name="late_data",
     # It requests the first; by the second, which has them all, the tables name it as what they are automated by.
@@ -210,15 +217,10 @@ def _heads(platform: Platform) -> ToldHeads | None:
     return None if heads == Heads() else ToldHeads(str(heads), datetime.now(UTC))
 
 
-NEWS = timedelta(days=7)
-"""What is older is told nobody any more: the outbox may have forgotten that it was."""
-
-
 def told_plans(records: Iterable[BackfillRecord], now: datetime) -> Iterator[Message]:
     """For the outbox, which takes each once: what happened to plans, as far as their files ask for it.
 
     Args:
-        records: of all plans.
         now: in UTC.
     """
     for record in records:
@@ -243,11 +245,6 @@ def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
     }
     key = sha256(json.dumps([record.name, event.kind, event.what, event.at.isoformat()]).encode()).hexdigest()[:32]
     return Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=event.at, due_at=now)
-
-
-_LOOKED_BACK = timedelta(days=7)
-_MOST = 20
-"""Failed backfills that a tick looks at, the newest."""
 
 
 def correct_backfills(instance: dg.DagsterInstance, platform: Platform) -> int:

@@ -37,7 +37,6 @@ def code_servers(workspace: Path, folder: Path, module: str = "dagster") -> tupl
     """Return the servers that the locations of a workspace need, and a workspace in the folder that finds them.
 
     Args:
-        workspace: as the project has it.
         folder: for sockets; its path must be short.
         module: that starts one as Dagster's command line does.
     """

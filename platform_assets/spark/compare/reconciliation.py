@@ -179,9 +179,7 @@ def differing_days(
     """The days on which the figures of any key differ; a key that is absent counts as zero.
 
     Args:
-        ours: rows of the days as staged.
         theirs: rows of the upstream table that those days read.
-        declared: keys and figures.
 
     Returns:
         Those days; None where a figure is no sum or count of numbers whose sums surely are longs.
