@@ -24,7 +24,7 @@ import dagster as dg
 import requests
 
 from benchmarks.harness import BenchmarkError
-from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.dagster_storage import dagster_home
 from platform_assets.orchestration.instance.launcher import CODE_LOCATION
 from platform_assets.orchestration.instance.pools import create_pools
 from platform_assets.settings import Settings, project_root

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +26,10 @@ _ALMOST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/*(?!/).*", re.DOTALL)
 _OF_AZURE = ("abfs", "adl", "az", "azure", "wasb", "wasbs")
 _OTHERS = re.compile(rf"(file|gs|hdfs|s3a|s3n|{'|'.join(_OF_AZURE)}):/", re.IGNORECASE)
 """With one slash, as Hadoop writes some of them, they would be folders of that name."""
+
+_LONGEST = 103 if sys.platform == "darwin" else 107
+USE_A_SHORTER = "Name a shorter one with the variable TMPDIR, as /tmp."
+"""What to do then."""
 
 
 def _as_place(value: object) -> object:
@@ -78,3 +85,15 @@ def store_of(place: str) -> str | None:
     """The kind of object store it lies in, as the scheme of its URL; None for a folder of this machine."""
     url = _URL.fullmatch(place)
     return url[1] if url else None
+
+
+def why_no_socket(below: str) -> str:
+    """What keeps a socket from being made there; empty if nothing does.
+
+    Args:
+        below: its path in that folder, as long as it will be.
+    """
+    folder = Path(tempfile.gettempdir())
+    if len(os.fsencode(folder / below)) <= _LONGEST:
+        return ""
+    return f"the folder for temporary files has too long a path for sockets: {folder}"

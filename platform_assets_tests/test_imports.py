@@ -57,7 +57,7 @@ def test_settings_are_loaded_where_a_process_begins_and_handed_over_from_there()
         "definitions.py",
         "orchestration/instance/launcher.py",
         "orchestration/instance/storage.py",
-        "orchestration/warm/__main__.py",
+        "orchestration/warm/keeper.py",
         "orchestration/warm/rehearsal.py",
         "orchestration/webserver/__main__.py",
     }
@@ -94,7 +94,5 @@ def test_the_definitions_load_in_a_fresh_interpreter() -> None:
 
 
 def test_looking_at_the_machine_imports_no_spark() -> None:
-    code = (
-        "import sys, platform_assets.spark.session.health; print({'pyspark', 'dagster', 'pandas'} & set(sys.modules))"
-    )
+    code = "import sys, platform_assets.cli.commands.doctor; print({'pyspark', 'dagster', 'pandas'} & set(sys.modules))"
     assert run(sys.executable, "-c", code) == "set()"

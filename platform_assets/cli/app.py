@@ -19,8 +19,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from platform_assets.cli.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, errors, say
-from platform_assets.cli.interruption import is_interruption, never_lost
-from platform_assets.cli.progress import speaking
+from platform_assets.cli.progress import is_interruption, never_lost, speaking
 from platform_assets.errors import PlatformError
 
 GROUPS = {
@@ -49,7 +48,6 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
     """The command line with some of its commands; to import all of them takes as long as most need to answer.
 
     Args:
-        names: of the commands.
         only_described: for the list of all commands, which needs no more of each than its first sentence.
     """
     app = typer.Typer(help=_in_one_line(HELP), no_args_is_help=True, pretty_exceptions_enable=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.markup import escape as without_markup
@@ -33,6 +34,10 @@ _TWO_DAYS = re.compile(r"(\d{4}-\d\d-\d\d)\D+(\d{4}-\d\d-\d\d)")
 
 _UNBROKEN = 1000
 """Characters of a line that no terminal breaks."""
+
+# Rich would leave out colours alone, and a reader of plain text stumbles over codes for bold and dim as well.
+_COLOURS: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+_NUMPY = "numpy"
 
 
 class _Console(Console):
@@ -71,8 +76,6 @@ class _Console(Console):
         self._width, self._height = size
 
 
-# Rich would leave out colours alone, and a reader of plain text stumbles over codes for bold and dim as well.
-_COLOURS: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
 # What is between colons is no picture, and their list takes long to import.
 console = _Console(emoji=False, color_system=_COLOURS)
 errors = _Console(stderr=True, emoji=False, color_system=_COLOURS)
@@ -88,7 +91,6 @@ def parse_day(text: str, settings: Settings | None = None) -> date:
     """A day as an argument.
 
     Args:
-        text: as it was written.
         settings: with the calendar that the day must lie in; any day will do without.
 
     Raises:
@@ -110,7 +112,6 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
     """Days as an argument: one day, a range `A..B` with both ends, or several of them with commas.
 
     Args:
-        text: as it was written.
         settings: with the calendar that the days must lie in; any days will do without.
 
     Raises:
@@ -187,9 +188,6 @@ def say(head: str, text: str, *more: str, to: Console = console, wrap: bool = Fa
     """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text.
 
     Args:
-        head: in Rich's markup.
-        text: shown as it is written.
-        more: lines below it.
         to: standard output by default.
         wrap: whether it is a paragraph, broken between words; a line otherwise, which a terminal breaks anywhere.
     """
@@ -199,3 +197,22 @@ def say(head: str, text: str, *more: str, to: Console = console, wrap: bool = Fa
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(value, indent=2, default=str))
+
+
+@contextmanager
+def without_numpy() -> Iterator[None]:
+    """For a command that reads with Arrow and is done: of what is imported within, nothing finds NumPy.
+
+    Arrow works without it, as the libraries do that come after it; to import it takes several times as long as Arrow
+    itself, since its OpenBLAS starts a thread for each core, to multiply matrices, and each first waits busily. Who has
+    imported either already goes on as before.
+    """
+    if {_NUMPY, "pyarrow"} & sys.modules.keys():
+        yield
+        return
+    modules = cast("dict[str, Any]", sys.modules)
+    modules[_NUMPY] = None  # Python's own way to say that there is no such module
+    try:
+        yield
+    finally:
+        del modules[_NUMPY]

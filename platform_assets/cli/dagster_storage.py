@@ -1,4 +1,4 @@
-"""Dagster's storage opened for `up`: a server that cannot be reached is told as such, and not with Dagster's trace."""
+"""Find and open Dagster's storage for `up`: a server that cannot be reached is told without Dagster's trace."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_assets.errors import PlatformError, led_to
+from platform_assets.settings import Settings, project_root
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -86,3 +87,21 @@ def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:
     except ArgumentError:
         return "its URL cannot be understood"
     return said((drivers or chain)[-1], url)
+
+
+def dagster_home(settings: Settings) -> Path:
+    """The folder for `DAGSTER_HOME`; the working directory is moved to the project's root.
+
+    The project's `dagster.yaml` names storage relative to the working directory. For a state folder elsewhere a copy
+    with that folder's path is kept in it, so that installations never share a storage by accident.
+    """
+    root = project_root()
+    os.chdir(root)
+    if settings.state == root / ".platform":
+        (settings.state / "dagster").mkdir(parents=True, exist_ok=True)
+        return root
+    home = settings.state / "dagster-home"
+    home.mkdir(parents=True, exist_ok=True)
+    text = (root / "dagster.yaml").read_text(encoding="utf-8")
+    (home / "dagster.yaml").write_text(text.replace(".platform/", f"{settings.state}/"), encoding="utf-8")
+    return home

@@ -1,17 +1,27 @@
-"""Files that were not taken, as people read of them: by reason with an example, and how to have each of them listed."""
+"""Show files that were not taken, once in full and then counted, and tables that Sail does not compute."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from platform_assets.cli.console import console, say
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.layout import located
+from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
 from platform_assets.sources.landing import Problem
 from platform_assets.words import alike, counted
 
 _MOST = 8
 """Reasons that are told with an example."""
+
+_MOST_TOLD = 1 << 16
+"""Files of which it is remembered that they were told; of the oldest beyond it is forgotten."""
 
 
 def print_left(problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0) -> None:
@@ -66,3 +76,48 @@ def growing_lines(growing: Sequence[Problem]) -> Iterator[str]:
 def refused_json(refused: Sequence[Arrival]) -> list[dict[str, str | None]]:
     """Refused files for programs."""
     return [{"table": file.table, "path": file.path, "reason": file.reason} for file in refused]
+
+
+def print_by_spark(tables: Mapping[str, str]) -> None:
+    """A line for each, with the reason and what to do."""
+    for table, why in tables.items():
+        say("Spark computes", f"{table}: {why}; `platform-assets engine verify {table}`")
+
+
+def print_left_anew(
+    state: Path, problems: Sequence[Problem], refused: Sequence[ArrivalRecord], told: Sequence[ArrivalRecord] = ()
+) -> None:
+    """Tell of files that no earlier refresh told of, count the others, and remember all.
+
+    Args:
+        state: the folder in which it is remembered; where that cannot be, all are told again.
+        refused: files of which not one row was taken.
+        told: of these, those of which this refresh has told already.
+    """
+    file = located(state / "told.json")
+    before: list[str] = []
+    with suppress(OSError, LakeError, ValueError):
+        before = [*map(str, json.loads(file.read() or b"[]"))]
+    left = {_mark(one.path, one.message): one for one in problems}
+    stay = {_of_refused(one): one for one in refused}
+    known = {*before}
+    print_left(
+        [one for mark, one in left.items() if mark not in known],
+        [one for mark, one in stay.items() if mark not in known],
+        len(known.intersection([*left, *stay])),
+        len({*map(_of_refused, told)} - {*stay}),
+    )
+    now = {*left, *stay, *map(_of_refused, told)}
+    kept = [*(mark for mark in before if mark not in now), *sorted(now)][-_MOST_TOLD:]
+    if now - known:
+        with suppress(OSError, LakeError):
+            file.replace(json.dumps(kept).encode())
+
+
+def _of_refused(file: ArrivalRecord) -> str:
+    return _mark(file.path, file.sha256, file.reason or "")
+
+
+def _mark(*parts: str) -> str:
+    """What is remembered of a file: names and reasons may quote what somebody wants to have erased."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

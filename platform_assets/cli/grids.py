@@ -119,10 +119,7 @@ def new_grid(title: str, names: Iterable[str], right: Collection[str] = (), whol
     """A grid without rows.
 
     Args:
-        title: above it.
-        names: of its columns.
         right: columns aligned at the right: numbers, which are never folded.
-        whole: columns whose values are never folded either.
     """
     return Grid(title, [_Column(name, name in right, name in whole or name in right) for name in names])
 
@@ -131,9 +128,6 @@ def _fitted(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: i
     """The width of each column, with which all fit side by side into so many characters; none where they do not.
 
     Args:
-        columns: from left to right.
-        rows: of them.
-        width: characters.
         fold: whether all but numbers may be folded between words.
     """
     least: list[int] = []

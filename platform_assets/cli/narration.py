@@ -23,6 +23,9 @@ FIRST_S = 5.0
 SILENCE_S = 8.0
 """Ten seconds are promised, and on a busy machine a thread wakes up late."""
 
+_HALF = 6.0
+"""Jobs after which a batch counts as half done: about as many as staging and checking days takes."""
+
 
 @dataclass(frozen=True)
 class Now:
@@ -171,10 +174,6 @@ def _line(now: Progress, seconds: float | None) -> str:
         f"{seconds:,.1f} s" if seconds is not None else "",
     ]
     return f"{now.table}: {', '.join(filter(None, parts))}"
-
-
-_HALF = 6.0
-"""Jobs after which a batch counts as half done: about as many as staging and checking days takes."""
 
 
 class SparkShare:

@@ -1,10 +1,23 @@
-"""Options that mean the same in every command, each with one spelling and one help text."""
+"""Options that mean the same in every command: one spelling and help text each, and how their values are read."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import csv
+import getpass
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+from uuid import uuid4
 
 import typer
+
+from platform_assets.cli.console import UsageError
+
+if TYPE_CHECKING:
+    from platform_assets.engine.platform import Author
+    from platform_assets.records.manifest import Decides
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, also of an error.")]
 _DAYS = "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas."
@@ -18,14 +31,73 @@ Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="COLUMN=VALUE,…", help="Only rows of these keys; the others are carried over."),
 ]
-"""Understood by `keys.parse_keys`."""
+"""Understood by `parse_keys`."""
 TableName = Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")]
 OneTable = Annotated[str | None, typer.Option("--table", help="Only this table.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides; the user by default, who is recorded in any case.")]
-"""Both understood by `decisions.decided_by`."""
+"""Both understood by `decided_by`."""
 Cascade = Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")]
 UntilLifted = Annotated[
     bool, typer.Option("--until-lifted", help="Until `rollback --lift`: new input or code does not end it.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and change nothing.")]
+
+_QUOTED = re.compile(r'((?:^|,)\s*"(?:[^"]|"")*")\s*(?=,|\Z)')
+"""A value in double quotes with the blanks behind it, at which `csv` stops."""
+
+
+def parse_keys(options: Sequence[str]) -> dict[str, list[str]]:
+    """The texts of values that a person names, by column; all of a column that is named several times.
+
+    Args:
+        options: each COLUMN=VALUE,… with the values as a line of CSV; blanks around one do not belong to it.
+
+    Raises:
+        UsageError: one is not so.
+    """
+    asked: dict[str, list[str]] = {}
+    for option in options:
+        name, _, listed = option.partition("=")
+        try:
+            line = csv.reader([_QUOTED.sub(r"\1", listed)], skipinitialspace=True, strict=True)
+            values = [value.strip() for value in next(line, [])]
+        except csv.Error as error:
+            raise _no_keys(option, f"The values {listed!r} cannot be told apart: {error}.") from error
+        if not (name.strip() and values and all(values)):
+            raise _no_keys(option, f"It was read as column {name.strip()!r} with the values {values}.")
+        asked.setdefault(name.strip(), []).extend(values)
+    return asked
+
+
+def _no_keys(option: str, why: str) -> UsageError:
+    return UsageError(
+        f"{option!r} is not COLUMN=VALUE,…. {why}",
+        "Write --only store_id=330,337, and in double quotes a value that has a comma: --only 'name=\"Smith, J\",Lee'.",
+    )
+
+
+def decided_by(reason: str | None, who: str | None, decides: Decides = "") -> Author:
+    """The author of a decision.
+
+    Args:
+        who: as it was given; the user of this machine by default.
+        decides: what it is, where the kind of work does not say so.
+
+    Raises:
+        UsageError: the reason or the name is missing or blank.
+    """
+    if who is None:
+        with suppress(KeyError, OSError):  # in a container, a user may have no name
+            who = getpass.getuser()
+    from platform_assets.engine.platform import Author
+
+    given: dict[str, str] = {}
+    for name, value, example in (("reason", reason, "checked with the till vendor"), ("by", who, "zoe")):
+        if value is None or not value.strip():
+            raise UsageError(
+                f"A decision needs --{name}: it is kept for the next person.", f'Add --{name} "{example}".'
+            )
+        given[name] = value.strip()
+    # Of runs in a container each is process 1.
+    return Author(run=f"process {os.getpid()} {uuid4().hex[:8]}", why=given["reason"], who=given["by"], decides=decides)

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from threading import Timer, main_thread
 from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from platform_assets.cli.interruption import is_interruption
 from platform_assets.cli.narration import Narration
 from platform_assets.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
     from platform_assets.cli.bar import Bar
 
 _TICK_S = 0.2
@@ -29,6 +32,9 @@ _LAST_WORDS_S = 5.0
 """Seconds after which nobody waits for a Spark any more that was asked and does not answer."""
 _ASKED_EVERY_S = 1.0
 """Seconds between two questions to Spark, how far it is."""
+
+_OUT_OF_IT_S = 0.05
+"""How long after what could not be interrupted; raised at once, it would be in the very report."""
 
 
 class Voice:
@@ -155,7 +161,7 @@ def hush(context: typer.Context) -> None:
 
 def _running_jobs() -> Mapping[int, tuple[int, int]]:
     """Of Spark, if the command has loaded it: nothing that takes long is imported only to look."""
-    ask = getattr(sys.modules.get("platform_assets.spark.session.running"), "running_jobs", None)
+    ask = getattr(sys.modules.get("platform_assets.spark.session.on_demand"), "running_jobs", None)
     return ask() if ask else {}
 
 
@@ -165,3 +171,34 @@ def _own_stderr() -> TextIO | None:
         return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
     except (AttributeError, OSError, io.UnsupportedOperation):
         return None
+
+
+@contextmanager
+def never_lost() -> Iterator[None]:
+    """An interruption that Python could only report is raised again.
+
+    Where the signal comes in a finalizer or in a callback of a weak reference, as every import runs one, nobody can
+    catch what is raised: Python would print it and go on.
+    """
+    before = sys.unraisablehook
+
+    def hook(unraisable: UnraisableHookArgs) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            Timer(_OUT_OF_IT_S, signal.pthread_kill, (main_thread().ident, signal.SIGINT)).start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def is_interruption(error: BaseException | None) -> bool:
+    """Whether it is one, or came while one was under way: what tidies up then may find its JVM gone."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from platform_assets.operations.lineage.ended_rollbacks import EndedRollback
     from platform_assets.operations.rollback.rollback import Rollback
 
-
 _AGAIN = "they are computed again when their input or code is another one, or by `refresh --force`."
 _LASTING = "held until a person lifts that, whatever input or code comes: `rollback --lift TABLE --days DAY`."
 _UNTIL = (

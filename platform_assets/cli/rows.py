@@ -113,8 +113,6 @@ def print_rows(
     """Print the first rows of some days, oldest days first; programs get all of them, or are told that they do not.
 
     Args:
-        title: above the grid.
-        shown: the rows.
         limit: most of them to print; by default as many as people read, and all for programs.
         format: how; a table for people by default.
         head: what one JSON document says before its rows, instead of a format.

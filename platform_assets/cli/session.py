@@ -29,7 +29,6 @@ def session_on_demand(
     """A function that gives the session; one that this process had before is left running.
 
     Args:
-        settings: what to start it with.
         progress: told that it starts, and that it stops.
         brief: whether it will have little to do.
         at_once: whether it is going to be needed: it then starts while the command does other things.
@@ -40,7 +39,7 @@ def session_on_demand(
     refuse_another_pyspark()
     from pyspark import SparkContext
 
-    import_module("platform_assets.spark.session.running")  # by it whoever tells how far the command is asks Spark
+    import_module("platform_assets.spark.session.on_demand")  # by it whoever tells how far the command is asks Spark
     from platform_assets.spark.sail.session import stop_sail
     from platform_assets.spark.session.session import create_session, stop_session
     from platform_assets.spark.tables.failures import note_what_java_says

@@ -28,10 +28,9 @@ from platform_assets.progress import OnProgress, Progress, meanwhile, no_progres
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import RELOAD, ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
-from platform_assets.sources.areas import landing_area
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.listing import list_landing
+from platform_assets.sources.listing import landing_area, list_landing
 from platform_assets.sources.taking import hashed
 
 if TYPE_CHECKING:

@@ -6,24 +6,31 @@ import warnings
 
 import dagster as dg
 
+from platform_assets.contracts import Catalogue, Exposure
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.platform import code_versions
-from platform_assets.orchestration.assets.exposures import build_exposures
+from platform_assets.orchestration.assets.events import asset_key, shown_owners
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.automation.comparisons import build_comparisons
 from platform_assets.orchestration.automation.held_days import held_days_job
-from platform_assets.orchestration.automation.keys import build_keys_schedule, keys_job
-from platform_assets.orchestration.automation.maintenance import maintenance_job
-from platform_assets.orchestration.automation.outbox import deliver_messages
+from platform_assets.orchestration.automation.maintenance import (
+    build_keys_schedule,
+    deliver_messages,
+    keys_job,
+    maintenance_job,
+)
 from platform_assets.orchestration.automation.schedules import build_schedules
 from platform_assets.orchestration.automation.sensors import announce, late_data, show_published_elsewhere
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.plans import plan_apply_job, plan_explain_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.orchestration.told_errors import plain
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
+
+_LAYER = "exposure"
 
 
 def build_definitions(settings: Settings, progress: OnProgress = no_progress) -> dg.Definitions:
@@ -63,3 +70,25 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         # Put together here, and kept: Dagster copies sensors for it, and warns of its own `owners` of them.
         definitions.get_repository_def()
     return definitions
+
+
+def build_exposures(catalogue: Catalogue) -> list[dg.AssetSpec]:
+    """An external asset for each exposure, beside the tables of the domain that declares it."""
+    return [_spec(domain.name, exposure) for domain in catalogue.domains for exposure in domain.exposures]
+
+
+def _spec(domain: str, exposure: Exposure) -> dg.AssetSpec:
+    metadata = {"told at": plain(f"the address in {exposure.url_env}")}
+    if exposure.page:
+        metadata["page"] = dg.MetadataValue.url(exposure.page)
+    return dg.AssetSpec(
+        key=dg.AssetKey([_LAYER, exposure.name]),
+        description="Lies outside of the platform, and is told of every publication that changed what it reads: "
+        "`platform-assets outbox list` has what it was told.",
+        deps=[asset_key(table) for table in exposure.reads],
+        group_name=domain,
+        owners=shown_owners(exposure.owner),
+        kinds={_LAYER},
+        tags={"domain": domain},
+        metadata=metadata,
+    )

@@ -20,8 +20,7 @@ from platform_assets.orchestration.assets.checks import ByDay, day_results
 from platform_assets.orchestration.assets.events import day_metadata, materializations
 from platform_assets.orchestration.assets.external_publications import come_since
 from platform_assets.orchestration.assets.freshness import freshness_events
-from platform_assets.orchestration.assets.held import plan_days, what_holds
-from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures
+from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures, plan_days, what_holds
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource

@@ -22,8 +22,7 @@ from platform_assets.operations.plan_record import BackfillRecord, RecordError, 
 from platform_assets.orchestration.assets.checks import newest_materializations, published_events
 from platform_assets.orchestration.assets.events import Metadata, day_event
 from platform_assets.orchestration.assets.published_days import current_days, published_metadata
-from platform_assets.orchestration.shown import listed, markdown
-from platform_assets.orchestration.told_errors import RefusedError, mistakes_told
+from platform_assets.orchestration.told_errors import RefusedError, listed, markdown, mistakes_told
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, Progress
 
@@ -115,10 +114,6 @@ def published_before(context: dg.OpExecutionContext, platform: Platform, file: P
 def stops_told(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
     """Within it, a plan that cannot begin or stands still fails its step with what it says, and with the evidence.
 
-    Args:
-        shown: with the failure in any case.
-        said: by the gates so far.
-
     Raises:
         RefusedError: in place of a `BackfillError`, where somebody else works on it, or where its stage or its record
             cannot be gone on with; what these are damaged by is in the words, and a trace would hide them.
@@ -148,10 +143,6 @@ def show_published(
 
     Args:
         context: of a step that names no assets.
-        platform: as it is now.
-        publication: that this run made.
-        by: what made it, in words.
-        progress: told which table is shown.
     """
     head = platform.ledger.publication(publication)
     assert head is not None, publication

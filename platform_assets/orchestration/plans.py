@@ -34,8 +34,7 @@ from platform_assets.orchestration.plan_runs import (
 )
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.orchestration.run_log import told_in_run
-from platform_assets.orchestration.shown import markdown
-from platform_assets.orchestration.told_errors import RefusedError
+from platform_assets.orchestration.told_errors import RefusedError, markdown
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.visible import visible

@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.opening import open_platform
-from platform_assets.orchestration.instance.run_locks import give_back, lock_folder, take
+from platform_assets.orchestration.instance.launcher import give_back, lock_folder, take
 from platform_assets.orchestration.told_errors import expected_errors_told
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.session import stop_sail
-from platform_assets.spark.session.running import running_jobs
+from platform_assets.spark.session.on_demand import running_jobs
 from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets.spark.tables.lost import lost_spark_explained
 

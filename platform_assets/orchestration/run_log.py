@@ -33,9 +33,7 @@ def told_in_run(context: Context, at: Callable[[], str], progress: OnProgress) -
     """Tells the run's page too what is told to `progress`.
 
     Args:
-        context: of the step that does the work.
         at: asked how far the work is, in words, where nothing else is heard for a while; empty if it cannot be told.
-        progress: told as well.
     """
     log = _RunLog(context, at)
     over = Event()

@@ -1,12 +1,14 @@
-"""Errors that Dagster shows as what they say, without the calls that led to them.
+"""Show text of others in Dagster: errors as what they say, without calls, and metadata that is no Markdown.
 
 Dagster prints the trace of whatever a step or a tick raises, which helps nobody whose day is held. It leaves that out
 only of errors that bring along how they are to be shown, as those of its other processes do: so these do, too.
+
+Nothing else here makes metadata of text, so that whoever adds some cannot forget to make it visible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import dagster as dg
@@ -14,6 +16,7 @@ from dagster._core.errors import DagsterUserCodeProcessError
 from dagster_shared.error import SerializableErrorInfo
 
 from platform_assets.errors import PlatformError, users_line
+from platform_assets.visible import as_code, visible
 
 
 class ToldError(DagsterUserCodeProcessError):
@@ -77,3 +80,23 @@ def mistakes_told() -> Iterator[None]:
 
 def _shown(message: str, name: str) -> SerializableErrorInfo:
     return SerializableErrorInfo(message, [], name)
+
+
+def plain(shown: str) -> dg.MetadataValue:
+    """A line of plain text."""
+    return dg.MetadataValue.text(visible(shown))
+
+
+def listed(items: Iterable[str], more: Iterable[str] = ()) -> dg.MetadataValue:
+    """A list of what others wrote, perhaps in part, each as it is written."""
+    return markdown("\n".join(f"- {line}" for line in (*map(as_code, items), *more)))
+
+
+def markdown(written: str) -> dg.MetadataValue:
+    """Markdown of the platform's own, in which what others wrote was made code by `as_code`."""
+    return dg.MetadataValue.md(visible(written, breaks=True))
+
+
+def table_row(row: dict[str, str | int | float | bool | None]) -> dg.TableRecord:
+    """A row of a table."""
+    return dg.TableRecord({name: visible(value) if isinstance(value, str) else value for name, value in row.items()})

@@ -13,30 +13,36 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.landing import COMPRESSED
 from platform_assets.records.line_copies import ENDING
 from platform_assets.sources.apart import UnendurableError, ahead, apart
-from platform_assets.sources.columns import JsonNames, wrong_columns
-from platform_assets.sources.compressed import CompressionError, holds_gzip, is_compressed
-from platform_assets.sources.csv_columns import CsvColumns
+from platform_assets.sources.columns import CsvColumns, JsonNames, listed, wrong_columns
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.names import listed
 from platform_assets.sources.parquet import (
+    becomes_too_much,
     beyond,
     depth,
     nanoseconds,
     rows_of,
+    said_to_spark,
     too_large_footer,
     unknown_codec,
     unknown_encoding,
     unreadable_column,
+    wrong_for_spark,
     wrong_types,
 )
 from platform_assets.sources.records import Records
-from platform_assets.sources.spark_schema import said_to_spark, wrong_for_spark
-from platform_assets.sources.text import AS_UTF_8, UNMARKED_UTF_16, EncodingError, Scan, scan
-from platform_assets.sources.unpacked import becomes_too_much
+from platform_assets.sources.text import (
+    AS_UTF_8,
+    UNMARKED_UTF_16,
+    CompressionError,
+    EncodingError,
+    Scan,
+    holds_gzip,
+    is_compressed,
+    scan,
+)
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
-_ROWS_AT_ONCE = 8192
 _SHOWN = 300
 """Characters of what a library says of a file, which may repeat what is in it."""
 _LONGEST_NAME = 255
@@ -54,7 +60,7 @@ class Inspection:
             is beyond a bound, as far as they were counted.
         reason: why the file is refused whole, if it is.
         notes: what a person should know.
-        is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it is broken, spans
+        is_read_as_lines: whether Spark reads it only as `sources.text` writes it: a record of it is broken, spans
             lines or has a zero within quotes, or it is compressed and Spark does not see that by its name.
         nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it, as `Layout` has them.
     """
@@ -70,11 +76,6 @@ class Inspection:
 
 def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> Inspection:
     """Read just enough of a file to say whether it can be taken.
-
-    Args:
-        file: to look into.
-        contract: of its table.
-        limits: what it may cost.
 
     Raises:
         ChangedError, LinkError: another one lies in its place.
@@ -110,26 +111,6 @@ def inspect_soon(files: Iterable[LandedFile]) -> None:
     """Have ready what `inspect` needs for some files, while something else is done; nobody waits for it."""
     if any(file.format == "parquet" for file in files):
         ahead(_inspect_parquet)
-
-
-def is_readable(file: LandedFile) -> str | None:
-    """Why a Parquet file cannot be read to its end, if so; the footer alone does not tell."""
-    try:
-        return apart(_read_through, file)
-    except UnendurableError:
-        return None  # it may be this library alone that cannot, and Spark that can
-
-
-def _read_through(file: LandedFile) -> str | None:
-    try:
-        with file.open() as stream:
-            for _ in pq.ParquetFile(stream, pre_buffer=False).iter_batches(_ROWS_AT_ONCE):
-                pass
-    except (pa.ArrowException, OSError) as error:
-        if _is_of_the_system(error):
-            raise
-        return _corrupt(error)
-    return None
 
 
 def _corrupt(error: Exception) -> str:
@@ -187,7 +168,7 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         reason = "; ".join(filter(None, reasons)) or wrong_for_spark(said, schema)
         if reason is None:
             try:
-                reason = becomes_too_much(stream, parquet, file.size, limits)
+                reason = becomes_too_much(stream, parquet.metadata, file.size, limits)
             except (pa.ArrowException, OSError) as error:
                 if _is_of_the_system(error):
                     raise

@@ -1,23 +1,115 @@
-"""What is to be taken: `<landing root>/<folder>/<arrival date>/<file>` as Parquet, CSV or JSON lines, or text as gzip.
+"""List what is to be taken: `<landing root>/<folder>/<arrival date>/<file>` in any format, and what was replaced.
 
 A listing opens files and reads none: a terabyte costs as much as nothing. What is in a file is hashed when it is taken.
+
+A file that a copy or a backup gave another time is looked at by every listing, of every process. What it hashes to is
+remembered by all that tells its versions apart. That is enough to say that a file is as it was; what is recorded of one
+that is taken is hashed anew, twice.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import date
-from pathlib import PurePosixPath
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, format_of
-from platform_assets.sources.area import Area, DateFolder, Seen
-from platform_assets.sources.hashes import Hashes
-from platform_assets.sources.landing import IS_A_LINK, NOT_AS_LISTED, Known, LandedFile, Listing, Problem, not_as_listed
+from platform_assets.lakehouse.layout import stored
+from platform_assets.places import folder_of
+from platform_assets.sources.area import Area, DateFolder, FolderArea, Seen
+from platform_assets.sources.landing import (
+    IS_A_LINK,
+    NOT_AS_LISTED,
+    Known,
+    LandedFile,
+    Listing,
+    Problem,
+    State,
+    not_as_listed,
+)
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.taking import content_sha256
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
+
+_MOST = 1 << 16
+"""Files of which a version is remembered."""
+RESTS_NS = 2_000_000_000
+"""Within this time of its last change a file may change once more, and no time of it tell that."""
+
+_Known = dict[str, tuple[State, str]]
+
+
+class Hashes:
+    """The sha256 of versions of files.
+
+    Args:
+        file: where processes share it; None for one process alone. One that cannot be read or written costs a look.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file: Final = file
+        self._known: _Known = {}
+        self._is_looked_up = self._is_new = False
+
+    @staticmethod
+    @cache
+    def in_state(state: Path) -> Hashes:
+        """Those of an installation, which its process looks up in memory first."""
+        return Hashes(state / "hashed.json")
+
+    def of(self, file: Path, state: State) -> str | None:
+        """The sha256 of a version of a file; None where nobody read it yet."""
+        if (found := self._found(file, state)) is None and not self._is_looked_up:
+            self._known |= self._kept()
+            self._is_looked_up = True  # until somebody lets others know, and may know of others
+            found = self._found(file, state)
+        return found
+
+    def learn(self, file: Path, state: State, sha256: str) -> str:
+        """Remember what somebody has just read, if the version can be told from the next one; gives it back."""
+        if time.time_ns() - state[-1] >= RESTS_NS:
+            self._known[str(file)] = state, sha256
+            self._is_new = True
+        return sha256
+
+    def keep(self) -> None:
+        """Let other processes know what was learnt; of two at once, one may have to read again."""
+        self._is_looked_up = False
+        if not self._is_new:
+            return
+        self._is_new = False
+        self._known = dict([*(self._kept() | self._known).items()][-_MOST:])
+        if self._file is None:
+            return
+        with suppress(OSError):
+            unfinished = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+            unfinished.write_text(json.dumps(self._known), encoding="utf-8")
+            unfinished.replace(self._file)
+
+    def _found(self, file: Path, state: State) -> str | None:
+        known, sha256 = self._known.get(str(file), (None, None))
+        return sha256 if known == state else None
+
+    def _kept(self) -> _Known:
+        if self._file is None:
+            return {}
+        with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
+            return {
+                str(path): ((int(size), int(inode), int(modified), int(changed)), str(sha256))
+                for path, ((size, inode, modified, changed), sha256) in json.loads(self._file.read_bytes()).items()
+            }
+        return {}
+
 
 _OF_THIS_PROCESS = Hashes()
 
@@ -40,13 +132,8 @@ def list_landing(
     a dot or an underscore are left to their writer. What cannot be read is a problem that keeps nothing else back.
 
     Args:
-        area: where sources deliver.
-        source: the source.
-        known: files taken or refused before, by path.
-        until: newest arrival date to take.
         settle_s: a file changed less than this many seconds ago is still growing.
         limits: a file of more bytes is not even read; by default those of the settings' defaults.
-        hashes: of files that were read for that.
         among: paths of the only files to look at; nothing else is listed or told, nor any date delivered.
     """
     limits = limits or Limits()
@@ -176,3 +263,17 @@ def _growing(seen: Seen, settle_s: float) -> Problem | None:
         is_growing=True,
         rests_in_s=settle_s - age_s,
     )
+
+
+def landing_area(settings: Settings) -> Area:
+    """Where sources deliver, to be looked at once.
+
+    Raises:
+        LakeError: it lies in an object store, and the packages for these are not installed.
+    """
+    if folder := folder_of(settings.landing):
+        return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
+    root = stored(settings.landing)
+    from platform_assets.sources.bucket_area import BucketArea  # which a landing folder does without
+
+    return BucketArea(root)

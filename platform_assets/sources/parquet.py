@@ -1,4 +1,10 @@
-"""What a Parquet file says of itself: how much is in it, and which types can be read, or become a column's."""
+"""Judge a Parquet file: what its footer says is in it, which of its types can be taken, and how much it becomes.
+
+A footer may say anything, so that a file is read through once, in a process that may die of it.
+
+Spark believes the types that a file has for it beside its schema, as Spark writes them, for all files that it takes for
+alike: it would read months as years, and make an object of a class. They have to be those of the file.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,8 @@ import pyarrow.parquet as pq
 
 from platform_assets.contracts import Column, Contract
 from platform_assets.contracts.columns import MOST_DIGITS
+from platform_assets.sources.columns import listed, repeated_names
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.names import listed, repeated_names
 
 _MOST_FOOTER = 1 << 26
 """Bytes of a footer, which has to be held whole to see anything of the file, and many times over."""
@@ -25,15 +31,16 @@ _SHOWN = 10
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
 _UNKNOWN_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
 
+_ROWS_AT_ONCE = 8192
+_BYTES_AT_ONCE = 1 << 26
+
+_FOR_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
+_UNREADABLE = "says something of its types to Spark that is no schema of Spark's; write it without"
+
 _NS = "nanoseconds"
 _Is = Callable[[pa.DataType], bool]
 
 _IS = pa.types
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(_IS.is_string(type_) or _IS.is_large_string(type_) or _IS.is_string_view(type_))
-
 
 _NUMBERS: tuple[_Is, ...] = (_IS.is_integer, _IS.is_floating, _IS.is_decimal)
 _BECOMES: dict[str, tuple[_Is, ...]] = {
@@ -47,6 +54,25 @@ _BECOMES: dict[str, tuple[_Is, ...]] = {
     "string": (*_NUMBERS, _IS.is_boolean, _IS.is_date, _IS.is_timestamp),
 }
 """Besides text and nothing at all, which can become anything. Values that do not fit refuse their row."""
+_HOLDS: dict[str, Callable[[pa.DataType], bool]] = {
+    "byte": _IS.is_int8,
+    "short": _IS.is_int16,
+    "integer": _IS.is_int32,
+    "long": _IS.is_int64,
+    "float": _IS.is_float32,
+    "double": _IS.is_float64,
+    "boolean": _IS.is_boolean,
+    "string": lambda type_: _IS.is_string(type_) or _IS.is_large_string(type_) or _IS.is_dictionary(type_),
+    "binary": lambda type_: _IS.is_binary(type_) or _IS.is_large_binary(type_) or _IS.is_fixed_size_binary(type_),
+    "date": _IS.is_date32,
+    "timestamp": _IS.is_timestamp,
+    "timestamp_ntz": lambda type_: _IS.is_timestamp(type_) and type_.tz is None,
+}
+"""Which types of a file the plain types of Spark can be."""
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(_IS.is_string(type_) or _IS.is_large_string(type_) or _IS.is_string_view(type_))
 
 
 def too_large_footer(stream: BinaryIO, size: int) -> str | None:
@@ -159,3 +185,99 @@ def _repeated_fields(type_: pa.DataType, path: str) -> Iterator[str]:
 
 def _plain(type_: pa.DataType) -> pa.DataType:
     return type_.value_type if _IS.is_dictionary(type_) else type_
+
+
+def becomes_too_much(stream: BinaryIO, metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
+    """Read a file through and return the limit that its values pass, or that its footer counts other rows.
+
+    Raises:
+        ArrowException: it is corrupt.
+        OSError: it cannot be read.
+    """
+    rows = unpacked = 0
+    declared = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    at_once = max(min(_BYTES_AT_ONCE * rows_of(metadata) // max(declared, 1), _ROWS_AT_ONCE), 1)
+    for read in pq.ParquetFile(stream, pre_buffer=False).iter_batches(at_once):
+        schema = pa.schema([field.with_type(_written_out(field.type)) for field in read.schema])
+        batch = read if schema.equals(read.schema) else read.cast(schema)
+        unpacked += batch.nbytes
+        if reason := limits.repeats_too_much(unpacked, size):
+            return reason
+        if (long := _long_row(batch, limits.line_bytes)) is not None:
+            return limits.row_too_long(limits.line_bytes + 1, rows + long + 1)
+        rows += len(batch)
+    return None if rows == rows_of(metadata) else "is corrupt: its footer counts other rows than it has"
+
+
+def _long_row(batch: pa.RecordBatch, most: int) -> int | None:
+    """Return the place of the first row that has more bytes."""
+    if batch.nbytes <= most:
+        return None
+    if len(batch) == 1:
+        return 0
+    half = len(batch) // 2
+    if (found := _long_row(batch.slice(0, half), most)) is not None:
+        return found
+    return None if (found := _long_row(batch.slice(half), most)) is None else half + found
+
+
+def _written_out(type_: pa.DataType) -> pa.DataType:
+    """Return the type that holds each value as often as it is meant: neither dictionaries nor views."""
+    if _IS.is_dictionary(type_):
+        return type_.value_type
+    if _IS.is_struct(type_):
+        return pa.struct([field.with_type(_written_out(field.type)) for field in type_])
+    if _IS.is_map(type_):
+        return pa.map_(_written_out(type_.key_type), type_.item_field.with_type(_written_out(type_.item_type)))
+    for is_list, make in ((_IS.is_list, pa.list_), (_IS.is_large_list, pa.large_list)):
+        if is_list(type_):
+            return make(type_.value_field.with_type(_written_out(type_.value_type)))
+    if _IS.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(_written_out(type_.value_type)), type_.list_size)
+    return pa.string() if _IS.is_string_view(type_) else pa.binary() if _IS.is_binary_view(type_) else type_
+
+
+class _SaidTwiceError(ValueError):
+    """A name comes more than once in an object."""
+
+
+def said_to_spark(metadata: pq.FileMetaData) -> str:
+    """The schema that is meant for Spark, in its words; empty where there is none.
+
+    Raises:
+        UnicodeDecodeError: it is no text.
+    """
+    return bytes((metadata.metadata or {}).get(_FOR_SPARK, b"")).decode()
+
+
+def wrong_for_spark(said: str, schema: pa.Schema) -> str | None:
+    """What is wrong with what a file says to Spark, if anything: it has to be what the file holds."""
+    if not said:
+        return None
+    classes: list[str] = []
+
+    def checked(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise _SaidTwiceError
+        if found.get("type") == "udt":
+            classes.append(str(found.get("class") or found.get("pyClass")))
+        return found
+
+    try:
+        fields = json.loads(said, object_pairs_hook=checked)["fields"]
+        types = {field["name"]: field["type"] for field in fields}
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return _UNREADABLE
+    if classes:
+        return f"has a type of Spark's that is a program's class, {classes[0][:100]}; write plain columns"
+    for name, type_ in types.items():
+        if isinstance(type_, str) and name in schema.names and not _holds(type_, schema.field(name).type):
+            return f"says to Spark that {name} is {type_[:100]}, and holds {schema.field(name).type}; write it as it is"
+    return None
+
+
+def _holds(said: str, type_: pa.DataType) -> bool:
+    if said.startswith("decimal(") and _IS.is_decimal(type_):
+        return said == f"decimal({type_.precision},{type_.scale})"
+    return said in _HOLDS and _HOLDS[said](type_)

@@ -11,8 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from platform_assets.lakehouse.layout import stored
-from platform_assets.sources.content import ChangedError, sha256_of, state_of
-from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
+from platform_assets.sources.landing import (
+    NOT_AS_LISTED,
+    ChangedError,
+    LandedFile,
+    Problem,
+    not_as_listed,
+    sha256_of,
+    state_of,
+)
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 """What says nothing of a file, but of where it is to be fetched to."""
@@ -23,7 +30,6 @@ def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[La
     """Files as `hashed` gives them, whose content lies on this machine: objects of a bucket are fetched, once.
 
     Args:
-        files: as they were listed.
         folder: for what is fetched, where nothing else lies; it is gone again afterwards.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A text file as it streams past: its lines counted, its characters decoded, in memory that does not grow with it.
+"""Read a text file as it streams past: unpack it, count its lines, decode it, and write it as Spark can split it.
 
 Lines end with a line feed, a carriage return or both. Those that Spark drops as blank do not count.
 """
@@ -6,13 +6,17 @@ Lines end with a line feed, a carriage return or both. Those that Spark drops as
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
 
-from platform_assets.sources.compressed import chunks
+from platform_assets.contracts.landing import COMPRESSED
 from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.limits import Limits
-from platform_assets.sources.records import Records
+from platform_assets.sources.limits import LimitError, Limits
+from platform_assets.sources.records import Records, on_lines
 
 CHUNK = 1 << 18
 """Bytes read at a time; short lines take some twenty times as much."""
@@ -23,6 +27,14 @@ UNMARKED_UTF_16 = f"looks like UTF-16 text without its mark, with a zero byte be
 _BLANK = bytes(range(33))
 """What Spark takes for white space when it drops blank lines."""
 _WITHIN_LINES = _BLANK.translate(None, b"\r\n")
+
+_BEGINNING = b"\x1f\x8b"
+_GZIP = 31
+"""For zlib: with the header and the end that gzip has, and a window as large as any."""
+_AT_ONCE = 1 << 14
+_MOST_MEMBERS = 200_000
+_CUT_SHORT = "is gzip that was cut short; deliver it whole"
+_CHUNK = 1 << 20
 
 
 class EncodingError(Exception):
@@ -84,7 +96,6 @@ def scan(file: LandedFile, look: Look, records: Records | None = None, limits: L
     """Read a file once, to its end, or to where it is beyond a bound.
 
     Args:
-        file: to read.
         look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
         records: bring records that span lines onto one, where the format has such; its first line is a header.
         limits: of lines, rows, and what is in a compressed file.
@@ -175,3 +186,90 @@ class _Splitter:
     def _end_at(self, reason: str) -> None:
         self.wrong = self.wrong or reason
         self.is_beyond = True
+
+
+class CompressionError(Exception):
+    """What is in a file cannot be got out; the text says why."""
+
+
+def is_compressed(file: Path) -> bool:
+    """Whether a file says that it is gzip."""
+    return file.suffix.lower() == COMPRESSED
+
+
+def holds_gzip(file: LandedFile) -> bool:
+    """Whether a file begins as gzip does, whatever its name."""
+    with file.open() as stream:
+        return stream.read(len(_BEGINNING)) == _BEGINNING
+
+
+def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
+    """What is in a file, unpacked, piece by piece.
+
+    Args:
+        size: bytes of a piece.
+
+    Raises:
+        CompressionError: it is damaged or cut short, or not gzip though its name says so.
+        LimitError: too much is in it.
+        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
+    """
+    if not is_compressed(file.file):
+        with file.open() as stream:
+            while chunk := stream.read(size):
+                yield chunk
+        return
+    if not file.size:
+        raise CompressionError(_CUT_SHORT)
+    if not holds_gzip(file):
+        raise CompressionError(f"is not gzip, though its name ends with {COMPRESSED}")
+    unpacked = 0
+    with file.open() as packed:
+        for chunk in _unpacked(packed, size):
+            unpacked += len(chunk)
+            if reason := limits.unpacks_too_far(unpacked, file.size):
+                raise LimitError(reason)
+            yield chunk
+
+
+def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
+    """What is in all members of a gzip file; nothing may lie between or behind them, where Java takes nothing either.
+
+    Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member it reads again
+    what it had read, so that one of 20 bytes costs as much as one of 100,000.
+    """
+    content = packed.read(_AT_ONCE)
+    for members in count(1):
+        if members > _MOST_MEMBERS:
+            raise CompressionError(f"has more than {_MOST_MEMBERS:,} members of gzip; write larger ones")
+        if not _BEGINNING.startswith(content[: len(_BEGINNING)]):
+            raise CompressionError("is damaged gzip: something else lies behind it")
+        member = zlib.decompressobj(wbits=_GZIP)
+        while not member.eof:
+            if not content and not (content := packed.read(_AT_ONCE)):
+                raise CompressionError(_CUT_SHORT)
+            try:
+                chunk = member.decompress(content, size)
+            except zlib.error as error:
+                raise CompressionError(f"is damaged gzip: {error}") from None
+            content = member.unconsumed_tail
+            if chunk:
+                yield chunk
+        content = member.unused_data or packed.read(_AT_ONCE)
+        if not content:
+            return
+
+
+def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
+    """The content of the copy, piece by piece.
+
+    Args:
+        file: CSV, or JSON lines, which have no record on several lines.
+
+    Raises:
+        CompressionError: it cannot be unpacked.
+        LimitError: too much is in it.
+        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
+    """
+    content = chunks(file, limits, _CHUNK)
+    return on_lines(content) if file.format == "csv" else content

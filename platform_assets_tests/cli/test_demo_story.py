@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.cli.commands.demo_removal import remove_demo
-from platform_assets.cli.commands.demo_state import begin_demo, set_clock
+from platform_assets.cli.commands.demo import Phase, print_summary
+from platform_assets.cli.commands.demo_state import begin_demo, remove_demo, set_clock
 from platform_assets.cli.commands.demo_story import Shown, Story, compare, print_story
-from platform_assets.cli.commands.summary import Phase, print_summary
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import run_apart
 

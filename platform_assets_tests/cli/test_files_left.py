@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli.commands.up import tell_what_is_left
-from platform_assets.cli.told_files import print_left_anew
+from platform_assets.cli.files_view import print_left_anew
 from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import ArrivalRecord

@@ -122,7 +122,7 @@ def test_programs_are_told_of_an_interruption_as_of_an_error(products: Settings)
 
 IN_A_FINALIZER = """
 import os, signal, time
-from platform_assets.cli.interruption import never_lost
+from platform_assets.cli.progress import never_lost
 
 class Interrupted:
     def __del__(self):

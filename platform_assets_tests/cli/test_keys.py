@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from platform_assets.cli.console import UsageError
-from platform_assets.cli.keys import parse_keys
+from platform_assets.cli.options import parse_keys
 from platform_assets.planning.key_scope import shown_keys
 
 

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from platform_assets.cli.commands.refresh_view import outcome_of
+from platform_assets.cli.commands.refresh import outcome_of
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.records.manifest import Arrival, DayContent

@@ -8,7 +8,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from platform_assets.cli.commands.status_view import Status, TableStatus, print_status
+from platform_assets.cli.commands.status import Status, TableStatus, print_status
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.ingest.refused_files import RefusedFiles
 from platform_assets.operations.opening import open_platform

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from platform_assets.cli.commands.refresh_view import outcome_of
+from platform_assets.cli.commands.refresh import outcome_of
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot

@@ -27,8 +27,7 @@ from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.results import IngestResult
 from platform_assets.sources import taking
-from platform_assets.sources.content import State, sha256_of
-from platform_assets.sources.landing import LandedFile, Problem
+from platform_assets.sources.landing import LandedFile, Problem, State, sha256_of
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets_tests.support.history import DAILY

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from platform_assets.cli.commands.refresh_view import outcome_of
+from platform_assets.cli.commands.refresh import outcome_of
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.planning.selection import BY_PERSON

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from platform_assets.cli.commands.refresh_view import Outcome, outcome_of
+from platform_assets.cli.commands.refresh import Outcome, outcome_of
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import release

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from platform_assets.cli.warned_view import DayWarning
+from platform_assets.cli.held_view import DayWarning
 from platform_assets.contracts import ContractError, LandingFiles
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.step.repeated_keys import keys_on_two_days

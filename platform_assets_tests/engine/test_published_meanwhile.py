@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from platform_assets.cli.commands.refresh_view import outcome_of
+from platform_assets.cli.commands.refresh import outcome_of
 from platform_assets.engine.meanwhile import published_meanwhile
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult, refresh

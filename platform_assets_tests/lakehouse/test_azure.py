@@ -21,7 +21,7 @@ from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.storage import object_store
 from platform_assets.lakehouse.store_trial import tried
 from platform_assets.settings import load_settings
-from platform_assets.sources.areas import landing_area
+from platform_assets.sources.listing import landing_area
 from platform_assets_tests.support.azurite import Azurite
 
 pytestmark = pytest.mark.proof

@@ -25,12 +25,12 @@ from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.operations.outbox.webhook import WebhookError, post
 from platform_assets.orchestration.assets.outcomes import days_left
 from platform_assets.orchestration.automation.announcements import (
+    FailedRun,
     Present,
     announced,
     announcements,
     runs_told_by_days,
 )
-from platform_assets.orchestration.automation.failed_runs import FailedRun
 from platform_assets.records.chain import Heads
 from platform_assets.records.history import ArrivalRecord, Hold
 from platform_assets.records.notes import Told, ToldHeads

@@ -23,8 +23,8 @@ from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.step import recompute
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.recovery import recover
+from platform_assets.orchestration.instance.launcher import lock_folder, run_process
 from platform_assets.orchestration.instance.pools import create_pools
-from platform_assets.orchestration.instance.run_locks import lock_folder, run_process
 from platform_assets.records.manifest import Kind, TableChange
 from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.windows import Windowed

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from platform_assets.orchestration.assets.chart import MOST_CHARACTERS, MOST_DAYS, Chart
+from platform_assets.orchestration.assets.pictures import MOST_CHARACTERS, MOST_DAYS, Chart
 
 FIRST = date(2017, 1, 1)
 DAYS = [FIRST + timedelta(days=n) for n in range(60)]

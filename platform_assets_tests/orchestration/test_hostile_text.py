@@ -13,9 +13,8 @@ from dagster._core.instance.utils import RUNLESS_RUN_ID
 from dagster_shared.error import SerializableErrorInfo
 
 from platform_assets.engine.platform import Author
-from platform_assets.orchestration.assets.description import describe_table
-from platform_assets.orchestration.automation.announcements import Present, announcements
-from platform_assets.orchestration.automation.failed_runs import FailedRun
+from platform_assets.orchestration.assets.events import describe_table
+from platform_assets.orchestration.automation.announcements import FailedRun, Present, announcements
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
 from platform_assets.records.notes import Told

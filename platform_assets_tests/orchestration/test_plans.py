@@ -20,8 +20,7 @@ from platform_assets.operations.backfill.sitting import sitting_over
 from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.orchestration import plans as steps
 from platform_assets.orchestration.assets.external_publications import Cursor, published_elsewhere
-from platform_assets.orchestration.automation.announcements import Present, announcements
-from platform_assets.orchestration.automation.failed_runs import failed_runs
+from platform_assets.orchestration.automation.announcements import Present, announcements, failed_runs
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range
 from platform_assets.orchestration.instance.pools import TABLES_POOL

@@ -19,9 +19,15 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import run_job
-from platform_assets.orchestration.instance import run_locks
-from platform_assets.orchestration.instance.launcher import CODE_LOCATION, WatchedRunLauncher
-from platform_assets.orchestration.instance.run_locks import give_back, lock_folder, run_process, take
+from platform_assets.orchestration.instance import launcher
+from platform_assets.orchestration.instance.launcher import (
+    CODE_LOCATION,
+    WatchedRunLauncher,
+    give_back,
+    lock_folder,
+    run_process,
+    take,
+)
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.orchestration.daemon import Daemon, instance_config, run_one, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
@@ -141,7 +147,7 @@ def test_a_lock_says_whether_its_process_works_ended_or_died(tmp_path: Path, mon
     assert run_process(tmp_path, "r") == "alive"
     give_back(lock)
     assert run_process(tmp_path, "r") == "ending"
-    monkeypatch.setattr(run_locks, "_LAST_EVENTS_S", -1.0)
+    monkeypatch.setattr(launcher, "_LAST_EVENTS_S", -1.0)
     assert run_process(tmp_path, "r") == "dead"
 
 

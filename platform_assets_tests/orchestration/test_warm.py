@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.lease import borrow, link_to_keeper
+from platform_assets.spark.session.attached import borrow, link_to_keeper
 from platform_assets_tests.support.cli.commands import run_apart
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.warm import (

@@ -14,7 +14,6 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from platform_assets.orchestration.webserver.tries import AT_ONCE, EACH_S
 from platform_assets_tests.support.orchestration.webserver import LIMIT, Webserver, basic, starting, wait_for
 
 PASSWORD = "correct horse battery"
@@ -264,21 +263,3 @@ def test_addresses_that_are_named_are_its_own(shared: Webserver) -> None:
         assert asked.json()["data"]
     other = {"Host": "dagster.example.com", "Origin": "http://dagster.example.com"}
     assert shared.ask("POST", "/shop/graphql", json={}, headers=other, auth=shared.auth).status_code == 403
-
-
-def test_many_passwords_are_tried_in_vain_and_who_gave_the_right_one_goes_on(shared: Webserver) -> None:
-    """Last of those that ask for it: of this address nothing more is looked at for a while."""
-    opened = shared.ask("GET", "/shop/server_info", auth=shared.auth)
-    cookie = opened.headers["Set-Cookie"]
-    assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
-    mark = {"Cookie": cookie.partition(";")[0]}
-    assert "Set-Cookie" not in shared.ask("GET", "/shop/server_info", auth=shared.auth, headers=mark).headers
-    answers = [shared.ask("GET", "/shop/server_info", auth=("up", f"guess {n}")) for n in range(AT_ONCE + 1)]
-    assert (answers[0].status_code, answers[-1].status_code) == (401, 429)
-    assert 0 < int(answers[-1].headers["Retry-After"]) <= EACH_S
-    elsewhere = {"X-Forwarded-For": "10.0.0.5"}
-    assert shared.ask("GET", "/shop/server_info", auth=shared.auth, headers=elsewhere).status_code == 429
-    assert shared.ask("GET", "/shop/server_info", auth=shared.auth, headers=mark).ok
-    told = shared.output.read_text()
-    assert told.count("Many wrong passwords were tried, the last from 127.0.0.1") == 1
-    assert "guess" not in told

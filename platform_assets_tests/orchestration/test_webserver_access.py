@@ -7,9 +7,7 @@ from base64 import b64encode
 import pytest
 
 from platform_assets.addresses import hosts_of, origin_of
-from platform_assets.orchestration.webserver import access as decisions
-from platform_assets.orchestration.webserver.access import Access, Asked, Refusal
-from platform_assets.orchestration.webserver.tries import AT_ONCE, AT_ONCE_OF_ALL, EACH_S, EACH_S_OF_ALL, Tries
+from platform_assets.orchestration.webserver.guard import Access, Asked, Refusal, refusal
 
 PASSWORD = "correct horse battery"
 ACCESS = Access.at(3000, ["https://dagster.example.com/shop", "http://tunnel.example:8080"])
@@ -25,11 +23,6 @@ def get(*headers: tuple[str, str], query: str = "") -> Asked:
 
 def post(*headers: tuple[str, str], host: str = "127.0.0.1:3000") -> Asked:
     return Asked("POST", [("host", host), *headers])
-
-
-def refusal(asked: Asked, access: Access, tries: Tries | None = None) -> Refusal | None:
-    """As of a webserver at which nobody tried anything, unless some tries are given."""
-    return decisions.refusal(asked, access, tries or Tries())
 
 
 def refused(asked: Asked, access: Access = ACCESS) -> Refusal:
@@ -211,76 +204,6 @@ def test_the_password_makes_no_page_of_others_its_own() -> None:
     assert refused(get(*OWN, basic(f"up:{PASSWORD}"), ("origin", "http://evil.example")), LOCKED).status == 403
     assert refused(get(("host", "evil.example:3000"), basic(f"up:{PASSWORD}")), LOCKED).status == 403
     assert PASSWORD not in repr(LOCKED)
-
-
-def tried(password: str, tries: Tries, client: str = "127.0.0.1", at_s: float = 0.0, **headers: str) -> int | None:
-    """The status of the answer to a password; None where it opens."""
-    given = [*OWN, basic(f"up:{password}"), *headers.items()]
-    found = refusal(Asked("GET", given, client=client, at_s=at_s), LOCKED, tries)
-    return found.status if found else None
-
-
-def guesses(tries: Tries, count: int, client: str = "127.0.0.1", at_s: float = 0.0) -> list[int | None]:
-    return [tried(f"guess {n} of {client} at {at_s}", tries, client, at_s) for n in range(count)]
-
-
-def test_of_who_tries_many_passwords_most_are_not_looked_at() -> None:
-    tries = Tries()
-    assert guesses(tries, AT_ONCE + 2) == [401] * AT_ONCE + [429] * 2
-    assert tried(PASSWORD, tries) == 429, "or it would be found all the same"
-    assert tried(PASSWORD, tries, client="10.0.0.5") is None
-    assert guesses(tries, 3, at_s=2 * EACH_S) == [401, 401, 429]
-    assert tried(PASSWORD, tries, at_s=3 * EACH_S) is None
-    assert guesses(tries, 1, at_s=3 * EACH_S) == [401], "the right one takes nothing"
-    day_s = 86_400.0
-    looked_at = sum(guesses(tries, 1, at_s=at_s) == [401] for at_s in range(1000, 1000 + int(day_s)))
-    assert looked_at <= AT_ONCE + day_s / EACH_S + 1
-
-
-def test_who_has_many_addresses_has_no_more_tries_than_all() -> None:
-    tries = Tries()
-    answers = [tried(f"guess {n}", tries, f"127.0.0.{n}") for n in range(AT_ONCE_OF_ALL + 5)]
-    assert answers == [401] * AT_ONCE_OF_ALL + [429] * 5
-    assert tried("one more", tries, "127.0.1.1", EACH_S_OF_ALL) == 401
-    assert tried("and one more", tries, "127.0.1.2", EACH_S_OF_ALL) == 429
-
-
-def test_a_page_that_was_left_open_and_repeats_an_old_password_shuts_nobody_out() -> None:
-    tries = Tries()
-    assert {tried("the password of yesterday", tries) for _ in range(10 * AT_ONCE)} == {401}
-    assert refusal(get(*OWN), LOCKED, tries), "and asked without any"
-    assert tried(PASSWORD, tries) is None
-    guesses(tries, AT_ONCE)
-    assert tried("the password of yesterday", tries) == 401, "of which it is known that it is wrong"
-
-
-def test_a_browser_with_which_somebody_gave_the_password_goes_on_while_others_try() -> None:
-    tries = Tries()
-    guesses(tries, AT_ONCE + 1)
-    assert tried(PASSWORD, tries, cookie=f"theme=dark; {LOCKED.cookie}") is None
-    assert tried("another", tries, cookie=LOCKED.cookie) == 401, "the mark alone opens nothing"
-    for other in (LOCKED.cookie[:-1], Access.at(3000, [], PASSWORD).cookie, LOCKED.cookie.replace("3000", "3001")):
-        assert tried(PASSWORD, tries, cookie=other) == 429
-    assert LOCKED.mark not in repr(LOCKED)
-
-
-def test_that_passwords_were_tried_is_told_once_until_it_was_quiet() -> None:
-    tries = Tries()
-    guesses(tries, AT_ONCE + 1)
-    assert [tries.is_news("127.0.0.1") for _ in range(3)] == [True, False, False]
-    guesses(tries, AT_ONCE, at_s=EACH_S)
-    assert not tries.is_news("127.0.0.1"), "it went on"
-    guesses(tries, AT_ONCE + 1, at_s=1000 * EACH_S)
-    assert tries.is_news("127.0.0.1")
-
-
-def test_who_has_to_wait_is_told_how_long() -> None:
-    tries = Tries()
-    guesses(tries, AT_ONCE)
-    found = refusal(Asked("GET", [*OWN, basic("up:x")], client="127.0.0.1", at_s=1.5), LOCKED, tries)
-    assert found is not None
-    assert (found.status, found.wait_s) == (429, 9)
-    assert "Try again in 9 seconds" in found.todo
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,8 @@ from platform_assets.contracts import LandingFiles
 from platform_assets.lakehouse.layout import stored
 from platform_assets.lakehouse.storage import object_store
 from platform_assets.sources.bucket_area import BucketArea
-from platform_assets.sources.hashes import Hashes
 from platform_assets.sources.landing import Listing
-from platform_assets.sources.listing import list_landing
+from platform_assets.sources.listing import Hashes, list_landing
 
 GOOD = ("sales/2017-01-02/a.csv", "sales/2017-01-03/b.csv")
 _OBJECT = (

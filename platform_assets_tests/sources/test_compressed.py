@@ -12,11 +12,11 @@ import pytest
 
 from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.contracts.landing import format_of
-from platform_assets.sources.folder_area import FolderArea
+from platform_assets.sources.area import FolderArea
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.lines import lines_of
 from platform_assets.sources.listing import list_landing
+from platform_assets.sources.text import lines_of
 
 CONTRACT = Contract(
     name="raw.visits",

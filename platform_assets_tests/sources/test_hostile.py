@@ -14,7 +14,7 @@ from hypothesis import example, given
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.sources import inspect as looking
-from platform_assets.sources.folder_area import FolderArea
+from platform_assets.sources.area import FolderArea
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import Limits

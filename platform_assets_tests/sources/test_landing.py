@@ -15,12 +15,11 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.sources import content, folder_area, hashes, taking
-from platform_assets.sources.folder_area import FolderArea
-from platform_assets.sources.hashes import Hashes
+from platform_assets.sources import area, landing, listing, taking
+from platform_assets.sources.area import FolderArea
 from platform_assets.sources.landing import Known, LandedFile, Listing, Problem
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.listing import list_landing
+from platform_assets.sources.listing import Hashes, list_landing
 from platform_assets.sources.taking import changed_since, hashed
 
 DAY = "2017-01-02"
@@ -59,9 +58,9 @@ def as_somebody_else() -> Iterator[None]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files whose content was read, as often as it was."""
     seen: list[Path] = []
-    read = content.sha256_of
+    read = landing.sha256_of
 
-    def counted(file: Path, path: str, state: content.State) -> str:
+    def counted(file: Path, path: str, state: landing.State) -> str:
         seen.append(file)
         return read(file, path, state)
 
@@ -72,7 +71,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 @pytest.fixture
 def rested(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if every file had not been touched for longer than its file system could fail to tell."""
-    monkeypatch.setattr(hashes, "RESTS_NS", 0)
+    monkeypatch.setattr(listing, "RESTS_NS", 0)
 
 
 def deliver(root: Path, name: str, content: bytes = b"a\n1\n", *, day: str = DAY, age_s: float = 60) -> Path:
@@ -338,7 +337,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem_and_no_end(root, monkeypatch)
 
     def listed() -> Listing:
         with monkeypatch.context() as patch:
-            patch.setattr(folder_area, "expect_open", refuse)
+            patch.setattr(area, "expect_open", refuse)
             return look(root)
 
     assert said(listed()) == {f"sales/{DAY}/{name}": "cannot be read: Permission denied" for name in ("a.csv", "b.csv")}

@@ -43,7 +43,7 @@ class Java:
 def test_a_file_is_to_blame_whatever_it_is_called(name: str) -> None:
     said = READING.format(f"file:///landing/orders/2017-01-01/{name}")
     error = PySparkException(said)
-    assert complaint(error) == said
+    assert "is not what its own description promises" in (complaint(error) or ""), "and says nothing of where it lies"
     with pytest.raises(PySparkException, match="FAILED_READ_FILE"), full_disk_explained("a stage"):
         raise error
 

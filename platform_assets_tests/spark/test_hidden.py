@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from platform_assets.settings import Settings, load_settings
-from platform_assets.spark.session.hidden import without_secrets
+from platform_assets.spark.session.reasons import without_secrets
 
 
 def test_secrets_of_the_configuration_and_of_a_remote_address_are_hidden_and_nothing_else(settings: Settings) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from platform_assets.cli.commands.doctor import check_class_archive, check_jars
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.class_archive import archive_path, recording_of
-from platform_assets.spark.session.health import check_class_archive, check_jars
 from platform_assets.spark.session.jars import ALWAYS, JarsError, faults, needed, spark_jars
 from platform_assets.spark.session.java import Java, find_java
 from platform_assets_tests.support.installation import JARS

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from platform_assets.settings import project_root
+from platform_assets.spark.session.configuration import of_s3, of_store
 from platform_assets.spark.session.jvm import SessionError
-from platform_assets.spark.session.object_stores import of_s3, of_store
 
 _IN_AZURE = "abfss://lakes@account.dfs.core.windows.net/lake"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from platform_assets.cli.commands import doctor
+from platform_assets.cli.commands.doctor import check_spark
 from platform_assets.progress import no_progress
 from platform_assets.settings import load_settings
-from platform_assets.spark.session import health
 from platform_assets.spark.session.cluster import wait_for_manager
 from platform_assets.spark.session.environment import HADOOP_FOLDERS, only_as_settings_say
-from platform_assets.spark.session.health import check_spark
 from platform_assets.spark.session.jvm import SessionError
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
 from platform_assets.spark.session.session import not_started
@@ -128,7 +128,7 @@ def test_of_yarn_settings_of_hadoop_are_missed_before_it_is_asked_for(
 def test_packages_that_connect_needs_are_missed_before_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_PACKAGES_OF_CONNECT", ("pandas", "no_such_package"))
+    monkeypatch.setattr(doctor, "_PACKAGES_OF_CONNECT", ("pandas", "no_such_package"))
     said, _ = check_spark(load_settings(state=tmp_path, spark_remote=f"sc://127.0.0.1:{free_port()}"))
     assert (said.ok, said.message) == (False, "Spark Connect needs packages that are not installed: no_such_package.")
     assert said.todo == "Install them: uv sync --inexact --extra connect."

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 import pyspark
 
-from platform_assets.spark.session.object_stores import of_s3
+from platform_assets.spark.session.configuration import of_s3
 from platform_assets_tests.support.hadoop import write_settings
 from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.other_user import NOBODY

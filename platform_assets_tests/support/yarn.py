@@ -22,8 +22,7 @@ from urllib.request import urlopen
 import pytest
 
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.jar import Jar
-from platform_assets.spark.session.jars import JarsError, bring
+from platform_assets.spark.session.jars import Jar, JarsError, bring
 from platform_assets.spark.session.java import JavaError, find_java
 from platform_assets_tests.support.cluster import HOME, children_of, free_port
 from platform_assets_tests.support.hadoop import write_settings

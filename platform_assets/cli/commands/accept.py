@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
-from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Days, DryRun, Reason, TableName
+from platform_assets.cli.options import AsJson, By, Days, DryRun, Reason, TableName, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.words import counted

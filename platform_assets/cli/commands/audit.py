@@ -5,10 +5,12 @@ The life of a day, for people and for programs.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import date
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +18,7 @@ from platform_assets.cli.console import (
     EXIT_LOOK,
     UsageError,
     console,
+    escape,
     opened_platform,
     parse_day,
     platform_to_look,
@@ -23,30 +26,33 @@ from platform_assets.cli.console import (
     say,
     selected,
 )
-from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, Days, OneDay, Reason, TableName
+from platform_assets.cli.options import AsJson, By, Days, OneDay, Reason, TableName, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
-from platform_assets.records.chain import Heads
+from platform_assets.quality.findings import accepted_by_hand
+from platform_assets.records.chain import Entry, Heads
+from platform_assets.records.decisions import (
+    CircuitDecision,
+    Decision,
+    LateDecision,
+    LiftDecision,
+    MessageDecision,
+    PinDecision,
+    PlanDecision,
+    from_content,
+    signed,
+)
+from platform_assets.records.history import PublicationRecord
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.audit.installation import Audit
-
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
-from platform_assets.planning.key_scope import shown_keys
-from platform_assets.quality.findings import accepted_by_hand
-from platform_assets.records.decisions import LateDecision, signed
-from platform_assets.records.history import PublicationRecord
-
-if TYPE_CHECKING:
     from platform_assets.operations.lineage.day_history import Content, Event, Published
 
 
@@ -56,6 +62,20 @@ app = typer.Typer(
 
 _SHOWN = 20
 """Faults that are printed of each check; all of them with --json."""
+
+
+_OF_A_PUBLICATION = ("publication", "release", "created_at", "decides", "who", "as_user", "on_host", "why", "run")
+_OF_A_DAY = (
+    "fingerprint",
+    "code_version",
+    "git_commit",
+    "configuration",
+    "reads",
+    "figures",
+    "files",
+    "bytes",
+    "seconds",
+)
 
 
 @app.command()
@@ -147,8 +167,6 @@ def decisions(
     as_json: AsJson = False,
 ) -> None:
     """List what people decided, newest first: what, about what, by whom and as which user of which machine, why."""
-    from platform_assets.cli.commands.decisions_view import decision_json, print_decisions
-
     with platform_to_look() as platform:
         chain = platform.ledger.decision_chain()
     shown = chain[: -limit - 1 : -1]
@@ -293,20 +311,6 @@ def life_json(event: Event) -> dict[str, Any]:
     }
 
 
-_OF_A_PUBLICATION = ("publication", "release", "created_at", "decides", "who", "as_user", "on_host", "why", "run")
-_OF_A_DAY = (
-    "fingerprint",
-    "code_version",
-    "git_commit",
-    "configuration",
-    "reads",
-    "figures",
-    "files",
-    "bytes",
-    "seconds",
-)
-
-
 def _lines(event: Event) -> Iterator[str]:
     """What happened, in a sentence, and then a line for every detail."""
     from platform_assets.operations.lineage.day_history import Decided, Held, Lifted
@@ -365,3 +369,52 @@ def _sorted(reads: dict[str, int]) -> list[tuple[str, int]]:
 
 def _said(content: Content | None) -> str:
     return f"{counted(content.rows, 'row')}, digest {content.digest}" if content else "never computed"
+
+
+def print_decisions(entries: Sequence[Entry], more: int) -> None:
+    """A row for each decision; one that cannot be read shows what lies in its place.
+
+    Args:
+        entries: in the order in which they are shown.
+    """
+    names = ("number", "when (UTC)", "decision", "about", "by", "why")
+    grid = new_grid("Decisions", names, right=("number",), whole=("number", "when (UTC)", "decision"))
+    for entry in entries:
+        try:
+            decision = from_content(entry.content)
+        except ValueError:
+            grid.add_row(str(entry.number), "", "[red]unreadable[/]", escape(entry.content), "", "")
+            continue
+        by = signed(decision.who, decision.as_user, decision.on_host)
+        cells = (f"{decision.created_at:%Y-%m-%d %H:%M:%S}", decision.kind, _about(decision), by, decision.reason)
+        grid.add_row(str(entry.number), *map(escape, cells))
+    console.print(grid)
+    if more:
+        console.print(f"{more:,} older ones: --limit {len(entries) + more}", highlight=False, soft_wrap=True)
+
+
+def decision_json(entry: Entry) -> dict[str, Any]:
+    """An entry of the chain; what it says is `decision`, or as text `content` where that is none."""
+    try:
+        from_content(entry.content)
+    except ValueError:
+        return {"number": entry.number, "chain": entry.chain, "decision": None, "content": entry.content}
+    return {"number": entry.number, "chain": entry.chain, "decision": json.loads(entry.content)}
+
+
+def _about(decision: Decision) -> str:
+    match decision:
+        case LateDecision():
+            return f"{decision.table} {decision.day}, {decision.arrival}"
+        case PinDecision():
+            return f"{decision.publication} as {decision.name}" if decision.name else decision.publication
+        case PlanDecision():
+            return f"{decision.plan}, {decision.hash}"
+        case LiftDecision():
+            return f"{decision.table} {which(decision.days)}, {decision.publication}"
+        case CircuitDecision():
+            return f"{decision.scope} until {decision.until:%Y-%m-%d %H:%M} UTC" if decision.until else decision.scope
+        case MessageDecision():
+            return f"{decision.message} for {decision.target}"
+        case _:
+            return decision.publication

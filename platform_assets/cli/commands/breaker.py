@@ -18,9 +18,8 @@ from platform_assets.cli.console import (
     print_json,
     say,
 )
-from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, Reason, TableName
+from platform_assets.cli.options import AsJson, By, Reason, TableName, decided_by
 from platform_assets.engine.circuits import circuits, stopped
 from platform_assets.planning.circuit import CircuitState, TableVerdict
 

@@ -4,35 +4,53 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.commands.demo_correction import correct
-from platform_assets.cli.commands.demo_removal import is_half_removed, remove_demo
-from platform_assets.cli.commands.demo_state import begin_demo, demo_clock, set_clock
-from platform_assets.cli.commands.demo_story import Story, story_json
-from platform_assets.cli.commands.summary import Phase, day_to_look_at, print_summary, summarise
-from platform_assets.cli.console import EXIT_LOOK, opened_platform, print_json
-from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.commands.demo_state import begin_demo, demo_clock, is_half_removed, remove_demo, set_clock
+from platform_assets.cli.commands.demo_story import (
+    SALES,
+    Story,
+    compare,
+    net_sales,
+    print_story,
+    reasons,
+    shown_at,
+    stale_days,
+    story_json,
+)
+from platform_assets.cli.console import EXIT_LOOK, console, escape, opened_platform, print_json, say
+from platform_assets.cli.dagster_storage import dagster_home
+from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.engine.late.queue import late_counts
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
+from platform_assets.planning.late_queue import LateCounts
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.records.manifest import new_publication
 from platform_assets.settings import Settings, load_settings
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.domains.retail.sample import Simulation
+    from platform_assets.spark.session.on_demand import SparkOnDemand
 
 YEAR_DAYS = 366
 SEED = 1
 LATE_DAYS = 91
 """After so many days the last late row of the simulation has arrived."""
+
+_NAME = "one correction"
+
+_DAYS_IN = 15
 
 
 class DemoFailedError(PlatformError):
@@ -43,7 +61,7 @@ def demo(
     context: typer.Context,
     days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Remove what an earlier demo made, and nothing else, and start over.")
+        bool, typer.Option("--fresh", help="Delete the earlier demo with all that was delivered to it, and start over.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -145,3 +163,155 @@ def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progres
         else:
             outcome = run_job(definitions, instance, "refresh", {"platform/why": name})
     return outcome.failures
+
+
+def correct(
+    settings: Settings, simulation: Simulation, spark: SparkOnDemand, progress: OnProgress
+) -> tuple[Phase, Story | None]:
+    """Land one file that corrects a few lines of one day, and bring everything up to date.
+
+    Returns:
+        What was done, and what there is to tell of the file: nothing where it was taken before.
+    """
+    from platform_assets.domains.retail.sample import land_recount
+    from platform_assets.engine.pending import intakes
+    from platform_assets.engine.platform import Author
+    from platform_assets.engine.refresh import refresh
+    from platform_assets.engine.state.planner import plan_steps
+
+    started = time.monotonic()
+    recount = land_recount(simulation, settings.landing_folder)
+    with opened_platform(settings) as platform:
+        if recount is None or plan_steps(platform, intakes=intakes(platform)).is_empty:
+            return Phase(_NAME, 0, {}, time.monotonic() - started), None
+        before = platform.current_release().number
+        result = refresh(platform, spark, Author(f"refresh-{new_publication()}", _NAME), progress)
+        failures = tuple(
+            f"{step.table} {day}: {why}" for step in result.steps for day, why in sorted(step.not_published.items())
+        )
+        took = time.monotonic() - started
+        if recount.path not in {arrival.path for done in result.ingests for arrival in done.arrivals}:
+            changed = {table: len(days) for table, days in stale_days(result).items()}
+            return Phase(_NAME, 0, changed, took, failures), None
+        with meanwhile(progress, "comparing all days with before"):
+            after = platform.current_release().number
+            compared = compare(shown_at(platform, before), shown_at(platform, after), stale_days(result))
+            net = net_sales(platform, recount.day, before), net_sales(platform, recount.day, after)
+        why = {table: why for table, why in reasons(platform, result).items() if table in compared.rewritten}
+    changed = {table: len(days) for table, days in compared.rewritten.items()}
+    story = Story(recount.path, recount.day, recount.store, before, after, why, compared, net)
+    return Phase(_NAME, 1, changed, took, failures), story
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What one part of the demo did.
+
+    Args:
+        name: shown in the summary.
+        files: landed in it.
+        changed: published days by table.
+        seconds: wall time.
+        failures: what the steps said that failed.
+    """
+
+    name: str
+    files: int
+    changed: dict[str, int]
+    seconds: float
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """One table after the demo.
+
+    Args:
+        days: loaded days, empty ones included.
+        rows: rows readers see.
+        set_aside: rows refused at parsing (raw) or quarantined by a rule (silver).
+        late: rows that wait in the late queue for a decision (raw).
+        ahead: rows that wait there for their day (raw).
+    """
+
+    table: str
+    days: int
+    rows: int
+    set_aside: int
+    late: int
+    ahead: int
+
+
+def summarise(platform: Platform) -> list[TableSummary]:
+    """Figures of every table, from the ledger."""
+    summaries: list[TableSummary] = []
+    late, snapshot, refused = late_counts(platform), LakeSnapshot.now(platform), platform.ledger.refused_rows()
+    for contract in platform.catalogue:
+        days = platform.ledger.current_days(contract.name).values()
+        aside = sum(day.figures.get("quarantined", 0) for day in days)
+        if contract.source is not None:
+            aside = refused.get(contract.name, 0)
+        rows = sum(day.delivered for day in days)
+        loaded = len(snapshot.digests(contract.name))
+        waits = late.get(contract.name, LateCounts())
+        summaries.append(TableSummary(contract.name, loaded, rows, aside, waits.waiting, waits.ahead))
+    return summaries
+
+
+def day_to_look_at(platform: Platform) -> date | None:
+    """A day that is there and has rows, some way into the year where so much was built; None if there is none."""
+    days = sorted(day for day, record in platform.ledger.current_days(SALES).items() if record.rows)
+    return days[min(len(days), _DAYS_IN) - 1] if days else None
+
+
+def print_summary(
+    tables: Sequence[TableSummary],
+    phases: Sequence[Phase],
+    seconds: float,
+    day: date | None = None,
+    story: Story | None = None,
+) -> None:
+    """The whole demo at a glance.
+
+    Args:
+        seconds: that all of it took.
+        day: to name in commands that show one; they are left out without.
+    """
+    counts = ("days", "rows", "aside")
+    grid = new_grid("The platform now", ("table", *counts), right=counts, whole=("table",))
+    for summary in tables:
+        aside = f"{summary.set_aside:,}" if summary.set_aside else ""
+        grid.add_row(summary.table, f"{summary.days:,}", f"{summary.rows:,}", aside)
+    console.print(grid)
+    for phase in (phase for phase in phases if phase.files or phase.changed):
+        done = f"{counted(phase.files, 'file')} landed, {counted(sum(phase.changed.values()), 'day')} of tables written"
+        say(f"[bold]{phase.name}:[/]", f"{done}, {phase.seconds:.1f} s", wrap=True)
+    if not any(count for phase in phases for count in phase.changed.values()):
+        console.print("[green]Nothing to do:[/] every file was taken before and no day is stale.")
+    if late := sum(summary.late for summary in tables):
+        console.print(
+            f"{counted(late, 'row')} came too late to be taken unasked: platform-assets late list", soft_wrap=True
+        )
+    if ahead := sum(summary.ahead for summary in tables):
+        console.print(f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list", soft_wrap=True)
+    if story:
+        print_story(story)
+    console.print()
+    console.print(
+        f"Done in {seconds:.1f} s. Where to look next, each after `uv run platform-assets`:",
+        highlight=False,
+        soft_wrap=True,
+    )
+    of_a_day = (
+        (f"why {SALES} {day}", "what a day was made from, back to the files"),
+        (f"read {SALES} --day {day}", "rows as readers see them"),
+    )
+    for command, shows in (
+        *([(f"release diff {story.before} {story.after}", "what the correction changed")] if story else ()),
+        *(of_a_day if day else ()),
+        ("status", "what is loaded, missing, stale, held, set aside"),
+        ("stale", "which days are no longer what they would be now, and why"),
+        ("read quarantine.transactions", "rows that broke a rule, and why"),
+        ("up", "the Dagster UI, on loopback"),
+    ):
+        say(f"  {escape(command)}", f"({shows})")

@@ -1,17 +1,22 @@
-"""What of an installation is the demo's: its mark, its calendar and its clock."""
+"""Keep the demo in an installation of its own: its mark, its calendar and clock, and how all of it is removed."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from platform_assets.cli.commands.demo_mark import Mark, holds_nothing, write_whole
-from platform_assets.cli.console import UsageError
+from platform_assets.cli.console import UsageError, errors
 from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.layout import located
+from platform_assets.places import folder_of
 from platform_assets.settings import Settings, load_settings
 
+_MARK = ".demo.json"
 _SETTINGS = (
     "# Written by the demo, so that every command sees the same calendar and clock.\n"
     "calendar_last = {last}\n"
@@ -19,30 +24,23 @@ _SETTINGS = (
 )
 _WRITTEN = re.compile(re.escape(_SETTINGS).replace(r"\{last\}", r"\S+").replace(r"\{today\}", r"\S+"))
 _ELSEWHERE = "Run the demo in a state folder of its own: PLATFORM_STATE=/some/folder platform-assets demo."
+_INSIDE = "Run the demo with a state folder of its own, and without a lake, landing folder or ledger elsewhere."
 
 
 class DemoError(PlatformError):
     """The demo cannot go on."""
 
 
-def demo_here(settings: Settings) -> Mark | None:
-    """The mark of the demo that this installation is; None if there was none.
-
-    Raises:
-        DemoError: the installation is somebody's own, or was made to be, so that no demo may begin or go on here.
-    """
-    mark, clock = Mark.of(settings.state), clock_file(settings)
-    if clock.is_file() and not _WRITTEN.fullmatch(clock.read_text(encoding="utf-8", errors="replace")):
-        raise DemoError(f"{clock} is not as a demo writes it, so this installation is somebody's own.", _ELSEWHERE)
-    if mark is None and clock.is_file():
-        raise DemoError(f"No demo marked {settings.state} as its own, so this installation is somebody's.", _ELSEWHERE)
-    if not holds_nothing(settings.lake) and not (mark and mark.is_in(settings.lake)):
-        raise DemoError(f"{settings.lake} already holds a lake that is not a demo's.", _ELSEWHERE)
-    return mark
+def is_half_removed(settings: Settings) -> bool:
+    """Return whether `demo --fresh` was killed while it removed the demo."""
+    try:
+        return bool(json.loads((settings.state / _MARK).read_bytes())["is_being_removed"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def demo_clock(settings: Settings, last: date) -> date | None:
-    """How far an earlier demo of this installation got; None if there was none.
+    """Return how far an earlier demo of this installation got; None if there was none.
 
     Raises:
         DemoError: the installation is somebody's own.
@@ -51,7 +49,7 @@ def demo_clock(settings: Settings, last: date) -> date | None:
     for name in ("PLATFORM_CALENDAR_LAST", "PLATFORM_TODAY"):
         if os.environ.get(name):
             raise UsageError(f"{name} is set, and the demo keeps a calendar of its own.", f"Unset {name} for it.")
-    if demo_here(settings) is None or not clock_file(settings).is_file():
+    if not _is_demo(settings) or not clock_file(settings).is_file():
         return None
     if settings.calendar_last != last:
         days = (settings.calendar_last - settings.calendar_first).days + 1 if settings.calendar_last else 0
@@ -63,35 +61,95 @@ def demo_clock(settings: Settings, last: date) -> date | None:
 
 
 def begin_demo(settings: Settings) -> None:
-    """Mark the installation, and all folders that are made for it, as a demo's; once more where that was killed.
+    """Mark an empty installation as a demo's.
 
     Raises:
-        DemoError: there is something that no demo and no sample put there.
+        DemoError: files were delivered to it, or its ledger knows another lake.
     """
-    from platform_assets.domains.retail.sample import look_over
-    from platform_assets.ledger.connection import parse_url, sqlite_file
     from platform_assets.ledger.ledger import Ledger
 
-    if others := look_over(settings.landing_folder).deliveries_of_others:
-        raise DemoError(f"{others[0]} was not put there by a demo.", _ELSEWHERE)
-    url = settings.ledger_url.get_secret_value()
-    file = sqlite_file(parse_url(url))
-    if file is None or file.exists():
-        with Ledger.open(url) as ledger:
-            if ledger.indexed():
-                raise DemoError("The ledger knows what somebody published in another lake.", _ELSEWHERE)
-    mark = Mark.of(settings.state) or Mark.new(settings.state)
-    mark.keep()
-    for place in (settings.lake, settings.landing_folder, settings.state / "dagster"):
-        mark.put_into(place)
+    if not _is_demo(settings):
+        if delivered := next(_deliveries(settings.landing_folder), None):
+            raise DemoError(f"{delivered} was not put there by a demo.", _ELSEWHERE)
+        files = _ledger_files(settings)
+        if not files or files[0].exists():
+            with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
+                if ledger.indexed():
+                    raise DemoError("The ledger knows what somebody published in another lake.", _ELSEWHERE)
+    _mark(settings, is_being_removed=False)
 
 
 def set_clock(settings: Settings, last: date, today: date) -> Settings:
-    """Have every command see the demo's calendar and clock; returns the settings that they see from now on."""
-    write_whole(clock_file(settings), _SETTINGS.format(last=last, today=today))
+    """Write the demo's calendar and clock for every command, and return the settings that they see from now on."""
+    (located(settings.state) / "settings.toml").replace(_SETTINGS.format(last=last, today=today).encode())
     return load_settings()
 
 
 def clock_file(settings: Settings) -> Path:
-    """The settings that the demo writes."""
+    """Return the settings file that the demo writes."""
     return settings.state / "settings.toml"
+
+
+def remove_demo(settings: Settings) -> None:
+    """Remove landing area, lake, ledger and Dagster's storage of a demo's installation, with all that is in them.
+
+    Where it is killed, the next demo goes on with it.
+
+    Raises:
+        DemoError: the installation is no demo's, or a part of it lies outside the state folder.
+    """
+    if not _is_demo(settings):
+        return
+    ledger, dagster = _ledger_files(settings), settings.state / "dagster"
+    if not ledger:
+        raise DemoError("The ledger is on a server, so the demo does not remove it.", _INSIDE)
+    for place in (settings.lake, settings.landing, str(dagster), str(ledger[0])):
+        folder = folder_of(place)
+        if folder is None or settings.state.resolve() not in folder.resolve().parents:
+            raise DemoError(
+                f"{place} lies outside the state folder {settings.state}, so the demo does not remove it.", _INSIDE
+            )
+    _mark(settings, is_being_removed=True)
+    # The ledger first: a lake without one gets it anew, and a ledger without its lake is refused.
+    for path in (*ledger, settings.lake_folder, settings.landing_folder, dagster, clock_file(settings)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    (settings.state / _MARK).unlink()
+    errors.print("Removed the earlier demo.")  # standard output is for the JSON of the demo
+
+
+def _mark(settings: Settings, *, is_being_removed: bool) -> None:
+    settings.state.mkdir(parents=True, exist_ok=True)
+    (located(settings.state) / _MARK).replace(json.dumps({"is_being_removed": is_being_removed}).encode())
+
+
+def _is_demo(settings: Settings) -> bool:
+    """Return whether a demo marked this installation.
+
+    Raises:
+        DemoError: the installation is somebody's own, so that no demo may begin or go on here.
+    """
+    marked, clock = (settings.state / _MARK).is_file(), clock_file(settings)
+    if clock.is_file() and not _WRITTEN.fullmatch(clock.read_text(encoding="utf-8", errors="replace")):
+        raise DemoError(f"{clock} is not as a demo writes it, so this installation is somebody's own.", _ELSEWHERE)
+    if not marked and clock.is_file():
+        raise DemoError(f"No demo marked {settings.state} as its own, so this installation is somebody's.", _ELSEWHERE)
+    if not marked and next(iter(located(settings.lake).names()), None):
+        raise DemoError(f"{settings.lake} already holds a lake that is not a demo's.", _ELSEWHERE)
+    return marked
+
+
+def _deliveries(landing: Path) -> Iterator[Path]:
+    """Yield the files of a landing area that are not hidden."""
+    files = (path for path in sorted(landing.rglob("*")) if path.is_file())
+    return (path for path in files if not any(part.startswith(".") for part in path.relative_to(landing).parts))
+
+
+def _ledger_files(settings: Settings) -> tuple[Path, ...]:
+    """Return the ledger and what SQLite keeps beside it; nothing for a server."""
+    from platform_assets.ledger.connection import parse_url, sqlite_file
+
+    file = sqlite_file(parse_url(settings.ledger_url.get_secret_value()))
+    return tuple(Path(f"{file}{ending}") for ending in ("", "-wal", "-shm", "-journal")) if file else ()

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
-from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, DryRun, Reason, TableName
+from platform_assets.cli.options import AsJson, By, DryRun, Reason, TableName, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.session import session_on_demand

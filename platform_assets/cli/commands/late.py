@@ -15,13 +15,12 @@ from platform_assets.cli.console import (
     parse_days,
     platform_to_look,
     print_json,
+    without_numpy,
 )
-from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, Days, Reason
+from platform_assets.cli.options import AsJson, By, Days, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
 from platform_assets.planning.windows import which
 from platform_assets.words import counted

@@ -17,9 +17,8 @@ from platform_assets.cli.console import (
     print_json,
     say,
 )
-from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, Reason
+from platform_assets.cli.options import AsJson, By, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.records.outbox import Message
 from platform_assets.words import counted

@@ -20,9 +20,7 @@ from platform_assets.cli.console import (
     print_json,
     say,
 )
-from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.keys import parse_keys
-from platform_assets.cli.options import AsJson, By, Days, Only, Reason
+from platform_assets.cli.options import AsJson, By, Days, Only, Reason, decided_by, parse_keys
 from platform_assets.settings import Settings, load_settings
 
 app = typer.Typer(

@@ -17,8 +17,7 @@ from platform_assets.cli.commands.record_view import (
     record_json,
 )
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
-from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Cascade, Reason, UntilLifted
+from platform_assets.cli.options import AsJson, By, Cascade, Reason, UntilLifted, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.cli.session import session_on_demand

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json
-from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, Days
+from platform_assets.cli.options import AsJson, Days, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.layout import GIVEN_NAME

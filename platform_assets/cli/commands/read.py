@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import opened_platform, parse_days
+from platform_assets.cli.console import opened_platform, parse_days, without_numpy
 from platform_assets.cli.options import AsJson, DaysOrDay, TableName
 from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
 from platform_assets.cli.session import session_on_demand
-from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.contracts.dead_letters import SUPERSEDED
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.delta.log import table_snapshot

@@ -10,8 +10,7 @@ from typing import Any
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, print_json, say
-from platform_assets.cli.engine_view import print_by_spark
-from platform_assets.cli.files_view import growing_lines, refused_json
+from platform_assets.cli.files_view import growing_lines, print_by_spark, print_left_anew, refused_json
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import (
     bereft_lines,
@@ -23,7 +22,6 @@ from platform_assets.cli.plan_view import (
     protected_lines,
 )
 from platform_assets.cli.rollback_view import ended_json, may_end_lines, print_ended
-from platform_assets.cli.told_files import print_left_anew
 from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.refused_files import refused_files
@@ -106,8 +104,6 @@ class Ahead:
         """Where nothing is computed: what there is to tell besides.
 
         Args:
-            state: the folder of the installation.
-            as_json: for programs.
             explain: whether nothing was to be started.
 
         Raises:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_assets.cli.commands.release_view import diff_json, pin_json, print_diff, print_release, release_json
-from platform_assets.cli.console import console, opened_platform, print_json, selected
-from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason
-from platform_assets.cli.without_numpy import without_numpy
+from platform_assets.cli.console import console, opened_platform, print_json, selected, without_numpy
+from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, decided_by
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, opened_platform, print_json, say
-from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, DryRun, Reason
+from platform_assets.cli.options import AsJson, By, DryRun, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.windows import which

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from platform_assets.cli.amounts_view import sums_json
-from platform_assets.cli.console import UsageError, console, opened_platform, parse_days, print_json, say
-from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Cascade, Days, DryRun, Reason, UntilLifted
+from platform_assets.cli.console import UsageError, console, opened_platform, parse_days, print_json, say, without_numpy
+from platform_assets.cli.options import AsJson, By, Cascade, Days, DryRun, Reason, UntilLifted, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
-from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.planning.windows import day_range
 from platform_assets.progress import meanwhile
 from platform_assets.records.history import LASTING, Hold

@@ -18,8 +18,7 @@ from platform_assets.cli.console import (
     say,
     selected,
 )
-from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, TableName
+from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, TableName, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
 from platform_assets.cli.session import session_on_demand

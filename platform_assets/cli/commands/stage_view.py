@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from platform_assets.cli.amounts_view import became, sums_shown
 from platform_assets.cli.console import console, escape, say
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.warned_view import DayWarning
+from platform_assets.cli.held_view import DayWarning
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.reasons import Reasons

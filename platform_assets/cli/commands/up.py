@@ -1,4 +1,4 @@
-"""`up`: the Dagster UI and daemon on this machine, kept going until Ctrl-C."""
+"""`up`: the Dagster UI and daemon on this machine, until Ctrl-C or until one of them ends."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -17,22 +15,19 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import UsageError, console, errors, platform_to_look, print_json, say
-from platform_assets.cli.dagster_home import dagster_home
-from platform_assets.cli.dagster_storage import DagsterStorageError, dagster_instance
+from platform_assets.cli.dagster_storage import DagsterStorageError, dagster_home, dagster_instance
 from platform_assets.cli.files_view import print_left
 from platform_assets.cli.options import AsJson
+from platform_assets.cli.processes import Processes
 from platform_assets.cli.progress import hush, telling
-from platform_assets.cli.relay import Relay
-from platform_assets.cli.supervision import Part, end, keep_going
-from platform_assets.cli.watchdog import Watchdog
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.refused_files import refused_files
 from platform_assets.engine.pending import delivered
 from platform_assets.errors import PlatformError
 from platform_assets.installed import refuse_another_pyspark
+from platform_assets.places import USE_A_SHORTER, why_no_socket
 from platform_assets.settings import Settings, load_settings, project_root
-from platform_assets.sockets import USE_A_SHORTER, why_no_socket
 
 _LOADED_WITHIN_S = 60.0
 """UI and daemon need not wait longer: they find a code server that comes later, only not at once."""
@@ -56,6 +51,8 @@ _PASSWORD = "PLATFORM_UI_PASSWORD"  # noqa: S105
 
 _SPARK_KEPT_READY = "warm.sock"
 """Its socket, which has the longest name."""
+
+_WEBSERVER, _SPARK = "the webserver", "the Spark that is kept ready"
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -109,37 +106,29 @@ def up(
         tell_what_is_left(settings)
     for number in _STOPS:
         signal.signal(number, _stop)
-    parts: list[Part] = []
     stopped_by = 0
-    relay = Relay(settings.state / "logs" / "up-stopped.log", coloured=errors.color_system is not None)
-    watchdog = Watchdog()
-    new_part = partial(Part, started=watchdog.end_with_me, output=relay.pipe)
     with TemporaryDirectory(prefix="platform-assets-") as folder:
-        watchdog.remove_with_me(folder)
+        processes = Processes(project_root(), environment, Path(folder))
         try:
             workspace = project_root() / "workspace.yaml"
             if not read_only:
                 module = "platform_assets.orchestration.warm.code_server" if settings.warm else "dagster"
-                workspace = _start_code_servers(parts, new_part, Path(folder), environment, module)
-            served = webserver(port, workspace, read_only=read_only)
-            parts.append(new_part(*served, secrets={_PASSWORD: password}))
+                workspace = _start_code_servers(processes, Path(folder), module)
+            processes.start(_WEBSERVER, webserver_command(port, workspace, read_only=read_only), {_PASSWORD: password})
             if not read_only:
-                daemon = _module(
-                    "platform_assets.orchestration.daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace)
-                )
-                parts.append(new_part("the daemon", daemon))
+                place = ("--workspace", str(workspace))
+                daemon = _module("platform_assets.orchestration.daemon", "run", *_QUIET_DAEMON, *place)
+                processes.start("the daemon", daemon)
                 if settings.warm and _computes_here(settings):
-                    keeper = _module("platform_assets.orchestration.warm", str(Path(folder) / _SPARK_KEPT_READY))
-                    parts.append(new_part("the Spark that is kept ready", keeper, needed=False))
-            keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
+                    keeper = _module("platform_assets.orchestration.warm.keeper", str(Path(folder) / _SPARK_KEPT_READY))
+                    processes.start(_SPARK, keeper)
+            _wait(processes, port)
         except _StopRequested as request:
             stopped_by = request.number
         finally:
             for number in _STOPS:
                 signal.signal(number, signal.SIG_IGN)
-            relay.hush()
-            end(parts)
-            watchdog.dismiss()
+            processes.end()
     if stopped_by == signal.SIGINT:
         raise KeyboardInterrupt  # told as of every command, now that nothing is left running
 
@@ -164,16 +153,37 @@ def tell_what_is_left(settings: Settings) -> None:
         say("[yellow]note[/]", f"files that cannot be taken are not told: {error.what}", to=errors)
 
 
-def _start_code_servers(
-    parts: list[Part], new_part: Callable[..., Part], folder: Path, environment: dict[str, str], module: str
-) -> Path:
-    """Start what serves the definitions and starts runs; the workspace that finds it."""
+def _wait(processes: Processes, port: int) -> None:
+    """Wait until a part ends that the others need.
+
+    Raises:
+        UpError: one did.
+    """
+    while True:
+        name, how = processes.next_ended()
+        if name != _SPARK:
+            break
+        say("[yellow]up[/]", f"{name} {how}; runs start their own until `up` is started again", to=errors)
+    reason = ""
+    if name == _WEBSERVER:
+        try:
+            _require_free(port)
+        except UsageError as error:
+            reason = f": {error.what.rstrip('.')}"
+    raise UpError(
+        f"{name[0].upper()}{name[1:]} {how}, and all of `up` with it{reason}.",
+        "What it wrote above says why. Start `platform-assets up` again, or have systemd do so, as docs/deployment.md "
+        "shows; what was published stays, and the next run goes on from there.",
+    )
+
+
+def _start_code_servers(processes: Processes, folder: Path, module: str) -> Path:
+    """Start what serves the definitions and starts runs; return the workspace that finds it."""
     from platform_assets.orchestration.instance.code_servers import code_servers
 
     servers, workspace = code_servers(project_root() / "workspace.yaml", folder, module)
     for server in servers:
-        parts.append(new_part(f"the code server of {server.name}", server.command))
-        parts[-1].start(project_root(), environment)
+        processes.start(f"the code server of {server.name}", server.command)
     until = time.monotonic() + _LOADED_WITHIN_S
     while not all(_answers(server.socket) for server in servers) and time.monotonic() < until:
         time.sleep(0.1)
@@ -189,20 +199,11 @@ def _answers(path: Path) -> bool:
     return True
 
 
-def webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, list[str], Callable[[], str]]:
-    """Name, command, and what may be wrong where it dies at once."""
+def webserver_command(port: int, workspace: Path, *, read_only: bool) -> list[str]:
+    """Return the command that serves the pages."""
     only_look = ("--read-only",) if read_only else ()
     place = ("--host", "127.0.0.1", "--port", str(port), "--workspace", str(workspace))
-
-    def why() -> str:
-        try:
-            _require_free(port)
-        except UsageError as error:
-            return error.what.rstrip(".")
-        return ""
-
-    command = _module("platform_assets.orchestration.webserver", *only_look, *place, *_QUIET_WEBSERVER)
-    return "the webserver", command, why
+    return _module("platform_assets.orchestration.webserver", *only_look, *place, *_QUIET_WEBSERVER)
 
 
 def _computes_here(settings: Settings) -> bool:

@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import console, opened_platform, print_json, say
-from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, DryRun, Reason
+from platform_assets.cli.options import AsJson, By, DryRun, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.engine.late.named_arrivals import named_arrivals, taken

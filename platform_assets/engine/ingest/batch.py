@@ -17,7 +17,7 @@ from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.contracts.landing import Format
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.ingest.copies import copies_for_spark
-from platform_assets.engine.ingest.unreadable import untakeable
+from platform_assets.engine.ingest.unreadable import described_by, untakeable
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
 from platform_assets.engine.raw.turn import IngestTurn
@@ -30,12 +30,11 @@ from platform_assets.planning.parts import parts_of
 from platform_assets.planning.replays import Delivery, replay_notes, replays
 from platform_assets.planning.undated_deletes import waiting_note
 from platform_assets.records.manifest import Arrival, DayContent
-from platform_assets.sources.compressed import CompressionError
-from platform_assets.sources.described import described_by
-from platform_assets.sources.inspect import Inspection, inspect, is_readable
+from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.taking import changed_since, replaced_since
+from platform_assets.sources.text import CompressionError
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
 from platform_assets.spark.raw.erased import erased_rows, without_erased
@@ -44,11 +43,11 @@ from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.versions import MOST_BROADCAST
 from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.tables.lost import lies_elsewhere
 from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.spark.tables.staging import stage
-from platform_assets.spark.tables.written import lies_elsewhere
 from platform_assets.words import counted
 
 _Look = tuple[Format, str, tuple[str, ...], bool, tuple[tuple[str, str], ...]]
@@ -219,12 +218,8 @@ def _stage_rows(
                 raise elsewhere from error
             good = [file for part in parts for file in part]
             _raise_if_changed(good)
-            try:
-                culprits = {f: reason for f in good if f.format == "parquet" and (reason := is_readable(f))}
-            except NOT_AS_LISTED:
-                _raise_if_changed(good)
-                raise
-            for part in [] if culprits else parts:
+            culprits: dict[LandedFile, str] = {}
+            for part in parts:
                 culprits |= untakeable(parsed, described, part)
             if not culprits:
                 raise

@@ -15,11 +15,10 @@ from contextlib import contextmanager
 
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.line_copies import ENDING
-from platform_assets.sources.content import ChangedError
 from platform_assets.sources.inspect import Inspection
-from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.landing import ChangedError, LandedFile
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.lines import lines_of
+from platform_assets.sources.text import lines_of
 
 _CHUNK = 1 << 20
 

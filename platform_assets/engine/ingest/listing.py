@@ -14,11 +14,9 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.looks import last_look
 from platform_assets.planning.loaded import empty_days
-from platform_assets.sources.areas import landing_area
-from platform_assets.sources.hashes import Hashes
 from platform_assets.sources.landing import Known, Listing, Problem
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.listing import list_landing
+from platform_assets.sources.listing import Hashes, landing_area, list_landing
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings

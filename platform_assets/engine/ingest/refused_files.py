@@ -9,7 +9,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.quality.repairs import repaired_by
 from platform_assets.quality.set_aside import much_refused
 from platform_assets.records.history import ArrivalRecord
-from platform_assets.sources.areas import landing_area
+from platform_assets.sources.listing import landing_area
 
 
 @dataclass(frozen=True)

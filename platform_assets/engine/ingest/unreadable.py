@@ -1,15 +1,34 @@
-"""Which files of a batch make Spark fail, so that they do not keep the others from being taken."""
+"""Find which files of a batch make Spark fail, so that they do not keep the others from being taken."""
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from platform_assets.contracts import Column, Contract
+from platform_assets.contracts.landing import Format
 from platform_assets.sources.landing import LandedFile
 from platform_assets.spark.tables.failures import complaint
+
+_VALUES: dict[str, object] = {
+    "long": 0,
+    "int": 0,
+    "string": "0",
+    "boolean": False,
+    "timestamp": datetime(2000, 1, 1, tzinfo=UTC),
+    "date": date(2000, 1, 1),
+    "double": 0.0,
+}
 
 
 def untakeable(
@@ -48,3 +67,30 @@ def untakeable(
 def _read_through(rows: DataFrame) -> None:
     """Compute every field of every row, and forget it."""
     rows.write.format("noop").mode("overwrite").save()
+
+
+def described_by(contract: Contract, kind: Format) -> bytes:
+    """One row with a value of its column's type in every field.
+
+    Args:
+        contract: of the raw table.
+        kind: csv, json or parquet.
+
+    Returns:
+        The content of the file.
+    """
+    row = {column.name: _value(column) for column in contract.columns}
+    sink = io.BytesIO()
+    match kind:
+        case "json":
+            sink.write(f"{json.dumps(row, default=str)}\n".encode())
+        case "csv":
+            texts = {name: [str(value)] for name, value in row.items()}
+            pyarrow.csv.write_csv(pa.table(texts), sink)
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist([row]), sink)
+    return sink.getvalue()
+
+
+def _value(column: Column) -> object:
+    return Decimal(0) if column.digits else _VALUES["long" if column.epoch else column.type]

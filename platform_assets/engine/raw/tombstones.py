@@ -36,8 +36,7 @@ from platform_assets.spark.raw.tombstones import VERSION, tombstones
 from platform_assets.spark.raw.versions import identified
 from platform_assets.spark.raw.withdrawals import effective_rows
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.tables.kept import kept_frames
-from platform_assets.spark.tables.reading import read_days, read_staged
+from platform_assets.spark.tables.reading import kept_frames, read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
 

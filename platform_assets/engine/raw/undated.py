@@ -16,8 +16,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import ranges
 from platform_assets.spark.raw.undated import is_undated, reached, tombstones, waiting
 from platform_assets.spark.raw.withdrawals import effective_rows
-from platform_assets.spark.tables.kept import kept_frames
-from platform_assets.spark.tables.reading import read_days, read_staged
+from platform_assets.spark.tables.reading import kept_frames, read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
 

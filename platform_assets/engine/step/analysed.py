@@ -25,7 +25,7 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.session.software import software_of
+from platform_assets.spark.session.settings import software_of
 
 
 def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand) -> SparkOnDemand:

@@ -26,8 +26,7 @@ from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
 from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded
 from platform_assets.spark.raw.withdrawals import delivered_rows, newest_deliveries, with_withdrawn, withdrawn_rows
-from platform_assets.spark.tables.key_scope import in_scope
-from platform_assets.spark.tables.reading import read_days
+from platform_assets.spark.tables.reading import in_scope, read_days
 from platform_assets.spark.tables.scans import with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets.spark.tables.users_code import users_code

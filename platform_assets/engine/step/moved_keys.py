@@ -27,8 +27,7 @@ from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.differences import EXAMPLES
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import STAGED
-from platform_assets.spark.tables.key_scope import in_scope
-from platform_assets.spark.tables.reading import read_days
+from platform_assets.spark.tables.reading import in_scope, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 
 

@@ -17,8 +17,7 @@ from platform_assets.planning.windows import ranges
 from platform_assets.records.digest import Digest
 from platform_assets.records.manifest import DayContent, Scope, TableChange
 from platform_assets.records.staged_days import StagedDays
-from platform_assets.spark.tables.key_scope import out_of_scope
-from platform_assets.spark.tables.reading import read_days
+from platform_assets.spark.tables.reading import out_of_scope, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 
 

@@ -32,8 +32,7 @@ from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.sail.types import as_spark_counts
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.session.settings import refuse_other_settings
-from platform_assets.spark.session.software import software_of
+from platform_assets.spark.session.settings import refuse_other_settings, software_of
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.scans import as_planned, shows_plans
 from platform_assets.spark.tables.schemas import spark_schema

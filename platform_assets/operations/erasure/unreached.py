@@ -15,7 +15,7 @@ from platform_assets.lakehouse.releases import manifest_bytes, parsed, published
 from platform_assets.operations.erasure.places import Place, Reach
 from platform_assets.operations.plan_record import all_records
 from platform_assets.records.erased_keys import canonical
-from platform_assets.sources.areas import landing_area
+from platform_assets.sources.listing import landing_area
 
 _BOUND = 32
 """Characters of a text that statistics have; of the greatest, one more follows where it was cut."""

@@ -20,7 +20,7 @@ from platform_assets.contracts.dead_letters import quarantine_table, refused_tab
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.instance.runless import target_of
-from platform_assets.orchestration.shown import listed, plain
+from platform_assets.orchestration.told_errors import listed, plain
 from platform_assets.planning.windows import which
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
 from platform_assets.records.history import DayRecord
@@ -79,8 +79,6 @@ def run_results(
     """One result per check for all days that a step looked at; of a single day, its own.
 
     Args:
-        contract: of the table.
-        days: with what each check says.
         held: what is to be said of those that are held.
     """
     for name in checks_of(contract):
@@ -109,9 +107,6 @@ def day_results(
     at the newest materialization of its day. Log these after the materializations.
 
     Args:
-        instance: knows of the materializations.
-        contract: of the table.
-        days: with what each check says.
         held: what is to be said of those that are held.
     """
     newest = newest_materializations(instance, contract, days)

@@ -6,13 +6,16 @@ from collections.abc import Collection, Mapping
 from datetime import date
 
 import dagster as dg
+from dagster._core.definitions.utils import is_valid_owner
 
+from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span, Window
 from platform_assets.engine.day_contents import KEPT_ASIDE
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.orchestration.shown import listed, markdown, plain
+from platform_assets.orchestration.told_errors import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
 from platform_assets.records.differences import DayChange
 from platform_assets.records.manifest import Warned
+from platform_assets.visible import visible
 
 Metadata = dict[str, dg.MetadataValue]
 
@@ -78,11 +81,7 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
     """What is shown of every published day.
 
     Args:
-        rows: of its whole content.
         size: of its files, bytes.
-        files: how many.
-        digest: of its content.
-        others: what the gates counted.
         seconds: the day's share of the time its table took.
     """
     counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if name not in KEPT_ASIDE}
@@ -137,3 +136,44 @@ def _in_place(lines: list[str]) -> list[str]:
         kept.pop()
     left = len(lines) - len(kept)
     return [*kept, "", f"and {left:,} more sums that moved."] if left else kept
+
+
+def describe_table(contract: Contract) -> str:
+    """The contract's words, then its key, what a day reads, and how to see its rows, as Markdown."""
+    per = " and ".join(filter(None, ("day", ", ".join(contract.key))))
+    lines = [contract.description, "", f"- One row per {per}."]
+    if contract.source is not None:
+        lines.append(f"- Delivered as files in `{contract.source.folder}`, which are taken by themselves.")
+    for read in contract.inputs:
+        lines.append(f"- A day reads {read.table}: {describe_window(read.window)}.")
+    for rule in contract.rules:
+        lines.append(f"- Rows are set aside unless `{rule.name}`: {rule.description}")
+    lines += ["", f"See rows: `platform-assets read {contract.name} --day DAY`; what a day was made from: "]
+    lines[-1] += f"`platform-assets why {contract.name} DAY`"
+    lines += ["", "Days that a command published are among the events here; *Runs* has only what Dagster started."]
+    return visible("\n".join(lines), breaks=True)
+
+
+def shown_owners(owner: str) -> list[str]:
+    """Who answers for something: Dagster takes addresses of mail and teams, so that any other name is a team's."""
+    named = owner.strip()
+    return [named if is_valid_owner(named) else f"team:{named}"] if named.removeprefix("team:") else []
+
+
+def describe_window(window: Window) -> str:
+    """The days of an input that one day reads, in words."""
+    match window:
+        case Span(before=0, after=0):
+            return "the same day"
+        case Span(before=before, after=0):
+            return f"the same day and the {before} before it"
+        case Span(before=before, after=after):
+            return f"the same day, the {before} before it and the {after} after it"
+        case Offsets(each, unit):
+            return f"the days {', '.join(f'{n:+}' for n in each)} {unit} from it"
+        case MonthToDate():
+            return "from the first of the month to the day"
+        case AsOf():
+            return "what was valid on the day"
+        case AllHistory():
+            return "all days up to it"

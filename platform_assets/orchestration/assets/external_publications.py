@@ -1,4 +1,4 @@
-"""Days that were published without Dagster, or before they were partitions, told to it so that its pages stay true."""
+"""Show what was published without Dagster, and where Dagster shows a day otherwise than it is."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from datetime import date
 from typing import Self
 
 import dagster as dg
+from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.orchestration.assets.checks import delivery_events, published_events
 from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, figures
+from platform_assets.orchestration.assets.factory import daily_partitions
+from platform_assets.orchestration.assets.outcomes import good_day_events, good_days
 from platform_assets.orchestration.assets.published_days import current_days, is_shown_by_its_run, published_metadata
 from platform_assets.orchestration.instance.runless import Event, is_for_all, report_anew
-from platform_assets.orchestration.shown import markdown
+from platform_assets.orchestration.told_errors import markdown
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, PublicationRecord
 from platform_assets.visible import as_code, visible
@@ -31,6 +35,8 @@ _JUDGED_BEFORE = {
 
 _KEPT_AS = "platform_assets.published_elsewhere"
 """The key under which Dagster keeps how far it has been told, whoever told it."""
+
+_HEALED = "The day is what it should be: nothing keeps it back any more."
 
 
 @dataclass(frozen=True, order=True)
@@ -94,8 +100,6 @@ def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: 
     while no daemon runs.
 
     Args:
-        instance: to tell.
-        platform: what to look at.
         within_s: seconds after which the rest is left for the next time.
 
     Raises:
@@ -110,13 +114,7 @@ def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: 
 
 
 def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Cursor) -> Iterator[Elsewhere]:
-    """Days that no run of Dagster published and that still are as they were published, in the order of releases.
-
-    Args:
-        instance: tells its own runs from others.
-        platform: what to look at.
-        since: how far Dagster has been told.
-    """
+    """Days that no run of Dagster published and that still are as they were published, in the order of releases."""
     newest = platform.current_release().number  # up to which the ledger has no gap; others may publish meanwhile
     indexed = {name: number for name, number in platform.ledger.indexed().items() if number <= newest}
     if since.until > newest:
@@ -146,9 +144,7 @@ def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cu
     """Tell Dagster, one event after the other; what it refuses keeps no other from being told.
 
     Args:
-        instance: to tell.
         elsewhere: in the order of `published_elsewhere`.
-        since: how far it has been told.
         within_s: seconds after which the rest is left.
 
     Raises:
@@ -179,13 +175,7 @@ def _named(event: Event) -> str:
 def come_since(
     instance: dg.DagsterInstance, platform: Platform, contract: Contract
 ) -> Iterator[dg.AssetMaterialization]:
-    """Raw days whose rows were published before they were partitions: Dagster is told once they count.
-
-    Args:
-        instance: knows of which days it was told.
-        platform: what to look at.
-        contract: of a raw table.
-    """
+    """Raw days whose rows were published before they were partitions: Dagster is told once they count."""
     snapshot = LakeSnapshot.now(platform)
     loaded = snapshot.digests(contract.name)
     early = {
@@ -213,3 +203,58 @@ def _events(contract: Contract, record: DayRecord, shown: Metadata, head: Public
         return
     judged = _JUDGED_BEFORE.get(head.kind, "Kept nothing of the day back when it was published")
     yield from published_events(contract, record, f"{judged}, by {_said(head)}, not by a run of Dagster.")
+
+
+def held_and_not_shown(instance: dg.DagsterInstance, platform: Platform) -> tuple[HeldDay, ...]:
+    """Held days that Dagster does not count among the failed ones, by table and day.
+
+    One that a run holds which is still at work is left to that run.
+    """
+    holds = platform.ledger.holds()
+    if not holds:
+        return ()
+    partitions = daily_partitions(platform.settings)
+    shown = {contract.name: set().union(*_failed(instance, platform, contract)) for contract in platform.catalogue}
+    unshown = [
+        hold
+        for hold in holds
+        if hold.table in shown
+        and (key := hold.day.isoformat()) not in shown[hold.table]
+        and partitions.has_partition_key(key)
+    ]
+    days = {(hold.table, hold.day) for hold in unshown}
+    held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in days]) if days else ()
+    return tuple(day for day in held if _is_over(instance, day.hold.run))
+
+
+def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, told: Cursor) -> Iterator[Elsewhere]:
+    """Of every day that Dagster counts among the failed ones, and that is what it should be, what says so.
+
+    Nothing is published where a day became right as it is: what a bad delivery changed was taken out again.
+
+    Args:
+        told: how far Dagster is told of publications, which this does not change.
+    """
+    for contract in platform.catalogue:
+        failed, at_work = _failed(instance, platform, contract)
+        days = [day for day in platform.calendar.days() if day.isoformat() in failed - at_work]
+        good = good_days(platform, contract, days) if days else {}
+        for day, event in zip(sorted(good), good_day_events(contract, good), strict=True):
+            yield Elsewhere(told, (event, *published_events(contract, good[day], _HEALED)))
+
+
+def _failed(instance: dg.DagsterInstance, platform: Platform, contract: Contract) -> tuple[set[str], set[str]]:
+    """Days that Dagster shows as failed, and those that it shows as being worked at."""
+    partitions = daily_partitions(platform.settings)
+    # What the pages of Dagster ask, too; it remembers what was, and looks only at what came since.
+    now = get_and_update_asset_status_cache_value(instance, asset_key(contract.name), partitions)
+    if now is None:
+        return set(), set()
+    failed = now.deserialize_failed_partition_subsets(partitions)
+    at_work = now.deserialize_in_progress_partition_subsets(partitions)
+    return set(failed.get_partition_keys()), set(at_work.get_partition_keys())
+
+
+def _is_over(instance: dg.DagsterInstance, run_id: str) -> bool:
+    run = instance.get_run_by_id(run_id)
+    return run is None or run.is_finished

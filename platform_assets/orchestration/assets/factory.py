@@ -24,14 +24,24 @@ from platform_assets.orchestration.assets.checks import (
     run_results,
     without_judgement,
 )
-from platform_assets.orchestration.assets.description import describe_table, shown_owners
-from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
-from platform_assets.orchestration.assets.good_days import good_day_events, good_days
-from platform_assets.orchestration.assets.held import what_holds
-from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures
+from platform_assets.orchestration.assets.events import (
+    asset_key,
+    day_metadata,
+    describe_table,
+    materializations,
+    shown_owners,
+)
+from platform_assets.orchestration.assets.outcomes import (
+    checks_of_result,
+    days_left,
+    failures,
+    good_day_events,
+    good_days,
+    what_holds,
+)
 from platform_assets.orchestration.assets.pictures import illustrated
-from platform_assets.orchestration.instance.check_results import forget_results
 from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.instance.runless import forget_results
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.orchestration.run_log import told_in_run, warn_of_files
 from platform_assets.planning.steps import Step

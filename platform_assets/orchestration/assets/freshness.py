@@ -13,12 +13,12 @@ from platform_assets.engine.circuits import circuits, stopped
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.orchestration.assets.chart import MOST_DAYS, Chart
 from platform_assets.orchestration.assets.checks import CHECKS
 from platform_assets.orchestration.assets.events import asset_key
+from platform_assets.orchestration.assets.pictures import MOST_DAYS, Chart
 from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.orchestration.resources import PlatformResource
-from platform_assets.orchestration.shown import listed, markdown, plain
+from platform_assets.orchestration.told_errors import listed, markdown, plain
 from platform_assets.planning.circuit import CircuitState
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import as_named

@@ -1,21 +1,28 @@
-"""What a step's result means for Dagster: days that failed and why, what the checks say."""
+"""Tell Dagster what a step's result means: days that failed, are held, or are good though their run failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 
 import dagster as dg
+from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import states_around
 from platform_assets.engine.step.holds import refused_before
-from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
+from platform_assets.operations.lineage.held_days import HeldDay, held_days, withdrawals
 from platform_assets.orchestration.assets.checks import NEW_SINCE, ByDay, checks_of
-from platform_assets.orchestration.told_errors import RefusedError
+from platform_assets.orchestration.assets.events import asset_key, day_event, figures
+from platform_assets.orchestration.told_errors import RefusedError, plain
+from platform_assets.planning.day_states import Blocked, Held, UpToDate
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.quality.findings import Checked, Finding, checked
+from platform_assets.records.history import DayRecord
 from platform_assets.visible import visible
 
 TableDay = tuple[str, date]
@@ -24,6 +31,9 @@ TableDay = tuple[str, date]
 _LEFT = "days"
 _SPELT_OUT = 20
 """Days of which a failed step says why."""
+
+_MOST_DAYS = 50
+"""Days of a table of which all is looked up: that opens files of raw days."""
 
 
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
@@ -42,7 +52,6 @@ def days_left(
     """The failure of a step that did not publish some days, for a person who has to do something about it.
 
     Args:
-        title: how many days of what.
         days: with what keeps each, by table, inputs first; at least one.
         held: what is known of those that something holds.
         stops: why circuits are open that stopped days of it; said first.
@@ -87,3 +96,58 @@ def _red(contract: Contract, findings: Iterable[Finding]) -> tuple[Checked, ...]
     return tuple(
         checked(finding.check, [finding], "", {}) for finding in findings if finding.check in checks_of(contract)
     )
+
+
+def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, HeldDay]:
+    """What is to be said of some days that are held: of each its own hold, or that of a day which it reads.
+
+    Args:
+        days: that were not published; of many the oldest are looked at, of a raw table none: nothing holds them.
+    """
+    if not contract.inputs or not days:
+        return {}
+    _, states = states_around(LakeSnapshot.now(platform), contract, sorted(days)[:_MOST_DAYS])
+    holds = {day: state.hold for day, state in states.items() if isinstance(state, Held | Blocked) and state.hold}
+    named = {(hold.table, hold.day) for hold in holds.values()}
+    standing = [hold for hold in platform.ledger.holds() if (hold.table, hold.day) in named] if named else []
+    said = {(held.hold.table, held.hold.day): held for held in held_days(platform, standing)}
+    return {day: said[hold.table, hold.day] for day, hold in holds.items() if (hold.table, hold.day) in said}
+
+
+def plan_days(context: dg.OpExecutionContext, days: Mapping[str, Collection[date]]) -> None:
+    """Say in a run that names no assets which days it was to make: if it fails, these are failed until they are made.
+
+    To Dagster a day has failed while the run that planned it last has failed and nothing was materialized since; it
+    plans the days of a run of assets by itself.
+
+    Args:
+        context: of a step that is about to fail.
+    """
+    step = context.get_step_execution_context().step.key
+    for table, of_table in days.items():
+        for day in sorted(of_table):
+            data = AssetMaterializationPlannedData(asset_key(table), partition=day.isoformat())
+            event = DagsterEvent.build_asset_materialization_planned_event(context.job_name, step, data)
+            context.instance.report_dagster_event(event, context.run_id, logging.DEBUG)
+
+
+def good_days(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, DayRecord]:
+    """Of some days those that are what they should be now, whoever published them, with what was published.
+
+    Args:
+        contract: of the table; a day of raw is good once it is loaded.
+    """
+    snapshot = LakeSnapshot.now(platform)
+    if contract.source is not None:
+        good = set(snapshot.digests(contract.name)).intersection(days)
+    else:
+        _, states = states_around(snapshot, contract, days)
+        good = {day for day, state in states.items() if isinstance(state, UpToDate)}
+    return {day: record for day, record in snapshot.days(contract.name, sorted(good)).items() if day in good}
+
+
+def good_day_events(contract: Contract, days: Mapping[date, DayRecord]) -> Iterator[dg.AssetMaterialization]:
+    """One event for every day, oldest first."""
+    for day, record in sorted(days.items()):
+        shown = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
+        yield day_event(contract.name, day, record.digest, shown | {"state": plain("up to date")})

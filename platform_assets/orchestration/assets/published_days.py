@@ -16,7 +16,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.operations.plan_record import ROLLBACK_OF, RecordError, find_record, plan_of
 from platform_assets.orchestration.assets.events import Metadata, figures, warned
 from platform_assets.orchestration.assets.pictures import illustrated
-from platform_assets.orchestration.shown import plain
+from platform_assets.orchestration.told_errors import plain
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
 
 PUBLISH, PROVE = "publish", "prove"
@@ -24,13 +24,7 @@ PUBLISH, PROVE = "publish", "prove"
 
 
 def is_shown_by_its_run(instance: dg.DagsterInstance, platform: Platform, head: PublicationRecord) -> bool | None:
-    """Whether a run of Dagster made a publication and has shown its days; None while one may still do so.
-
-    Args:
-        instance: knows its runs.
-        platform: has the records of plans.
-        head: of the publication.
-    """
+    """Whether a run of Dagster made a publication and has shown its days; None while one may still do so."""
     if instance.has_run(head.run):
         return True
     of_plan = head.run.removeprefix(ROLLBACK_OF)
@@ -89,11 +83,7 @@ def published_metadata(
     """What is shown of some days of a table: as after a run of its asset, but for what only that knew.
 
     Args:
-        platform: as it is now.
-        contract: of the table.
-        records: the days.
         head: of the publication that made them; of a plan, it is named.
-        more: said of each day.
     """
     by = _plan(head) | more
     shown = {

@@ -12,7 +12,7 @@ from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.automation.schedules import cron_explained
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.shown import listed, plain
+from platform_assets.orchestration.told_errors import listed, plain
 from platform_assets.planning.windows import which
 from platform_assets.quality.sides import SidesBeside, facts, key_sentence
 from platform_assets.visible import visible

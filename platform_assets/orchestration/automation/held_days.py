@@ -8,9 +8,8 @@ from datetime import date
 import dagster as dg
 
 from platform_assets.operations.lineage.held_days import HeldDay
-from platform_assets.orchestration.assets.held import plan_days
-from platform_assets.orchestration.assets.outcomes import checks_of_held, days_left
-from platform_assets.orchestration.assets.partition_states import held_and_not_shown
+from platform_assets.orchestration.assets.external_publications import held_and_not_shown
+from platform_assets.orchestration.assets.outcomes import checks_of_held, days_left, plan_days
 from platform_assets.orchestration.automation.refresh_requests import (
     WHY_TAG,
     WORK_TAG,

@@ -1,15 +1,19 @@
-"""The job `maintenance`: four steps, one after the other, each of which can be killed and done again."""
+"""Define the jobs `maintenance` and `keys`, and the sensor that delivers the outbox between daily runs."""
 
 import dagster as dg
 
 from platform_assets.engine.platform import Author
+from platform_assets.engine.step.repeated_keys import keys_on_two_days
+from platform_assets.errors import PlatformError
 from platform_assets.operations.maintenance.maintenance import Maintenance
 from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.operations.outbox.delivery import deliver
 from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.shown import markdown, plain
+from platform_assets.orchestration.told_errors import markdown, plain
 from platform_assets.planning.retention import TASKS, Task
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 _DOES: dict[Task, str] = {
@@ -18,6 +22,12 @@ _DOES: dict[Task, str] = {
     "stages": "Remove what was staged, never published and left behind.",
     "deletion": "Delete what no release in the rollback window, pin or open stage needs.",
 }
+
+_MOST_SHOWN = 50
+_SENDING_S = 30.0
+"""A tick has a minute; what slow receivers leave waits for the next one."""
+_NAMED = 10
+"""Messages that a tick names; `outbox list --all` has them all."""
 
 
 def _step(task: Task) -> dg.OpDefinition:
@@ -73,9 +83,6 @@ def _days(done: Maintenance, table: str) -> tuple[int, ...]:
     return len(days), sum(len(day.small) for day in days), sum(day.bytes for day in days)
 
 
-_MOST_SHOWN = 50
-
-
 def _table(columns: tuple[str, ...], rows: dict[str, tuple[int, ...]]) -> dict[str, dg.MetadataValue]:
     if not rows:
         return {"done": plain("nothing was due")}
@@ -95,3 +102,58 @@ def maintenance_job() -> None:
     after = None
     for task in TASKS:
         after = _step(task)() if after is None else _step(task)(after)
+
+
+@dg.op(name="look_for_keys", description="Look for keys of whole silver tables on two days.", pool=TABLES_POOL)
+def _look(platform: PlatformResource) -> None:
+    with platform.open() as opened:
+        found = keys_on_two_days(opened, opened.catalogue.names)
+    if lines := [f"{table}: {one}" for table, repeated in found.items() for one in repeated]:
+        todo = "Set moves_within_days to what lies between the days; `platform-assets verify --keys` shows all."
+        raise dg.Failure(f"Keys lie on two days and count twice. {visible(lines[0])}.\n{todo}", allow_retries=False)
+
+
+@dg.job(name="keys", executor_def=dg.in_process_executor, description="Look for keys that lie on two days.")
+def keys_job() -> None:
+    """One step without Spark."""
+    _look()
+
+
+def build_keys_schedule(cron: str) -> dg.ScheduleDefinition:
+    """Run the job whenever maintenance may: no plan tells which keys a table holds."""
+    running = dg.DefaultScheduleStatus.RUNNING
+    return dg.ScheduleDefinition(
+        "keys", job=keys_job, cron_schedule=cron, execution_timezone="UTC", default_status=running
+    )
+
+
+class DeliveryError(PlatformError):
+    """Somebody did not take a message; it is tried again, or was given up."""
+
+
+@dg.sensor(
+    name="outbox",
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Delivers what the outbox holds for exposures and the webhook, and tries again what was not taken.",
+)
+def deliver_messages(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
+    """Every message that is due.
+
+    Raises:
+        DeliveryError: a message was not taken; the tick is red, and the next one goes on.
+    """
+    with platform.open() as opened:
+        done = deliver(opened, _SENDING_S)
+    tried = len(done.delivered) + len(done.failed)
+    if done.failed:
+        last = done.failed[-1]
+        raise DeliveryError(
+            f"{len(done.failed)} of {tried} messages were not delivered. {last.target} {last.problem}.",
+            "They are tried again by themselves; `platform-assets outbox list` says when, and what was given up.",
+        )
+    waits = [f"nothing is sent to {target}: {reason}" for target, reason in done.no_address.items()]
+    told = [f"delivered: {message.title}" for message in done.delivered[:_NAMED]]
+    if (more := len(done.delivered) - _NAMED) > 0:
+        told.append(f"and {counted(more, 'more message')}")
+    return dg.SkipReason("; ".join((*told, *waits)) or "nothing is due")

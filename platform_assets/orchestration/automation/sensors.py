@@ -25,17 +25,22 @@ from platform_assets.operations.audit.anchor import heads_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.plan_record import BackfillRecord, Event, records_since
 from platform_assets.orchestration.assets.events import asset_key
-from platform_assets.orchestration.assets.external_publications import Shown, show, show_since_last
-from platform_assets.orchestration.assets.good_days import good_days
-from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
+from platform_assets.orchestration.assets.external_publications import (
+    Shown,
+    healed_and_not_shown,
+    held_and_not_shown,
+    show,
+    show_since_last,
+)
+from platform_assets.orchestration.assets.outcomes import good_days
 from platform_assets.orchestration.automation.announcements import (
     Present,
     announced,
     announcements,
+    failed_runs,
     open_circuit,
     runs_told_by_days,
 )
-from platform_assets.orchestration.automation.failed_runs import failed_runs
 from platform_assets.orchestration.automation.held_days import held_days_job, request_held_days
 from platform_assets.orchestration.automation.refresh_requests import (
     WHY_TAG,
@@ -62,6 +67,13 @@ _CHANNELS: tuple[Channel, ...] = ("log", "webhook")
 
 _SHOWING_S = 30.0
 """A tick has a minute; what a slow storage leaves waits for the next one."""
+
+
+NEWS = timedelta(days=7)
+"""What is older is told nobody any more: the outbox may have forgotten that it was."""
+_LOOKED_BACK = timedelta(days=7)
+_MOST = 20
+"""Failed backfills that a tick looks at, the newest."""
 
 
 @dg.sensor(
@@ -205,15 +217,10 @@ def _heads(platform: Platform) -> ToldHeads | None:
     return None if heads == Heads() else ToldHeads(str(heads), datetime.now(UTC))
 
 
-NEWS = timedelta(days=7)
-"""What is older is told nobody any more: the outbox may have forgotten that it was."""
-
-
 def told_plans(records: Iterable[BackfillRecord], now: datetime) -> Iterator[Message]:
     """For the outbox, which takes each once: what happened to plans, as far as their files ask for it.
 
     Args:
-        records: of all plans.
         now: in UTC.
     """
     for record in records:
@@ -238,11 +245,6 @@ def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
     }
     key = sha256(json.dumps([record.name, event.kind, event.what, event.at.isoformat()]).encode()).hexdigest()[:32]
     return Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=event.at, due_at=now)
-
-
-_LOOKED_BACK = timedelta(days=7)
-_MOST = 20
-"""Failed backfills that a tick looks at, the newest."""
 
 
 def correct_backfills(instance: dg.DagsterInstance, platform: Platform) -> int:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, ManagedGrpcPythonEnvCodeLocationOrigin
-from dagster._core.workspace.load_target import WorkspaceFileTarget
+from ruamel.yaml import YAML
 
-_STARTUP_TIMEOUT_S = 180
+_TARGETS = {
+    "python_module": ("--module-name", "module_name"),
+    "python_package": ("--package-name", "package_name"),
+    "python_file": ("--python-file", "relative_path"),
+}
+"""What a workspace may load from, by the option of Dagster's command that says so."""
+_OPTIONS = ("--startup-timeout", "180", "--log-level", "warning", "--inject-env-vars-from-instance")
 
 
 @dataclass(frozen=True)
@@ -30,40 +34,29 @@ class CodeServer:
 
 
 def code_servers(workspace: Path, folder: Path, module: str = "dagster") -> tuple[tuple[CodeServer, ...], Path]:
-    """What `dagster dev` would start for the locations of a workspace, to be started by somebody who keeps it going.
+    """Return the servers that the locations of a workspace need, and a workspace in the folder that finds them.
 
     Args:
-        workspace: as the project has it.
         folder: for sockets; its path must be short.
         module: that starts one as Dagster's command line does.
-
-    Returns:
-        The servers, and a workspace in the folder that finds them.
     """
     servers: list[CodeServer] = []
     places: list[dict[str, dict[str, object]]] = []
-    for number, origin in enumerate(WorkspaceFileTarget([str(workspace)]).create_origins()):
-        if isinstance(origin, ManagedGrpcPythonEnvCodeLocationOrigin):
-            target = origin.loadable_target_origin
-            server = CodeServer(
-                origin.location_name,
-                tuple(_command(module, origin.location_name, folder / f"{number}.sock", target.get_cli_args())),
-                folder / f"{number}.sock",
-            )
-            servers.append(server)
-            place: dict[str, object] = {"socket": str(server.socket), "additional_metadata": target.as_dict}
-        elif isinstance(origin, GrpcServerCodeLocationOrigin):
-            place = {"host": origin.host, "port": origin.port, "socket": origin.socket}
-        else:
+    for number, place in enumerate(YAML(typ="safe").load(workspace)["load_from"]):
+        [(kind, given)] = place.items()
+        if kind not in _TARGETS:
+            places.append(place)  # a server that is started elsewhere
             continue
-        given = {key: value for key, value in place.items() if value is not None}
-        places.append({"grpc_server": {"location_name": origin.location_name, **given}})
+        option, field = _TARGETS[kind]
+        target = given if isinstance(given, dict) else {field: given}
+        for path in {"relative_path", "working_directory"} & target.keys():
+            target[path] = str(workspace.parent / target[path])
+        name, socket = target.get("location_name", Path(target[field]).name), folder / f"{number}.sock"
+        more = {option: field, "--attribute": "attribute", "--working-directory": "working_directory"}
+        chosen = [word for option, field in more.items() if field in target for word in (option, target[field])]
+        start = (sys.executable, "-m", module, "code-server", "start", "--socket", str(socket), "--location-name", name)
+        servers.append(CodeServer(name, (*start, *_OPTIONS, *chosen), socket))
+        places.append({"grpc_server": {"location_name": name, "socket": str(socket), "additional_metadata": target}})
     found = folder / "workspace.yaml"
     found.write_text(json.dumps({"load_from": places}), encoding="utf-8")  # which is YAML, too
     return tuple(servers), found
-
-
-def _command(module: str, name: str, socket: Path, target: Sequence[str]) -> Iterator[str]:
-    yield from (sys.executable, "-m", module, "code-server", "start", "--socket", str(socket))
-    yield from ("--location-name", name, "--startup-timeout", str(_STARTUP_TIMEOUT_S), "--log-level", "warning")
-    yield from ("--inject-env-vars-from-instance", *target)

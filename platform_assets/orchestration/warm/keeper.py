@@ -2,7 +2,9 @@
 
 One has it at a time, and whoever else asks works with a JVM of its own. It is ended and started anew where whoever had
 it died, left something behind or filled its memory, and ended where nobody asks for long; who asks then waits no longer
-for it than for one of its own.
+for it than for one of its own. `up` starts it:
+
+python -m platform_assets.orchestration.warm.keeper SOCKET [unrehearsed]
 """
 
 from __future__ import annotations
@@ -10,19 +12,21 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import socket
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from platform_assets.errors import PlatformError
 from platform_assets.orchestration.warm.rehearsal import rehearse
-from platform_assets.settings import Settings
+from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.session.attached import DONE, line_of, link_to_keeper
 from platform_assets.spark.session.configuration import engine_key
 from platform_assets.spark.session.jvm import scratch_of_jvm
-from platform_assets.spark.session.lease import DONE, line_of, link_to_keeper
 from platform_assets.spark.session.lending import LentJvm
 from platform_assets.spark.tables.lost import lost_spark_explained
 
@@ -230,3 +234,23 @@ def _is_there(connection: socket.socket) -> bool:
     """Whether whoever asked still waits for the answer, and has not hung up."""
     readable, _, _ = select.select([connection], [], [], 0)
     return not readable
+
+
+def main() -> None:
+    """Keep Spark ready until a signal ends it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    settings = load_settings()
+    os.umask(settings.access.umask)
+    place, *options = sys.argv[1:]
+    Keeper(settings, Path(place), rehearsed="unrehearsed" not in options).keep()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(other, signal.SIG_IGN)
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -38,7 +38,6 @@ def rehearse(folder: Path, spark: SparkOnDemand) -> None:
     """Load a month of the shipped tables, and correct its ends a few times.
 
     Args:
-        folder: that is not there yet.
         spark: gives a session in the JVM that is to be made ready.
 
     Raises:

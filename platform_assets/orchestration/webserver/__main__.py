@@ -12,8 +12,7 @@ from dagster_webserver import cli
 from dagster_webserver.app import create_app_from_workspace_process_context
 
 from platform_assets.errors import PlatformError
-from platform_assets.orchestration.webserver.access import Access
-from platform_assets.orchestration.webserver.guard import Guard
+from platform_assets.orchestration.webserver.guard import Access, Guard
 from platform_assets.settings import Settings, load_settings
 
 

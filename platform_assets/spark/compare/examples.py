@@ -15,7 +15,7 @@ from platform_assets.records.differences import EXAMPLES, Key
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.versions import order_of, rivals
-from platform_assets.spark.tables.kept import kept_frames
+from platform_assets.spark.tables.reading import kept_frames
 
 Keys = Mapping[date, Sequence[Key]]
 """The first keys by day, in order of their values, nulls last; a day without any is missing."""
@@ -42,7 +42,6 @@ def keys_not_as_expected(
 
     Args:
         raw: rows of the raw days, all versions, in their order.
-        rows: what silver has of these days.
         source: contract of the raw table; the columns of its key are named alike in both.
         rules: of the silver table; a version that breaks one does not count.
 

@@ -24,8 +24,6 @@ def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iter
     """Files that have the same columns.
 
     Args:
-        path: of the table.
-        files: paths from there.
         schema: types of all columns that they may have, the day included.
 
     Yields:
@@ -48,8 +46,6 @@ def digests_in_files(
     """The digest of what lies in some files, by day; a day without rows is left out.
 
     Args:
-        path: of the table.
-        files: paths from there.
         schema: types of all columns that they may have, the day included.
     """
     digests: defaultdict[date, Digest] = defaultdict(Digest)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY
 from platform_assets.records.digest import Digest
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
-from platform_assets.spark.session.software import software_of
+from platform_assets.spark.session.settings import software_of
 from platform_assets.spark.tables.row_hash import digest_of, digest_sums
 
 
@@ -58,7 +58,6 @@ def profile(
     """Profile every staged day in one pass over all columns and one over the key.
 
     Args:
-        required: columns that should have no nulls.
         key: columns that should identify a row within its day; none skips the second pass.
         unique: days on which they are known to, which the second pass leaves out.
 

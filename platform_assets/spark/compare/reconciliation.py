@@ -48,9 +48,7 @@ def differences(
     and nothing else. Keys are looked at one by one only on days whose checksums differ, or where a figure has none.
 
     Args:
-        ours: rows of the days as staged.
         theirs: rows of the upstream table that those days read, at the release they were read at.
-        declared: keys and figures.
 
     Returns:
         One value per day that differs.
@@ -181,9 +179,7 @@ def differing_days(
     """The days on which the figures of any key differ; a key that is absent counts as zero.
 
     Args:
-        ours: rows of the days as staged.
         theirs: rows of the upstream table that those days read.
-        declared: keys and figures.
 
     Returns:
         Those days; None where a figure is no sum or count of numbers whose sums surely are longs.

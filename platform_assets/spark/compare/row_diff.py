@@ -16,7 +16,7 @@ from platform_assets.contracts.checks import EXACT, Tolerance
 from platform_assets.records.differences import EXAMPLES, Key, KeyCounts
 from platform_assets.spark.compare.examples import as_text
 from platform_assets.spark.compare.outer_union import outer_union
-from platform_assets.spark.tables.kept import kept_frames
+from platform_assets.spark.tables.reading import kept_frames
 from platform_assets.spark.tables.row_hash import row_hash_sql
 
 _LOW_HALF = 0xFFFFFFFF
@@ -57,7 +57,6 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
     """Return the first keys, in order of their values, on which two versions of the same days disagree.
 
     Args:
-        left: rows of the days.
         right: rows of the same days, made another time.
     """
     values = [name for name in contract.column_names if name not in contract.key]
@@ -72,7 +71,6 @@ def key_differences(
     Args:
         key: columns that name a row within its day.
         values: columns to compare; of one type on both sides.
-        most: keys of each kind.
     """
     with kept_frames() as keep:
         found = keep(differing_keys(left, right, key, values, tolerance))

@@ -115,11 +115,7 @@ def day_digests(rows: DataFrame, columns: Sequence[str]) -> dict[date, Digest]:
 
 
 def day_sums(rows: DataFrame, scales: Mapping[str, int]) -> dict[date, dict[str, Decimal | None]]:
-    """Return the sums of some columns of each day; None where a sum has too many digits.
-
-    Args:
-        scales: digits after the point, by column.
-    """
+    """Return the sums of some columns of each day; None where a sum has too many digits."""
     figures = grouped(rows, (), scales).collect() if scales else []
     return {row[DAY]: {name: row[name] for name in scales} for row in figures}
 
@@ -128,7 +124,6 @@ def grouped(rows: DataFrame, by: Sequence[str], scales: Mapping[str, int]) -> Da
     """Return one row for each day and group, with the sums of some columns.
 
     Args:
-        by: columns whose values make the groups.
         scales: digits after the point, by column to sum; the same on both sides.
     """
     sums = (f"try_sum(CAST(`{name}` AS decimal(38,{scale}))) AS `{name}`" for name, scale in scales.items())

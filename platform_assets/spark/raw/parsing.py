@@ -25,10 +25,9 @@ from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import YEARS, cast, is_cast, lost, misfit, nanoseconds
 from platform_assets.spark.raw.delivered_values import with_delivered_values
 from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
-from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.row_hash import order_hash
-from platform_assets.spark.tables.schemas import raw_schema
+from platform_assets.spark.tables.schemas import raw_schema, with_columns
 
 _LINE = "_line"
 _HALF_A_CHARACTER = (
@@ -37,7 +36,6 @@ _HALF_A_CHARACTER = (
 )
 """Whether a line of JSON names half of a character, as text that was cut does: Java makes a question mark of each."""
 _IS_NOT_BLANK = rf"{_LINE} rlike '[^\\x00-\\x20]'"
-
 
 _AS_DATED: Mapping[str, date] = {}
 _PARTS_IN_TASK = 1024
@@ -54,7 +52,7 @@ class Layout:
         format: parquet, csv or json.
         columns: names in the files' order; a column of the contract that is not among them is null.
         files: their addresses.
-        copied: whether these are copies, each with its records on lines of their own, as `sources.lines` writes them.
+        copied: whether these are copies, each with its records on lines of their own, as `sources.text` writes them.
         nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it: `Z` if it counts in UTC.
     """
 

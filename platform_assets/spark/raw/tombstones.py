@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY, Contract
 from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.spark.raw.versions import MOST_BROADCAST
-from platform_assets.spark.tables.kept import Keep
+from platform_assets.spark.tables.reading import Keep
 
 VERSION = ("_arrival", "_place", "_row_hash")
 """What tells a delivery of a version of a key from the others; rows that are `versions.identified` have it."""

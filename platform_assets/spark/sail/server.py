@@ -14,8 +14,8 @@ from pathlib import Path
 from shutil import rmtree
 
 from platform_assets.errors import PlatformError
+from platform_assets.places import USE_A_SHORTER, why_no_socket
 from platform_assets.settings import Settings
-from platform_assets.sockets import USE_A_SHORTER, why_no_socket
 
 _STARTS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 5.0

@@ -61,7 +61,6 @@ def session_of(settings: Settings, engine: str, spark: Callable[[], SparkSession
 
     Args:
         engine: `spark` or `sail`.
-        spark: gives Spark's.
     """
     return spark if engine == "spark" else lambda: sail_session(settings)
 

@@ -43,7 +43,6 @@ def refused_contract(contract: Contract, source: Contract | None = None) -> Iter
     """Yield what a contract declares that could not be compared or would differ, each as a sentence's end.
 
     Args:
-        contract: of a silver or gold table.
         source: of silver, the raw table: its rows that break a rule are kept as a text.
     """
     for column in source.columns if source and contract.rules else ():

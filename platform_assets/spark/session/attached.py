@@ -1,10 +1,20 @@
-"""Working with a JVM that another process started and keeps: in a session of one's own, and leaving it running."""
+"""Borrow a JVM that another process keeps ready, work with it in a session of one's own, and give it back.
+
+Who keeps it listens at a socket that only this user can open, and leaves a link to it in the state folder. Who asks
+says what the JVM has to be like, and gets the port and the secret of its gateway, or hears that it is not to be had.
+The connection stays open as long as the JVM is worked with: where it ends without a word, the keeper knows that whoever
+worked with it is dead.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -13,18 +23,109 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from platform_assets.access import is_ours_alone
+from platform_assets.settings import Settings
 from platform_assets.spark.session.jvm import end_jvm, remember_classes
-from platform_assets.spark.session.lease import Lease
+
+DONE = b"done\n"
+"""What is said where the work has ended in order."""
+
+_ANSWERS_WITHIN_S = 3.0
+"""Who keeps a JVM and takes longer has stopped: a JVM of one's own is then the quicker way."""
+_STARTS_WITHIN_S = 60.0
+_LONGEST_ANSWER = 4096
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to work with a JVM of another process, which nobody else has meanwhile.
+
+    Args:
+        port: of its gateway, on loopback.
+        secret: that the gateway asks for.
+        connection: to its keeper.
+    """
+
+    port: int
+    secret: str = field(repr=False)
+    connection: socket.socket
+
+    def give_back(self) -> None:
+        """Say that the work has ended in order."""
+        with suppress(OSError):  # of a keeper that is gone, with its JVM
+            self.connection.sendall(DONE)
+        self.connection.close()
+
+
+def link_to_keeper(settings: Settings) -> Path:
+    """Where an installation's keeper leaves the way to its socket; a socket's own path has to be short."""
+    return settings.state / "warm.sock"
+
+
+def borrow(settings: Settings, key: str) -> Lease | None:
+    """Ask for the JVM that is kept ready.
+
+    Args:
+        key: what the JVM has to be like; one that was started with anything else is not given.
+
+    Returns:
+        None where there is none, somebody else works with it, it was started with other settings, or nobody answers.
+    """
+    place = _keeper(link_to_keeper(settings))
+    if place is None:
+        return None
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(_ANSWERS_WITHIN_S)
+        connection.connect(place)
+        connection.sendall(json.dumps({"key": key}).encode() + b"\n")
+        answer = line_of(connection)
+        if "starting" in answer:
+            connection.settimeout(_STARTS_WITHIN_S)
+            answer = line_of(connection)
+        lease = Lease(int(answer["port"]), str(answer["secret"]), connection)
+    except (OSError, ValueError, KeyError):
+        connection.close()
+        return None
+    connection.settimeout(None)
+    return lease
+
+
+def line_of(connection: socket.socket) -> dict[str, Any]:
+    """A line of JSON that the other side says.
+
+    Raises:
+        ValueError: it says something else, or nothing more.
+        OSError: it cannot be reached, or takes too long.
+    """
+    said = b""
+    while not said.endswith(b"\n"):
+        more = connection.recv(1)  # or the next line would be in this one
+        if not more or len(said) > _LONGEST_ANSWER:
+            raise ValueError("no whole line")
+        said += more
+    found = json.loads(said)
+    if not isinstance(found, dict):
+        raise ValueError("no object")
+    return found
+
+
+def _keeper(link: Path) -> str | None:
+    """The keeper's socket; None where there is none, or others could have put it, or the link, in its place."""
+    try:
+        if link.lstat().st_uid != os.geteuid():
+            return None
+        place = link.readlink()
+        return str(place) if is_ours_alone(place) and is_ours_alone(place.parent) else None
+    except OSError:
+        return None
+
 
 _LEASES: WeakKeyDictionary[JavaGateway, Lease] = WeakKeyDictionary()
 
 
 def attached(port: int, secret: str) -> SparkSession:
     """The session of this process in a JVM where Spark runs already, with settings and views of its own.
-
-    Args:
-        port: of the JVM's gateway, on loopback.
-        secret: that the gateway asks for.
 
     Raises:
         Py4JError: it does not answer.

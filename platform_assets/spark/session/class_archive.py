@@ -88,8 +88,6 @@ def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchi
     """What the next JVM should do: use the archive, record it, or neither while another one records it.
 
     Args:
-        settings: names the folder of the jars.
-        java: the Java about to be started.
         record: whether this JVM may record an archive if there is none.
     """
     file = archive_path(settings, java)

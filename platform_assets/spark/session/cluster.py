@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings
 from platform_assets.spark.session.jvm import SessionError
-from platform_assets.spark.session.reach import places_of, why_nobody_listens
-from platform_assets.spark.session.yarn import SET_HADOOP_FOLDER, why_no_yarn
+from platform_assets.spark.session.reach import SET_HADOOP_FOLDER, places_of, why_no_yarn, why_nobody_listens
 
 _LOOK_S = 0.1
 

@@ -12,6 +12,7 @@ import importlib.util
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -20,11 +21,8 @@ from platform_assets.errors import PlatformError
 from platform_assets.places import store_of
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
-from platform_assets.spark.session.azure_jars import AZURE
-from platform_assets.spark.session.jar import Jar
 from platform_assets.spark.session.java import Java, find_java
-from platform_assets.spark.session.logs import log_file
-from platform_assets.spark.session.s3_jars import S3
+from platform_assets.spark.session.scratch import log_file
 
 _RESOLVE_WITHIN_S = 600
 _IVY_SETTINGS = """\
@@ -53,40 +51,47 @@ class JarsError(PlatformError):
     """Jars that Spark needs are neither in the folder nor to be had."""
 
 
-DELTA = (
-    Jar(
-        "io.delta",
-        "delta-spark_4.2_2.13",
-        "4.4.0",
-        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
-    ),
-    Jar(
-        "io.delta",
-        "delta-storage",
-        "4.4.0",
-        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-    ),
-)
-"""All that reading and writing Delta tables needs; the other 31 artefacts of the dependency tree come with Spark or
-serve Unity Catalog and the Kernel connectors."""
+@dataclass(frozen=True)
+class Jar:
+    """One file of a registry, and the content it must have.
 
-LOCAL_FILES = Jar(
-    "com.globalmentor",
-    "hadoop-bare-naked-local-fs",
-    "0.1.0",
-    "e0cc30fb0531eb0b59468dc0abf5b257533d2365b5e9f45e795edd707aa78c62",
-)
-"""Hadoop's local file system with permissions set by Java: Hadoop's own starts a `chmod` for every file and folder."""
+    Args:
+        classifier: which of several files of a module; the only one by default.
+    """
 
-ALWAYS = (*DELTA, LOCAL_FILES)
-_OF_STORES = {"s3": S3, "abfss": AZURE}
-EVERY = (*ALWAYS, *dict.fromkeys(jar for jars in _OF_STORES.values() for jar in jars))
+    organisation: str
+    module: str
+    revision: str
+    sha256: str
+    classifier: str = ""
+
+    @property
+    def file(self) -> str:
+        """Its name in the folder of jars."""
+        return "-".join(filter(None, (self.module, self.revision, self.classifier))) + ".jar"
+
+
+def _locked() -> dict[str, tuple[Jar, ...]]:
+    """Read the pinned jars, by when they are needed."""
+    jars: dict[str, tuple[Jar, ...]] = {}
+    for line in Path(__file__).with_name("jars.lock").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            when, name, sha256 = line.split()
+            organisation, module, revision = name.split(":")
+            jars[when] = (*jars.get(when, ()), Jar(organisation, module, revision, sha256))
+    return jars
+
+
+_LOCKED = _locked()
+ALWAYS = _LOCKED["always"]
+EVERY = tuple(dict.fromkeys(jar for jars in _LOCKED.values() for jar in jars))
 """All that any installation can need."""
+DELTA_VERSION = next(jar.revision for jar in ALWAYS if jar.module.startswith("delta-spark"))
 
 
 def needed(settings: Settings) -> tuple[Jar, ...]:
     """The jars that Spark starts with, as the lake's place asks for."""
-    return (*ALWAYS, *_OF_STORES.get(store_of(settings.lake) or "", ()))
+    return (*ALWAYS, *_LOCKED.get(store_of(settings.lake) or "", ()))
 
 
 def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:

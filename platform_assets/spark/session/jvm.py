@@ -24,8 +24,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import ClassArchive
 from platform_assets.spark.session.environment import environment_of_jvm
 from platform_assets.spark.session.java import MORE_OPTIONS
-from platform_assets.spark.session.logs import last_words, log_file
-from platform_assets.spark.session.scratch import Scratch, new_scratch
+from platform_assets.spark.session.scratch import Scratch, last_words, log_file, new_scratch
 from platform_assets.sql_settings import OF_JAVA
 
 OF_EVERY_COUNTRY = tuple(f"-D{name}={value}" for name, value in OF_JAVA.items())
@@ -100,8 +99,6 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
     A class archive that keeps the JVM from starting is removed, and the start tried again without it.
 
     Args:
-        settings: memory, extra options.
-        class_path: jars.
         brief: whether it has little to do.
 
     Raises:
@@ -167,12 +164,7 @@ def scratch_of_jvm() -> Path | None:
 
 
 def options_beside(given: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Our options beside those of others: a collector of theirs takes the place of ours, as Java starts with no two.
-
-    Args:
-        given: by the settings.
-        environ: where Java finds more.
-    """
+    """Our options beside those of others: a collector of theirs takes the place of ours, as Java starts with no two."""
     others = " ".join((given, *(environ.get(name, "") for name in MORE_OPTIONS)))
     return tuple(option for option in OPTIONS if option != _COLLECTOR or not _A_COLLECTOR.search(others))
 

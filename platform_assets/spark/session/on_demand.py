@@ -1,14 +1,19 @@
-"""A session that is started only where one is needed, so that work without anything to compute starts none."""
+"""Start a session only where one is needed, and ask how far its jobs are."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 SparkOnDemand = Callable[[], SparkSession]
 """Gives the session, and starts it when it is first asked for."""
+
+Tasks = tuple[int, int]
+"""How many are done, of how many."""
 
 
 class TimedSpark:
@@ -25,3 +30,23 @@ class TimedSpark:
             return self._spark()
         finally:
             self.waited += time.monotonic() - began
+
+
+def running_jobs() -> Mapping[int, Tasks]:
+    """The tasks of every running job, by its number; nothing where Spark is idle, remote, not started or just ending.
+
+    Numbers only grow: from them whoever asks again and again tells how many jobs have ended meanwhile.
+    """
+    context = SparkContext._active_spark_context
+    if context is None:
+        return {}
+    jobs: dict[int, Tasks] = {}
+    try:
+        tracker = context.statusTracker()
+        for number in tracker.getActiveJobsIds():
+            job = tracker.getJobInfo(number)
+            stages = [info for stage in (job.stageIds if job else ()) if (info := tracker.getStageInfo(stage))]
+            jobs[number] = sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages)
+    except (Py4JError, OSError, AttributeError):
+        return {}  # stopped while it was asked; whoever works with it is told why
+    return jobs

@@ -1,4 +1,4 @@
-"""Where a JVM puts what it needs only while it lives: shuffled rows, unpacked libraries; in the state folder.
+"""Keep what a JVM writes in the state folder: its log, and what it needs only while it lives (shuffled rows).
 
 Spark's own choice is the system's folder for temporary files, where it stays for ever once a JVM was killed. Here each
 JVM has a folder, with a lock beside it that the operating system holds for exactly as long as the JVM lives. Whoever
@@ -22,6 +22,8 @@ from platform_assets.settings import Settings
 
 _VARIABLE, _SETTING = "SPARK_LOCAL_DIRS", "spark.local.dir"
 """By which a person chooses other folders for what Spark puts on disk; the first wins."""
+
+_ROTATE_AT_BYTES = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -127,3 +129,21 @@ def _take(lock: int) -> bool:
 
 def _lock_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.lock")
+
+
+def log_file(settings: Settings) -> Path:
+    """The file that Spark, its JVM and Ivy append to; what it grew to before is kept beside it once."""
+    path = settings.state / "logs" / "spark.log"
+    settings.make_state()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_file() and path.stat().st_size > _ROTATE_AT_BYTES:
+        path.replace(path.with_suffix(".log.1"))
+    return path
+
+
+def last_words(path: Path, since: int, lines: int = 3) -> str:
+    """The last lines written after a position of the file, for an error message."""
+    with path.open("rb") as file:
+        file.seek(since)
+        text = file.read().decode(errors="replace")
+    return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from threading import Thread, current_thread, main_thread
+from typing import Any, cast
 
 from py4j.protocol import Py4JError
+from pydantic import SecretStr
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
@@ -22,24 +25,25 @@ from pyspark.sql import SparkSession
 
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
-from platform_assets.spark.session.attached import attached_by, detach, lease_of_jvm
+from platform_assets.spark.session.attached import attached_by, borrow, detach, lease_of_jvm
 from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.cluster import computes_here, wait_for_executors, wait_for_manager
 from platform_assets.spark.session.configuration import configuration, engine_key
-from platform_assets.spark.session.connect import close, connect
 from platform_assets.spark.session.environment import only_as_settings_say
-from platform_assets.spark.session.hidden import without_secrets
 from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
-from platform_assets.spark.session.lease import borrow
-from platform_assets.spark.session.logs import log_file
 from platform_assets.spark.session.reach import places_of, what_is_asked, why_nobody_listens
-from platform_assets.spark.session.reasons import cause_of, reason_of
-from platform_assets.spark.session.scratch import unusable_choice
+from platform_assets.spark.session.reasons import cause_of, reason_of, without_secrets
+from platform_assets.spark.session.scratch import log_file, unusable_choice
+from platform_assets.sql_settings import CODECS, OF_HADOOP, REQUIRED
 
 STOPS_WITHIN_S = 30.0
 """After it was asked to; no Spark that is alive takes so long."""
+
+_RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
+"""With these a server is waited for three quarters of a minute, as while a network is gone; a client by itself waits
+ten minutes, also for one that never was there."""
 
 
 def create_session(
@@ -226,3 +230,57 @@ def stop_session(spark: SparkSession) -> None:
         SparkSession._instantiatedSession = None
     if SparkContext._active_spark_context is None:
         end_jvm()
+
+
+def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:
+    """A session of the server at an address.
+
+    Args:
+        settings: extra configuration, and the secrets that no message shows.
+        remote: the address, `sc://host:port` with what follows it.
+
+    Raises:
+        SessionError: packages are missing, the server does not answer, or it has another language.
+    """
+    configs = {"spark.app.name": app_name, **REQUIRED, **OF_HADOOP, **CODECS, **settings.spark_conf}
+    try:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
+    except ImportError as error:
+        raise SessionError(
+            f"Spark Connect needs packages that are not installed: {reason_of(error)}.",
+            "Install them: uv sync --inexact --extra connect.",
+        ) from error
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
+    try:
+        patience = DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)
+        cast("Any", session).client.set_retry_policies([patience])
+        # What only the server's owner can set is left as it is; what changes results is looked at before work.
+        cast("Any", session.conf)._set_all(configs=configs, silent=True)
+        _refuse_other_language(session)
+        return session
+    except PySparkException as error:
+        close(session)
+        reason = without_secrets(reason_of(error), settings)
+        raise SessionError(
+            f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {reason}.",
+            "Check that it runs and that the address and port are right.",
+        ) from cause_of(error, settings)
+
+
+def close(session: SparkSession) -> None:
+    """Close a session, the server goes on; one that is gone is not waited for to say good-bye."""
+    cast("Any", session).client.set_retry_policies([])
+    session.stop()
+
+
+def _refuse_other_language(session: SparkSession) -> None:
+    """Texts come out otherwise in some languages, which whoever starts a server decides, for its executors, too."""
+    of_an_executor = session.range(1).selectExpr("upper(concat('ié', id)) AS text").collect()
+    if of_an_executor[0].text != "IÉ0":
+        close(session)
+        raise SessionError(
+            "The Spark Connect server of PLATFORM_SPARK_REMOTE has a language in which `upper('ié')` is not 'IÉ'.",
+            "Start it, and its executors, with `-Duser.language=en` among the options of Java.",
+        )

@@ -1,4 +1,4 @@
-"""The session's settings, looked at before anything is computed: whoever set them, days come out the same."""
+"""Look at a session before anything is computed: its settings and versions decide how days come out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from platform_assets.errors import PlatformError
+from platform_assets.spark.sail.session import is_sail, sail_version
+from platform_assets.spark.session.jars import DELTA_VERSION
 from platform_assets.sql_settings import OF_HADOOP, OF_PROCESSES, REQUIRED, problems_of
 
 _BESIDES = {*OF_PROCESSES, *OF_HADOOP}
@@ -51,3 +53,14 @@ def _default(spark: SparkSession, name: str) -> str | None:
         return spark.conf.get(name)
     except (PySparkException, Py4JError):
         return None  # a server of another version, which does not know it and so has no other behaviour
+
+
+def software_of(spark: SparkSession) -> dict[str, str]:
+    """The version of Spark that a session computes with, and of Delta, which a Spark Connect server keeps to itself.
+
+    Of Sail its own, and that of Spark which it says it is like.
+    """
+    if is_sail(spark):
+        return {"sail": sail_version(), "spark": spark.version}
+    own_jars = hasattr(spark, "_jsparkSession")
+    return {"spark": spark.version} | ({"delta": DELTA_VERSION} if own_jars else {})

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 
 from platform_assets.errors import PlatformError, led_to
 from platform_assets.settings import Settings
-from platform_assets.spark.session.hidden import without_secrets
+from platform_assets.spark.session.reasons import without_secrets
 
 _SAYS = r"(?m)(?:^|: |\(|\] )"
 """Where a message or the name of a class begins; not within the path of a file, which the message may have, too."""
@@ -67,9 +67,6 @@ class DiskFullError(PlatformError):
 def full_disk_explained(what: str) -> Iterator[None]:
     """Turn Spark's error about a full disk into one that says what to do; all others pass.
 
-    Args:
-        what: was being written.
-
     Raises:
         DiskFullError: the disk is full, or the user's share of it.
     """
@@ -98,7 +95,8 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
     told = said[1:] if isinstance(error, Py4JJavaError) else said
     about = [text for text in told if not _SAYS_NOTHING.search(text)]
     plain = (line for text in reversed(about) if (line := _first_line(text)) and not _SAYS_WHERE.search(line))
-    return next(plain, _first_line(told[0]) if about == told else _NOT_AS_PROMISED)[:_SHOWN]
+    otherwise = _first_line(told[0])
+    return next(plain, otherwise if about == told and "file:/" not in otherwise else _NOT_AS_PROMISED)[:_SHOWN]
 
 
 def failed_on_values(error: PySparkException | Py4JJavaError) -> str | None:

@@ -1,4 +1,4 @@
-"""Reading in Spark: of released tables exactly the days asked for, at a version resolved beforehand; and stages.
+"""Read in Spark: exactly the days asked for of released tables, rows of some keys, stages, and frames that are kept.
 
 The log is read without Spark and names the files; Spark reads those as plain Parquet. To have Delta unfold the log of a
 table and look up its files takes two to four jobs a read, a third of the time that a correction of a few days takes.
@@ -10,7 +10,8 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from functools import reduce
 from pathlib import Path
@@ -19,12 +20,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from platform_assets.contracts import DAY
+from platform_assets.contracts import DAY, Contract
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import for_hadoop
+from platform_assets.planning.key_scope import KeyScope, value_of
 from platform_assets.records.manifest import DataFile
 from platform_assets.spark.sail.session import is_sail
+from platform_assets.spark.session.cluster import is_one_process
+
+Keep = Callable[[DataFrame], DataFrame]
+"""Gives a frame with the same rows that is computed only once."""
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
@@ -50,9 +56,7 @@ def read_days(
     """Some days of a table.
 
     Args:
-        path: of the table.
         files: of its days; none where the table was never published, which reads as no rows.
-        schema: columns to return, the day included.
         spans: first and last day of each range, both included.
     """
     spans = tuple(spans)
@@ -80,9 +84,7 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
     """The rows of some files of a table, each with the day that its folder says.
 
     Args:
-        folder: of the table, or of a stage.
         paths: of the files, from there, below the folders of several publications.
-        schema: columns of the table, the day included.
     """
     if not paths:
         return no_rows(spark, schema)
@@ -119,3 +121,42 @@ def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], 
 def without_patterns(path: Location) -> str:
     """A path as Hadoop reads it where it would find patterns in it."""
     return re.sub(r"([*?{}])", r"\\\1", for_hadoop(str(path)))
+
+
+def in_scope(contract: Contract, scope: KeyScope, among: Collection[str]) -> Column:
+    """Whether a row is of the keys, as far as it has their columns; values are bound, never part of a text."""
+    parts = [
+        F.col(name).isin([value_of(text, contract.column(name).type) for text in texts])
+        for name, texts in scope.keys
+        if name in among
+    ]
+    return reduce(lambda a, b: a & b, parts, F.lit(True))
+
+
+def out_of_scope(contract: Contract, scope: KeyScope) -> Column:
+    """Whether a row of the table is of none of the keys; one without a value is of none."""
+    return ~F.coalesce(in_scope(contract, scope, contract.column_names), F.lit(False))
+
+
+@contextmanager
+def kept_frames() -> Iterator[Keep]:
+    """Keep frames as long as this is open.
+
+    Where Spark is one process, they are cut from what they were computed from, which spares planning that again. On a
+    cluster that would lose them with an executor that ends: there Spark remembers how to compute what was lost.
+    """
+    persisted: list[DataFrame] = []
+
+    def keep(frame: DataFrame) -> DataFrame:
+        if is_sail(frame.sparkSession):
+            return frame  # it keeps none, and computes them again
+        if is_one_process(frame.sparkSession):
+            return frame.localCheckpoint()
+        persisted.append(frame.persist())
+        return persisted[-1]
+
+    try:
+        yield keep
+    finally:
+        for frame in persisted:
+            frame.unpersist()

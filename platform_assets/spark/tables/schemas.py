@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, Contract
@@ -55,3 +58,8 @@ DEAD_LETTERS = schema_of(_arrival="string", _reason="string", _payload="string")
 
 The day of a refused row is its arrival date, since it has none that can be trusted.
 """
+
+
+def with_columns(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """A frame with columns added or replaced; Spark Connect adds every number of columns but none."""
+    return frame.withColumns(dict(columns)) if columns else frame

@@ -23,11 +23,10 @@ from platform_assets.planning.parts import NO_PARTS
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.settings import refuse_other_settings
-from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.tables.lost import found_here
 from platform_assets.spark.tables.parts import APART, SHARE, hashable, in_parts, plans_while_it_works
-from platform_assets.spark.tables.schemas import declared_types
-from platform_assets.spark.tables.written import found_here
+from platform_assets.spark.tables.schemas import declared_types, with_columns
 
 _WRITER = {
     # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file
@@ -73,7 +72,6 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts:
         frame: rows with `event_date`.
         folder: the publication's folder inside the live table's; a second write adds to it.
         clustered: the rows already lie in Spark's partitions as they are to lie in files, so no shuffle is needed.
-        parts: of each large day, as files.
 
     Raises:
         DiskFullError: there is no room for them.

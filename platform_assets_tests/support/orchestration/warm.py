@@ -81,7 +81,13 @@ class Warm:
             "PLATFORM_SETTLE_S": "0",
             **settings,
         }
-        command = [sys.executable, "-m", "platform_assets.orchestration.warm", str(self.folder / "warm.sock"), *options]
+        command = [
+            sys.executable,
+            "-m",
+            "platform_assets.orchestration.warm.keeper",
+            str(self.folder / "warm.sock"),
+            *options,
+        ]
         self._started.append(subprocess.Popen(command, env=self.environ, stderr=self.errors, text=True))
         return self._started[-1].pid
 

@@ -20,7 +20,7 @@ import requests
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from platform_assets.cli.commands.up import webserver
+from platform_assets.cli.commands.up import webserver_command
 from platform_assets.settings import project_root
 
 ANSWERS_WITHIN_S = 120
@@ -118,7 +118,7 @@ def starting(folder: Path, *, read_only: bool = False, guarded: bool = True, **v
     environment = os.environ | {"DAGSTER_HOME": str(folder / "home"), "PLATFORM_STATE": str(folder / "state")}
     port = free_port()
     environment |= {"PLATFORM_UI_URL": f"http://127.0.0.1:{port}"} | variables
-    _, command, _ = webserver(port, folder / "workspace.yaml", read_only=read_only)
+    command = webserver_command(port, folder / "workspace.yaml", read_only=read_only)
     if not guarded:
         command = [
             "dagster_webserver" if word == "platform_assets.orchestration.webserver" else word for word in command

@@ -7,7 +7,6 @@ have an oracle. Here belongs everything about these arrivals, and nothing that t
 
 from platform_assets.domains.retail.sample.landing import Landed, land
 from platform_assets.domains.retail.sample.recount import Recount, land_recount
-from platform_assets.domains.retail.sample.remains import Remains, is_of_sample, look_over, planned_paths
 from platform_assets.domains.retail.sample.simulation import (
     OtherSampleError,
     Rates,
@@ -20,12 +19,8 @@ __all__ = [
     "OtherSampleError",
     "Rates",
     "Recount",
-    "Remains",
     "SampleError",
     "Simulation",
-    "is_of_sample",
     "land",
     "land_recount",
-    "look_over",
-    "planned_paths",
 ]

@@ -1,10 +1,12 @@
-"""Delivered files: which file a row travels in, and the bytes of a file in each format."""
+"""Delivered files: which file a row travels in, its bytes in each format, and how it is written."""
 
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -29,6 +31,8 @@ _TYPES = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "decimal(12,2)": pa.decimal128(12, 2),
 }
+
+STATE = ".simulation.json"
 
 
 def arrow_schema(contract: Contract, *more: pa.Field) -> pa.Schema:
@@ -66,7 +70,6 @@ def encode(rows: pl.DataFrame, contract: Contract, name: str) -> bytes:
 
     Args:
         rows: the contract's columns and, where lines can be broken, `malformation`.
-        contract: of the raw table.
         name: of the file; its ending is the format.
     """
     columns = list(contract.column_names)
@@ -106,3 +109,16 @@ def _break_lines(content: bytes, broken: Sequence[tuple[int, str]], format_: str
 def delivered_at(arrival: date) -> float:
     """When the files of an arrival date were last changed: that morning at six, in seconds since 1970."""
     return datetime.combine(arrival, time(6), UTC).timestamp()
+
+
+def write(file: Path, content: bytes, modified_s: float | None = None) -> None:
+    """Under a hidden name first, so that nobody ever sees half a file.
+
+    Args:
+        modified_s: when it was last changed, in seconds since 1970; now by default.
+    """
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    if modified_s is not None:
+        os.utime(unfinished, (modified_s, modified_s))
+    unfinished.replace(file)

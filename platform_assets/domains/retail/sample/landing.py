@@ -11,21 +11,25 @@ from pathlib import Path
 
 import polars as pl
 
-from platform_assets.contracts import Contract
+from platform_assets.contracts import DAY, Contract
 from platform_assets.domains.retail.contracts import RAW_PRODUCTS, RAW_TRANSACTIONS
-from platform_assets.domains.retail.sample.files import delivered_at, encode
-from platform_assets.domains.retail.sample.malformations import QUARANTINED, REFUSED
-from platform_assets.domains.retail.sample.play import play
+from platform_assets.domains.retail.sample.fates import versions
+from platform_assets.domains.retail.sample.files import STATE, delivered_at, encode, file_of_line, write
+from platform_assets.domains.retail.sample.malformations import QUARANTINED, REFUSED, named, with_spoiled_values
 from platform_assets.domains.retail.sample.products import product_versions
 from platform_assets.domains.retail.sample.simulation import LATEST_DAYS, OtherSampleError, SampleError, Simulation
-from platform_assets.domains.retail.sample.source import read_lines
+from platform_assets.domains.retail.sample.source import copy_of, read_lines, with_money
 from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
-from platform_assets.domains.retail.sample.writing import STATE, write
 from platform_assets.progress import OnProgress, Progress, no_progress
 
 _SAMPLE = "the sample"
 _GENERATOR = 1
 """Raised whenever the same parameters give other files than before."""
+
+STRETCH_DAYS = 30
+TRUTH_COLUMNS = (*RAW_TRANSACTIONS.column_names, DAY, "arrival_date", "kind", "malformation")
+"""A true version of a till line, the day it belongs to, when it first arrives, what kind of version it is, and how it
+arrives broken if it does."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,6 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
     """Write every file of the sample that arrives until a date and does not lie in the landing area yet.
 
     Args:
-        simulation: the sample.
-        landing: the landing area.
-        until: newest arrival date to land.
         progress: told how many arrival dates are done, after every file of transactions that is due.
 
     Raises:
@@ -193,3 +194,52 @@ def _deliver(landing: Path, contract: Contract, delivery: Delivery, rows: pl.Dat
     file = landing / delivery.path
     file.parent.mkdir(parents=True, exist_ok=True)
     write(file, encode(rows, contract, delivery.file), delivered_at(delivery.arrival_date))
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Some days of the sample.
+
+    Args:
+        truth: every version of the lines sold on these days, in `TRUTH_COLUMNS`.
+        delivered: rows as delivered, of all arrival dates that are complete now: the contract's columns,
+            `arrival_date`, `file`, `kind` and `malformation`, in the order in which they lie in their files.
+    """
+
+    truth: pl.DataFrame
+    delivered: pl.DataFrame
+
+
+def play(simulation: Simulation, lines: pl.DataFrame, start: date, end: date) -> Iterator[Stretch]:
+    """Play the sales of some days, oldest first, holding no more than a stretch and what is still on its way.
+
+    Args:
+        lines: the source's lines of at least these days.
+        start: first day of sales to play; arrivals are whole from 91 days later on, or where it is the sample's first.
+        end: last day of sales to play; where it is the sample's last, its latest arrivals come with the last stretch.
+    """
+    on_its_way: list[pl.DataFrame] = []
+    while start <= end:
+        until = min(start + timedelta(days=STRETCH_DAYS - 1), end)
+        sold = lines.filter(pl.col(DAY).is_between(start, until))
+        made = pl.concat(
+            [versions(copy_of(sold, number), simulation, number) for number in range(simulation.scale)]
+        ).with_columns(file=file_of_line(simulation.last))
+        made = with_money(named(made))
+        on_its_way.append(_with_duplicates(made, simulation))
+        waiting = pl.concat(on_its_way)
+        complete = pl.col("arrival_date") <= until if until < simulation.last else pl.lit(True)
+        on_its_way = [waiting.filter(~complete)]
+        yield Stretch(made.select(TRUTH_COLUMNS), _in_order(waiting.filter(complete)))
+        start = until + timedelta(days=1)
+
+
+def _with_duplicates(made: pl.DataFrame, simulation: Simulation) -> pl.DataFrame:
+    """Every version once, and the duplicates with their own arrival date and file."""
+    again = made.filter(pl.col("_again").is_not_null()).with_columns(arrival_date=pl.col("_again"))
+    return pl.concat([made, again.with_columns(file=file_of_line(simulation.last))]).drop("_again")
+
+
+def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    order = ("arrival_date", "file", "updated_at", "basket_id", "product_id")
+    return with_spoiled_values(rows.sort(order)).drop(DAY)

@@ -25,7 +25,6 @@ def product_versions(simulation: Simulation, sold: pl.Series) -> pl.DataFrame:
     """Every version of every product's attributes.
 
     Args:
-        simulation: which sample.
         sold: numbers of the products by how often they sell, most often first; half of the changes are theirs.
 
     Returns:

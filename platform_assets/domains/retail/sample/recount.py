@@ -5,8 +5,6 @@ It is no part of the sample's truth, so that it can be landed or left out.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -15,10 +13,9 @@ import polars as pl
 
 from platform_assets.contracts import DAY
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
-from platform_assets.domains.retail.sample.files import delivered_at, encode
+from platform_assets.domains.retail.sample.files import delivered_at, encode, write
 from platform_assets.domains.retail.sample.simulation import Simulation
 from platform_assets.domains.retail.sample.truth import read_true_lines
-from platform_assets.domains.retail.sample.writing import STATE, write
 
 LINES = 5
 _AFTER_DAYS = 20
@@ -44,10 +41,6 @@ def land_recount(simulation: Simulation, landing: Path) -> Recount | None:
     """Write the file, unless it is there already; None where no day has so many lines that nothing else corrects.
 
     The lines are of one store, on the day nearest to the middle of the sample. Each was sold at twice the price.
-
-    Args:
-        simulation: whose truth lies in the landing area.
-        landing: the landing area.
     """
     lines = read_true_lines(landing)
     for day in _from_the_middle(simulation):
@@ -58,13 +51,6 @@ def land_recount(simulation: Simulation, landing: Path) -> Recount | None:
                 _deliver(landing / path, chosen, day + timedelta(days=_AFTER_DAYS))
             return Recount(path, day, chosen["store_id"][0])
     return None
-
-
-def recounts_of(landing: Path) -> Iterator[Path]:
-    """Where such a file can lie in a landing area that holds a sample."""
-    noted = json.loads((landing / STATE).read_text(encoding="utf-8"))
-    simulation = Simulation(first=date.fromisoformat(noted["first"]), days=noted["days"])
-    yield from (landing / _path(day) for day in _from_the_middle(simulation))
 
 
 def _path(day: date) -> str:

@@ -8,7 +8,6 @@ them cannot enter raw and how many break a rule. The truth is of the whole sampl
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -72,11 +71,6 @@ def read_deliveries(landing: Path) -> tuple[Delivery, ...] | None:
     return (
         tuple(Delivery(**row) for row in pl.read_parquet(file, glob=False).rows(named=True)) if file.is_file() else None
     )
-
-
-def is_of_truth(name: str) -> bool:
-    """Whether a file of the truth's folder has a name that a sample gives, also where its landing was killed."""
-    return re.fullmatch(rf"({'|'.join(_SCHEMAS)}|\.({'|'.join(_SCHEMAS)})\.\d+)\.parquet", name) is not None
 
 
 def read_true_lines(landing: Path) -> pl.LazyFrame:
