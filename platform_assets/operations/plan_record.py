@@ -72,7 +72,7 @@ class BackfillRecord(BaseModel):
         seconds: of computing, all sittings together.
         bytes: staged so far.
         starts: sittings in which anything was computed, so that Spark started as often.
-        pace: days that the next job may have, where the last one was too much at once; 0 where nothing was.
+        pace: days that the next job may have, where one failed; 0 where none did.
         explained_seconds: that were to be expected.
         explained_between: in four of five cases, from where to where; None where nobody could say.
         explained_rows: that were to be expected.

@@ -1,4 +1,4 @@
-"""The jobs of a rollout step: so many days at once as the file allows and the machine takes."""
+"""The jobs of a rollout step: as many days at once as the file allows, and half of them after one that failed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import STAGE
 from platform_assets.operations.stages.stages import refresh_stage
-from platform_assets.planning.backfill.pace import Pace, Seen, nearly_spent
+from platform_assets.planning.backfill.pace import nearly_spent
 from platform_assets.planning.backfill.request import request_for
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import which
 from platform_assets.progress import Progress
+from platform_assets.spark.session.on_demand import TimedSpark
 from platform_assets.spark.tables.failures import DiskFullError
-from platform_assets.spark.tables.strain import WatchedSpark
 from platform_assets.words import counted
 
 Days = Mapping[str, tuple[date, ...]]
@@ -34,14 +34,13 @@ class Jobs:
 
     Args:
         sitting: works on the backfill.
-        report: told where a job was too much at once, and where a budget comes to its end.
+        report: told where a job failed, and where a budget comes to its end.
     """
 
     def __init__(self, sitting: Sitting, report: Callable[[str], None]) -> None:
         self._sitting, self._report = sitting, report
-        self._spark = WatchedSpark(sitting.spark)
+        self._spark = TimedSpark(sitting.spark)
         self._starts_before = sitting.record.starts
-        self._pace = Pace.of(sitting.record.file.batch_days, sitting.record.pace)
         self._kept = time.monotonic()
 
     def compute(self, days: Days) -> tuple[StepResult, ...]:
@@ -57,19 +56,24 @@ class Jobs:
         done: list[StepResult] = []
         may_go_on(self._sitting)
         while left:
-            job = _next(left, self._pace.days)
+            job = _next(left, self._sitting.record.pace or self._sitting.record.file.batch_days)
             done += self._compute(job)
             rest = {table: of_table[len(job.get(table, ())) :] for table, of_table in left.items()}
             left = {table: of_table for table, of_table in rest.items() if of_table}
         return tuple(done)
+
+    @property
+    def _bound(self) -> int:
+        """Days of one job of Spark's, where none has failed."""
+        return self._sitting.record.file.batch_days or self._sitting.platform.settings.batch_days
 
     def _compute(self, job: Days) -> tuple[StepResult, ...]:
         sitting, file = self._sitting, self._sitting.record.file
         began, seconds = time.monotonic(), sitting.record.seconds
         by_table = {table: frozenset(days) for table, days in job.items()}
         request = request_for(file, by_table, scope_in(sitting.platform, file))
-        settings = sitting.platform.settings
-        most = min(self._pace.days, file.batch_days or settings.batch_days)
+        settings, bound = sitting.platform.settings, self._bound
+        most = min(sitting.record.pace or bound, bound)
         platform = replace(sitting.platform, settings=settings.model_copy(update={"batch_days": most}))
         author = replace(sitting.author, run=sitting.record.run, why=why_of(file))
 
@@ -83,16 +87,15 @@ class Jobs:
             with keys_stay_apart(sitting):
                 result = refresh_stage(platform, self._spark, author, STAGE + file.name, told, request)
         except Exception as error:
+            self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
             if isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
-                self._judge(job, seconds, time.monotonic() - began, failed=True)
-            else:  # a pause, hours that are over: what is staged of the job stays, and counts
-                self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
+                self._halve(job)  # and else, as after a pause or hours that are over, what is staged of the job stays
             raise
         except BaseException:  # a person's Ctrl-C, or a run that was terminated: it took its time all the same
             self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
             sitting.keep(sitting.record.told("interrupted while it computed"))
             raise
-        self._judge(job, seconds, time.monotonic() - began)
+        self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
         self._refuse_blocked(result.plan, job)
         return result.steps
 
@@ -116,7 +119,7 @@ class Jobs:
     def _note(self, seconds: float, **changes: object) -> None:
         """How far it is; told once where a budget comes to its end, written down every second."""
         sitting, platform = self._sitting, self._sitting.platform
-        starts = self._starts_before + self._spark.was_needed
+        starts = self._starts_before + (self._spark.waited > 0)
         record = sitting.record.model_copy(update={"seconds": seconds, "starts": starts, **changes})
         known = {event.what for event in record.events}
         for words in nearly_spent(record.file.budget, seconds, record.bytes, cores_of(platform)):
@@ -129,26 +132,14 @@ class Jobs:
         else:
             sitting.record = record
 
-    def _judge(self, job: Days, before_s: float, took_s: float, *, failed: bool = False) -> None:
-        """How many days the next job may have, by what this one cost the machine."""
-        strain = self._spark.strain() if not failed else None
-        table = next(iter(job)) if len(job) == 1 else ""
-        seen = Seen(
-            table,
-            max(map(len, job.values())),
-            took_s,
-            failed=failed,
-            spilled_bytes=strain.spilled_bytes if strain else 0,
-            full_share=strain.full_share if strain else 0.0,
-        )
-        why, self._pace = self._pace.strain(seen), self._pace.after(seen)
-        pace = self._pace.days if self._pace.days < self._pace.most else 0
-        self._note(before_s + took_s, pace=pace, bytes=_staged_bytes(self._sitting))
-        if why:
-            now = counted(self._pace.days, "day")
-            what = f"a job of {counted(seen.days, 'day')} was too much at once, since {why}: {now} at most from now on"
-            self._report(f"{what[0].upper()}{what[1:]}.")
-            self._sitting.keep(self._sitting.record.told(what))
+    def _halve(self, job: Days) -> None:
+        """Have the next jobs, of later sittings too, half as many days as one that the machine failed."""
+        days = min(max(map(len, job.values())), self._bound)
+        pace = max(days // 2, 1)
+        now = counted(pace, "day")
+        what = f"a job of {counted(days, 'day')} was too much at once, since it failed: {now} at most from now on"
+        self._report(f"{what[0].upper()}{what[1:]}.")
+        self._sitting.keep(self._sitting.record.told(what, pace=pace))
 
 
 def wants_more(now: Progress) -> bool:
@@ -156,9 +147,12 @@ def wants_more(now: Progress) -> bool:
     return not now.finished and not (now.total and now.done >= now.total)
 
 
-def _next(left: Days, most: int) -> Days:
-    """All that is left, if no table has more days than a job may have; else as many of the first table."""
-    if all(len(days) <= most for days in left.values()):
+def _next(left: Days, most: int | None) -> Days:
+    """All that is left, if no table has more days than a job may have; else as many of the first table.
+
+    Without a bound, the engine cuts them.
+    """
+    if most is None or all(len(days) <= most for days in left.values()):
         return left
     table = next(iter(left))
     return {table: left[table][:most]}

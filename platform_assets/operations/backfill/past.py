@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.plan_record import BackfillRecord, all_records, plan_of
-from platform_assets.planning.backfill.experience import Experience, PastRun, experience
+from platform_assets.planning.backfill.price import Experience, PastRun, experience
 from platform_assets.records.history import Timing
 
 _MOST = 20
@@ -33,25 +33,12 @@ def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
 def _past_runs(platform: Platform, timings: Mapping[str, Mapping[str, Timing]]) -> tuple[PastRun, ...]:
     """The newest backfills that were published, each with the days that it computed."""
     records, _ = all_records(platform.lake)  # `plan status` names one that is damaged; another plan can do without it
-    newest = sorted(
-        (record for record in records if record.publication in timings and record.starts),
-        key=lambda record: record.publication,
-        reverse=True,
-    )[:_MOST]
+    published = [record for record in records if record.publication in timings and record.starts]
+    newest = sorted(published, key=lambda record: record.publication, reverse=True)[:_MOST]
     return tuple(_run(record, timings[record.publication]) for record in newest)
 
 
 def _run(record: BackfillRecord, made: Mapping[str, Timing]) -> PastRun:
-    steps = [[table for table in step.days if table in made] for step in record.steps]
-    jobs: dict[str, int] = {}
-    for tables in steps:
-        for table in tables:
-            jobs[table] = jobs.get(table, 0) + 1
-    return PastRun(
-        record.seconds,
-        record.starts,
-        sum(map(bool, steps)),
-        jobs,
-        days={table: made[table].days for table in jobs},
-        took={table: made[table].seconds for table in jobs},
-    )
+    steps = [made.keys() & step.days.keys() for step in record.steps]
+    days = {table: made[table].days for table in set().union(*steps)}
+    return PastRun(record.seconds, record.starts, sum(map(bool, steps)), sum(map(len, steps)), days)

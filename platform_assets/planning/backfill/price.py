@@ -1,23 +1,152 @@
-"""What a backfill will cost, between what and what, and on how much experience that rests."""
+"""What a backfill will cost, between what and what, by what backfills of before and other recomputations took.
+
+A job of one day takes nearly as long as one of thirty, so the start, each step of the rollout and each job cost
+something besides the days. What these cost is assumed of a machine of two cores, and a day of a table takes what the
+median of its days took. Both are then set right by the median of what backfills of before took, and how far these lie
+from one another says how far off the next may be.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
+from math import ceil
+from statistics import median
 
-from platform_assets.planning.backfill.experience import Experience
 from platform_assets.planning.backfill.plan_file import Budget
 from platform_assets.planning.backfill.rollout import RolloutStep
 from platform_assets.planning.estimates import Estimate, written
 from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.reasons import Reason
-from platform_assets.records.history import DayMark
+from platform_assets.records.history import DayMark, Timing
 
+ENOUGH = 3
+"""Backfills of before from which on they tell how far off what is said may be."""
+_START_S, _STEP_S, _JOB_S = 8.0, 0.5, 2.0
+"""Assumed of a machine of two cores: Spark starts and compiles what its first job executes; a step; a job."""
+_LEAST_OF_DAYS = 0.25
+"""Share of a job's seconds that its days have at least."""
+_LEAST_DAY_S = 0.001
+_LEAST_SHARE = 0.25
+"""Of what is assumed of starts, steps and jobs, however little backfills took beside their days."""
+_NOT_ABOVE = 0.9
+"""Share of backfills that an end of the interval leaves on its side."""
+_FEW = 6.0
+"""Of a few backfills the farthest is not the farthest that there is: how much of their span is added at each end."""
+_LEAST_SPREAD = 0.05
+"""Backfills that were all alike say nothing of the next one being so."""
 _REACHED: frozenset[Reason] = frozenset({"upstream content", "reference data"})
 """Why a day is computed only if what it reads comes out differently."""
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A backfill that was published.
+
+    Args:
+        seconds: of computing, from the start of Spark on.
+        starts: in how many sittings, so that Spark started as often.
+        steps: of the rollout that computed days.
+        jobs: of all tables in all steps.
+        days: that were computed, by table.
+    """
+
+    seconds: float
+    starts: int
+    steps: int
+    jobs: int
+    days: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Experience:
+    """What a backfill's parts take.
+
+    Args:
+        start_s: seconds once: Spark starts, and compiles what the first job executes.
+        step_s: for each step of the rollout.
+        job_s: for each table in each step of the rollout.
+        day_s: for each day, of tables of which one was ever timed.
+        ratios: of each of the backfills on which this rests, what it took over what is said of it.
+    """
+
+    start_s: float = _START_S
+    step_s: float = _STEP_S
+    job_s: float = _JOB_S
+    day_s: Mapping[str, float] = field(default_factory=dict)
+    ratios: tuple[float, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        """Backfills on which it rests; 0 where start, steps and jobs are assumed."""
+        return len(self.ratios)
+
+    def of_days(self, table: str, days: int, jobs: int) -> float:
+        """Seconds of a table's days in so many jobs."""
+        return jobs * self.job_s + days * self.day_s[table]
+
+    def between(self, low_s: float, high_s: float) -> tuple[float, float] | None:
+        """From where to where, in four of five cases, something lies that is said to take from one to the other.
+
+        None where backfills are too few to tell.
+        """
+        count = len(self.ratios)
+        if count < ENOUGH:
+            return None
+        ordered, rank = sorted(self.ratios), min(ceil(_NOT_ABOVE * (count + 1)), count)
+        low, high = ordered[count - rank], ordered[rank - 1]
+        beyond = (high / low) ** (_FEW / count**2)
+        least = 1 + _LEAST_SPREAD
+        return low_s * min(low / beyond, 1 / least), high_s * max(high * beyond, least)
+
+
+def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Collection[str]) -> Experience:
+    """What the parts of a backfill of some tables take, by what was taken before.
+
+    Args:
+        runs: backfills of before; those with days of tables of which nothing is known say nothing.
+        timings: of recomputations; of backfills only where nothing else is known of a table.
+        tables: that are asked about; of others only those of the backfills are looked at.
+    """
+    usable = [run for run in runs if run.starts > 0 and run.seconds > 0 and run.jobs]
+    wanted = {*tables, *(table for run in usable for table in run.days)}
+    day_s = _day_seconds(timing for timing in timings if timing.table in wanted)
+    usable = [run for run in usable if run.days.keys() <= day_s.keys()]
+    if not usable:
+        return Experience(day_s=day_s)
+    besides = [(run.seconds - _seconds(run, 0, day_s)) / _seconds(run, 1, {}) for run in usable]
+    share = max(median(besides), _LEAST_SHARE)
+    ratios = [run.seconds / _seconds(run, share, day_s) for run in usable]
+    middle = median(ratios)
+    start_s, step_s, job_s = (part * share * middle for part in (_START_S, _STEP_S, _JOB_S))
+    by_table = {table: seconds * middle for table, seconds in day_s.items()}
+    return Experience(start_s, step_s, job_s, by_table, tuple(ratio / middle for ratio in ratios))
+
+
+def _seconds(run: PastRun, share: float, day_s: Mapping[str, float]) -> float:
+    """What is said of a backfill, with a share of what is assumed of start, steps and jobs."""
+    days = sum(count * day_s.get(table, 0.0) for table, count in run.days.items())
+    return share * (run.starts * _START_S + run.steps * _STEP_S + run.jobs * _JOB_S) + days
+
+
+def _day_seconds(timings: Iterable[Timing]) -> dict[str, float]:
+    """The median day of each table, by jobs of half as many days as its largest or more: in others days weigh little."""
+    by_table: defaultdict[str, list[Timing]] = defaultdict(list)
+    for timing in timings:
+        by_table[timing.table].append(timing)
+    most = {table: max(one.days for one in known) for table, known in by_table.items()}
+    return {
+        table: median(_day_s(one) for one in known if 2 * one.days >= most[table]) for table, known in by_table.items()
+    }
+
+
+def _day_s(timing: Timing) -> float:
+    """A day's share of a job, without what the job is assumed to take by itself."""
+    days = max(timing.seconds - _JOB_S, _LEAST_OF_DAYS * timing.seconds)
+    return max(days / timing.days, _LEAST_DAY_S)
 
 
 @dataclass(frozen=True)
@@ -64,7 +193,7 @@ def timed(
 
     def estimate(step: PlannedStep) -> Estimate | None:
         size = step.estimate or written(step.days, marks.get(step.table, {}))
-        if size is None or not experience.knows(step.table):
+        if size is None or step.table not in experience.day_s:
             return None
         return replace(size, seconds=experience.of_days(step.table, len(step.days), jobs[step.table]))
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
 
-from platform_assets.planning.backfill.experience import FIRST_JOB, JOB, START, STEP, Experience
 from platform_assets.planning.backfill.plan_file import Budget
-from platform_assets.planning.backfill.price import Price, price, timed
+from platform_assets.planning.backfill.price import Experience, Price, price, timed
 from platform_assets.planning.backfill.rollout import RolloutStep
 from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import PlannedStep
@@ -18,8 +16,8 @@ from platform_assets.planning.reasons import Reasons
 from platform_assets.records.history import DayMark
 
 SILVER, GOLD = "silver.sales", "gold.tills"
-COSTS: Mapping[str, float] = {START: 4.0, FIRST_JOB: 5.0, STEP: 0.5, JOB: 2.0, SILVER: 0.25, GOLD: 0.1}
-KNOWN = Experience(COSTS, 8, (0.1, -0.1) * 4)
+PER_DAY = {SILVER: 0.25, GOLD: 0.1}
+KNOWN = Experience(9.0, 0.5, 2.0, PER_DAY, (0.9, 1.1) * 4)
 
 
 def days(count: int) -> tuple[date, ...]:
@@ -62,7 +60,7 @@ def test_days_that_a_rollback_put_back_took_no_time_and_are_priced_by_what_other
     assert step.estimate is not None
     assert (step.estimate.rows, step.estimate.bytes) == (28, 3600), "the fourth as large as the others"
     assert step.estimate.seconds == pytest.approx(2.0 + 4 * 0.1)
-    assert timed([back], (), Experience({}), {GOLD: there})[0].estimate is None
+    assert timed([back], (), Experience(), {GOLD: there})[0].estimate is None
 
 
 def test_days_that_are_only_reached_may_turn_out_to_need_nothing() -> None:
@@ -84,4 +82,4 @@ def test_a_table_that_was_never_timed_is_named_and_left_out() -> None:
 
 
 def test_without_experience_there_is_no_interval() -> None:
-    assert priced(planned(SILVER, 3), known=Experience(COSTS)).between is None
+    assert priced(planned(SILVER, 3), known=Experience(day_s=PER_DAY)).between is None
