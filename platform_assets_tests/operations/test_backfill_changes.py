@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from platform_assets.operations.backfill.changes import before_publication
+from platform_assets.operations.backfill.report import before_publication
 from platform_assets_tests.support.ledger_records import day_record, nth
 
 DAILY, PLAN, LATER = "20170502T122000Z-of-one", "20170502T120500Z-of-the-other", "20170502T120100Z-of-the-other"

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.commands.plan_apply import COMMANDS, Html, write_page
-from platform_assets.cli.commands.plan_compare import compare
 from platform_assets.cli.console import (
     EXIT_LOOK,
     UsageError,
@@ -23,6 +22,9 @@ from platform_assets.cli.console import (
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.keys import parse_keys
 from platform_assets.cli.options import AsJson, By, Days, Only, Reason
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
+from platform_assets.lakehouse.layout import GIVEN_NAME
 from platform_assets.settings import Settings, load_settings
 
 app = typer.Typer(
@@ -47,8 +49,8 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Write a plan file that is worth a review: what you say, and all that you could say as comments."""
+    from platform_assets.operations.backfill.explain import unmatched_keys
     from platform_assets.operations.backfill.files import new_plan, parse_plan
-    from platform_assets.operations.backfill.narrowing import unmatched_keys
 
     settings = load_settings()
     if (days is None) != stale:
@@ -81,8 +83,7 @@ def explain(
     """Show what a plan comes to, and start nothing: days with their reasons, order, price, what is in the way, hash."""
     from platform_assets.cli.commands.backfill_view import backfill_json, print_backfill
     from platform_assets.operations.backfill.explain import explain as explained
-    from platform_assets.operations.backfill.files import plan_at
-    from platform_assets.operations.backfill.namesakes import refuse_namesake
+    from platform_assets.operations.backfill.files import plan_at, refuse_namesake
     from platform_assets.operations.backfill.pages import backfill_markdown
 
     with opened_platform() as platform, plan_at(file) as plan:
@@ -114,9 +115,8 @@ def approve(
     as_json: AsJson = False,
 ) -> None:
     """Write down that you approve a plan as it was explained; another file, other days or other code need it anew."""
-    from platform_assets.operations.backfill.approve import approve as approved
-    from platform_assets.operations.backfill.files import plan_at
-    from platform_assets.operations.backfill.namesakes import refuse_namesake
+    from platform_assets.operations.backfill.explain import approve as approved
+    from platform_assets.operations.backfill.files import plan_at, refuse_namesake
 
     author = decided_by(reason, by)
     with opened_platform() as platform, plan_at(file) as plan:
@@ -128,6 +128,50 @@ def approve(
         missing = consent.needed - len(consent.given)
         more = f", so {missing} more by somebody else" if missing > 0 else ""
         say("Approved", f"{hash} by {', '.join(consent.given)}; {consent.needed} needed{more}.")
+
+
+def compare(
+    context: typer.Context,
+    plan: Annotated[
+        str, typer.Argument(metavar="FILE|NAME", help="A plan file, or the name of a plan that was begun.")
+    ],
+    sample: Annotated[int, typer.Option(min=1, max=1000, help="Named days to compute, of a file.")] = 3,
+    days: Days = None,
+    examples: Annotated[int, typer.Option(min=0, max=1000, help="Keys to show of each way to differ.")] = 5,
+    markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what differs per table, column and key between the release and some days as the code here computes them.
+
+    Of a file, a sample is computed where nobody sees it, and deleted. Of a name, what the plan has staged or published
+    is compared. Exit code 1 if anything differs.
+    """
+    from platform_assets.cli.commands.compare_view import compared_json, compared_markdown, print_compared
+    from platform_assets.operations.backfill.compare import compare_plan, compare_record
+    from platform_assets.operations.backfill.files import plan_at
+    from platform_assets.operations.plan_record import read_record
+
+    file = Path(plan)
+    is_file = file.is_file() or GIVEN_NAME.fullmatch(plan) is None or file.suffix in (".yaml", ".yml")
+    if not is_file and days is not None:
+        raise UsageError("--days chooses what is computed of a plan file.", "Name the file, or leave out --days.")
+    with opened_platform() as platform, telling(context, "comparing") as progress:
+        if is_file:
+            only = None if days is None else parse_days(days, platform.settings)
+            author = decided_by("plan compare", None)
+            with plan_at(file) as said, session_on_demand(platform.settings, progress) as spark:
+                found = compare_plan(platform, spark, said, author, sample, examples, only, progress)
+        else:
+            found = compare_record(platform, read_record(platform.lake, plan), examples)
+    if as_json:
+        print_json(compared_json(found))
+    elif markdown:
+        for line in compared_markdown(found):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    else:
+        print_compared(found)
+    if not found.is_equal:
+        raise typer.Exit(EXIT_LOOK)
 
 
 def _days(text: str, settings: Settings) -> dict[str, object]:

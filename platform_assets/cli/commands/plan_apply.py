@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.commands.plan_watch import watch_plan
-from platform_assets.cli.commands.record_view import (
+from platform_assets.cli.commands.backfill_view import (
     print_record,
     print_records,
     print_unbegun,
     recomputed_json,
     record_json,
+    watch_plan,
 )
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
 from platform_assets.cli.decisions import decided_by
@@ -22,18 +22,17 @@ from platform_assets.cli.options import AsJson, By, Cascade, Reason, UntilLifted
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.cli.session import session_on_demand
-from platform_assets.operations.backfill.files import plan_at
-from platform_assets.operations.backfill.namesakes import said_besides
+from platform_assets.operations.backfill.files import plan_at, said_besides
 from platform_assets.operations.backfill.pages import record_markdown
-from platform_assets.operations.backfill.pausing import pause as pause_plan
-from platform_assets.operations.backfill.pausing import unpause
 from platform_assets.operations.plan_record import (
     BackfillRecord,
     RecordError,
     all_records,
     backfill_names,
     read_record,
+    unpause,
 )
+from platform_assets.operations.plan_record import pause as pause_plan
 from platform_assets.progress import meanwhile
 from platform_assets.records.history import LASTING
 
@@ -75,7 +74,8 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show where plans stand: what is staged, what they wait for, how long it took, what is left, what happened."""
-    from platform_assets.operations.backfill.waiting import standing_of, waits_for, waits_to_begin
+    from platform_assets.operations.backfill.staged import standing_of
+    from platform_assets.operations.backfill.waiting import waits_for, waits_to_begin
 
     if watch and (name is None or as_json):
         raise UsageError("--watch follows one plan, for people.", "Name a plan, and leave out --json.")

@@ -9,14 +9,14 @@ from datetime import UTC, date, datetime
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.backfill.pausing import forget_pause
-from platform_assets.operations.backfill.publishing import as_published
+from platform_assets.operations.backfill.apply import as_published
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, publication_by
 from platform_assets.operations.plan_record import (
     OVER,
     ROLLBACK_OF,
     STAGE,
     BackfillRecord,
+    forget_pause,
     read_record,
     write_record,
 )

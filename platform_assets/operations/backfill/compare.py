@@ -11,9 +11,8 @@ from platform_assets.contracts.amounts import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.reading import resolve
-from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.narrowing import scope_in
-from platform_assets.operations.backfill.plan_text import PlanFileError
+from platform_assets.operations.backfill.explain import explain, scope_in
+from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.plan_stages import comparison_stage
 from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
@@ -22,9 +21,8 @@ from platform_assets.operations.stages.comparisons import comparison
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis
 from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.operations.stages.store import stage_names
+from platform_assets.planning.backfill.days import request_for, sampled_days
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.request import request_for
-from platform_assets.planning.backfill.sample import sampled_days
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.spark.session.on_demand import SparkOnDemand
 

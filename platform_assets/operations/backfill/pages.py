@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from platform_assets.operations.backfill.changes import DayChange, changed_amounts, day_changes
+from platform_assets.operations.backfill.report import DayChange, changed_amounts, day_changes
 from platform_assets.operations.lineage.amount_changes import AmountChanges
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.backfill import Backfill
@@ -17,7 +17,7 @@ from platform_assets.words import counted, lasting, size
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
-    from platform_assets.planning.backfill.standing import Standing
+    from platform_assets.planning.backfill.pace import Standing
 
 
 def backfill_markdown(backfill: Backfill) -> list[str]:

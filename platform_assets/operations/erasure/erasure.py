@@ -29,7 +29,7 @@ from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
 from platform_assets.operations.plan_stages import ends_of
 from platform_assets.operations.stages.store import open_stages, stage_names
-from platform_assets.planning.backfill.request import reached_days
+from platform_assets.planning.backfill.days import reached_days
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.records.manifest import Erasure
 from platform_assets.secret import installation_secret, name_of

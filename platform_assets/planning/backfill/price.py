@@ -16,8 +16,8 @@ from decimal import Decimal
 from math import ceil
 from statistics import median
 
+from platform_assets.planning.backfill.days import RolloutStep
 from platform_assets.planning.backfill.plan_file import Budget
-from platform_assets.planning.backfill.rollout import RolloutStep
 from platform_assets.planning.estimates import Estimate, written
 from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.reasons import Reason
@@ -133,7 +133,7 @@ def _seconds(run: PastRun, share: float, day_s: Mapping[str, float]) -> float:
 
 
 def _day_seconds(timings: Iterable[Timing]) -> dict[str, float]:
-    """The median day of each table, by jobs of half as many days as its largest or more: in others days weigh little."""
+    """Median day of each table, by jobs of half as many days as its largest or more: in others days weigh little."""
     by_table: defaultdict[str, list[Timing]] = defaultdict(list)
     for timing in timings:
         by_table[timing.table].append(timing)
