@@ -15,8 +15,7 @@ from pyspark.sql.types import StructType
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.audit.faults import Findings
-from platform_assets.operations.audit.files import repair_of
-from platform_assets.operations.audit.lake import Audited
+from platform_assets.operations.audit.lake import Audited, repair_of
 from platform_assets.operations.audit.tables import TableAudit
 from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress

@@ -14,9 +14,8 @@ from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import recorder
-from platform_assets.operations.audit.anchor import compare_heads
 from platform_assets.operations.audit.chain import ChainHead
-from platform_assets.operations.audit.decisions import DecisionAudit
+from platform_assets.operations.audit.decisions import DecisionAudit, compare_heads
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.progress import OnProgress, Progress

@@ -15,8 +15,7 @@ from platform_assets.operations.backfill.explain import explain, scope_in
 from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.plan_stages import comparison_stage
-from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
-from platform_assets.operations.stages.compare import StagedDay, compared
+from platform_assets.operations.stages.compare import ColumnBeside, Example, Files, StagedDay, columns_beside, compared
 from platform_assets.operations.stages.comparisons import comparison
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis
 from platform_assets.operations.stages.stages import refresh_stage

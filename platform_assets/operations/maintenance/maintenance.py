@@ -21,8 +21,7 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import forget_dead_holders
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import opened
-from platform_assets.operations.maintenance.deletion import delete, deletions, deletions_asked_for
-from platform_assets.operations.maintenance.usage import Usage, usage
+from platform_assets.operations.maintenance.deletion import Usage, delete, deletions, deletions_asked_for, usage
 from platform_assets.operations.pins import pinned_releases
 from platform_assets.operations.stages.store import open_stages
 from platform_assets.planning.retention import SMALL_BYTES, TASKS, Deletion, Task, days_to_compact, wants_checkpoint
