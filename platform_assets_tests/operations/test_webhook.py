@@ -62,7 +62,7 @@ def says(head: bytes, then: bytes = b"", pause_s: float = 0.0) -> Answer:
     ids=["come_again_in_an_hour", "endless_refusal", "elsewhere", "endless_patience", "byte_by_byte", "no_http"],
 )
 def test_nobody_keeps_a_sender(answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "_ANSWER_S", 0.5)
+    monkeypatch.setattr(delivery, "_ANSWER_S", 0.5)
     started = time.monotonic()
     with answering(answer) as url, pytest.raises(WebhookError, match=reason):
         post(SecretStr(url), "{}", "key")

@@ -1,4 +1,4 @@
-"""People's decisions: their chain is as it was written, with all that was carried out; heads of chains kept elsewhere."""
+"""People's decisions: their chain is whole and has all that was carried out; the heads of chains, kept elsewhere."""
 
 from __future__ import annotations
 
@@ -94,10 +94,8 @@ def compare_heads(
     """Whether both chains go through heads that somebody kept; what follows may have come since.
 
     Args:
-        expected: the heads.
         releases: the chain up to each release that can be read.
         decisions: the chain up to each decision; None where the ledger cannot be read, which was told already.
-        findings: where faults are written down.
     """
     _compare("releases", expected.releases, releases, "lake", findings)
     if decisions is not None:

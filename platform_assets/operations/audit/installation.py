@@ -59,8 +59,6 @@ def audit_installation(
     """Look at lake and ledger as they are; nothing is written, mended or caught up.
 
     Args:
-        scope: how much of it.
-        progress: told what is looked at.
         spark: gives the session to compute digests with; none leaves them out.
         expected: heads of before, which somebody kept elsewhere.
     """

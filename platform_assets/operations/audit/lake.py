@@ -156,13 +156,7 @@ class Audited:
 
 
 def audit(lake: Lake, scope: Scope, findings: Findings, progress: OnProgress) -> Audited:
-    """Look at a lake; readers and publishers are not disturbed, and what they do meanwhile is not looked at.
-
-    Args:
-        scope: how much of it.
-        findings: where faults are written down.
-        progress: told what is looked at.
-    """
+    """Look at a lake; readers and publishers are not disturbed, and what they do meanwhile is not looked at."""
     newest = newest_release(lake)
     chain = ChainAudit(lake, newest, findings)
     tables: dict[str, TableAudit] = {}

@@ -42,10 +42,6 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
 
     What others published meanwhile is computed in first, and that the gates have not seen: they are asked again.
 
-    Args:
-        sitting: works on it.
-        report: told what happened, in sentences.
-
     Raises:
         StoppedError: there is nothing to publish, or days that the plan does not come to; it would overrule what was
             decided since it began; what others published meanwhile makes of it what a gate refuses; or it may compute
@@ -96,7 +92,6 @@ def as_published(platform: Platform, record: BackfillRecord, newest: Publication
     """What became of a backfill once others see it.
 
     Args:
-        platform: as it is now.
         record: of before.
         newest: publication that it made.
     """
@@ -144,7 +139,6 @@ def overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:
     """What was computed again since it was staged, and whose publications made it so; empty where nothing was.
 
     Args:
-        platform: as it is now.
         before: what was staged.
         now: what is going to be published of it.
     """
@@ -206,12 +200,7 @@ def apply(
     """Stage what a plan comes to, step by step and each held against its gates, and publish it in one release.
 
     Args:
-        platform: as it is now.
         spark: gives the session; not called where there is nothing to compute.
-        file: the plan.
-        author: who applies it.
-        progress: told after every batch.
-        report: told what happened, in sentences.
         place: where the plan was read, so that another file of its name does not take it over.
 
     Returns:

@@ -90,10 +90,7 @@ def compare_plan(
     """Compute a sample of a plan with the code that is here, lay it beside the release, and delete it again.
 
     Args:
-        platform: as it is now.
         spark: gives the session; not called where there is nothing to compute.
-        file: the plan.
-        author: on whose behalf.
         most_days: of those that it names, in the order of its rollout.
         most_examples: of each way in which keys of a table differ.
         only: days in place of the first.

@@ -124,8 +124,6 @@ def narrowed(
     """Count the rows of some keys on days of tables.
 
     Args:
-        snapshot: that is looked at.
-        scope: the keys.
         tables: that have their columns.
         days: in the order in which they are worth a look; of the first dozen that a table has, rows are counted.
     """
@@ -136,7 +134,6 @@ def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
     """What somebody should know of the keys of a plan before it is written: values that no row has.
 
     Args:
-        platform: as it is now.
         file: the plan. Where it does not name its days itself, the newest are looked at.
 
     Raises:
@@ -227,10 +224,6 @@ def _run(record: BackfillRecord, made: Mapping[str, Timing]) -> PastRun:
 
 def explain(platform: Platform, file: PlanFile) -> Backfill:
     """Work out which days of which tables a plan file comes to, in which order, at what price, and what is in the way.
-
-    Args:
-        platform: as it is now.
-        file: the plan.
 
     Raises:
         PlanFieldError: it names tables, days, arrivals or publications that are not there, no day, more than its cap,
@@ -387,10 +380,7 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
     """Write down that somebody approves a backfill as it was explained.
 
     Args:
-        platform: as it is now.
-        file: the plan.
         hash: that `explain` showed to whoever approves.
-        author: who approves, and why.
 
     Returns:
         The backfill, with the approval.

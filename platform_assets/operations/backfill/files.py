@@ -87,7 +87,6 @@ def said_in(text: str, name: str) -> CommentedMap:
 
     Args:
         text: YAML 1.2.
-        name: of the file, for errors.
 
     Raises:
         PlanFileError: it is no YAML, repeats what it said elsewhere, or holds no fields.
@@ -193,7 +192,6 @@ class PlacedError(PlatformError):
 
         Args:
             text: of the plan, which can be read.
-            name: of the file.
         """
         if not self.field:
             return self
@@ -219,7 +217,6 @@ class PlanFieldError(PlanFileError):
 
         Args:
             text: of the plan, which can be read.
-            name: of the file.
         """
         return PlanFileError(f"{name}, line {_line(said_in(text, name), self.field)}, {self.what}", self.todo)
 
@@ -257,7 +254,6 @@ def parse_plan(text: str, name: str) -> PlanFile:
 
     Args:
         text: YAML 1.2.
-        name: of the file, for errors.
 
     Raises:
         PlanFileError: as for `read_plan`.
@@ -405,11 +401,6 @@ def refuse_namesake(lake: Lake, file: PlanFile, place: Path) -> None:
     """A plan that is not over belongs to the file that began it, as long as that is there and says something else.
 
     A file that was edited, renamed or moved is the same plan; so is a copy that says the same.
-
-    Args:
-        lake: whose plans are meant.
-        file: the plan.
-        place: where it was read.
 
     Raises:
         PlanFileError: another file began a plan of this name.

@@ -40,7 +40,6 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
     """What is in the way, and what somebody should know.
 
     Args:
-        platform: as it is now.
         backfill: without its obstacles.
         cores: that Spark computes with, where that is known.
     """
@@ -239,9 +238,7 @@ def beyond_limits(platform: Platform, file: PlanFile, cost: Price, cores: int | 
     """What will not do by what a backfill is expected to take, and what of it nobody knows.
 
     Args:
-        platform: as it is now.
         file: the plan, with its budget and its hours.
-        cost: that is to be expected.
         cores: that Spark computes with, where that is known.
     """
     yield from _disk(platform, cost)

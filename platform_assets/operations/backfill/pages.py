@@ -42,8 +42,6 @@ def record_markdown(platform: Platform, record: BackfillRecord, most_days: int |
     """A page to keep: why, who, what, before and after per table, what happened, and how to do it again.
 
     Args:
-        platform: as it is now.
-        record: what became of it.
         most_days: that are named one by one; all by default.
     """
     file = record.file
@@ -151,7 +149,6 @@ def standing(record: BackfillRecord, now: Standing | None = None) -> str:
     """Where a backfill stands, in a line.
 
     Args:
-        record: what became of it so far.
         now: how far it is by what lies in its stage, and how long the rest takes; by default as it was explained.
     """
     shown = record.came_to if record.release is not None else f"{record.state} at {staged_share(record)} %"

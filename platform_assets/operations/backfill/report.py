@@ -78,13 +78,7 @@ def day_changes(platform: Platform, record: BackfillRecord) -> tuple[DayChange, 
 
 
 def changed_amounts(platform: Platform, record: BackfillRecord, changes: Iterable[DayChange]) -> AmountChanges:
-    """What the days of a backfill come to, before and after; nothing while it is not published.
-
-    Args:
-        platform: as it is now.
-        record: of the backfill.
-        changes: of its days.
-    """
+    """What the days of a backfill come to, before and after; nothing while it is not published."""
     if record.release is None:
         return AmountChanges()
     before, after = record.release - 1, record.release
@@ -141,7 +135,6 @@ def before_publication(records: Sequence[DayRecord], publication: str | None) ->
     Args:
         records: all that it has ever been, newest first: by releases, since names go by the clocks of machines, and by
             when work was begun.
-        publication: its name.
     """
     names = [one.publication for one in records]
     older = records[names.index(publication) + 1 :] if publication in names else records

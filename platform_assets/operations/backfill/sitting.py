@@ -105,11 +105,7 @@ def sitting_over(
     """Begin a backfill, or go on with it; nobody else works on it meanwhile.
 
     Args:
-        platform: as it is now.
         spark: gives the session; not called where there is nothing to compute.
-        file: the plan.
-        author: who works.
-        progress: told after every batch.
         place: where the plan was read, so that another file of its name does not take it over.
 
     Raises:
@@ -247,7 +243,6 @@ def _keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: Bac
     Of other keys than before all of it goes: what was staged beside them was carried over, and is to be computed.
 
     Args:
-        platform: as it is now.
         before: as the plan was begun.
         now: as it is begun anew.
     """

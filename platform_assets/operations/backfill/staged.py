@@ -105,10 +105,6 @@ def staged_figures(
     """The figures of all staged days of the tables that gates look at; only days that were staged since are read.
 
     Args:
-        platform: as it is now.
-        stage: of the backfill.
-        name: of the plan.
-        gates: of the plan's file.
         progress: told before every day that is read.
     """
     sums: dict[str, set[str]] = {gate.table: set() for gate in gates}

@@ -180,7 +180,6 @@ def stage_rollout(sitting: Sitting, report: Callable[[str], None]) -> None:
 
     Args:
         sitting: works on it; begins after the last step that passed.
-        report: told what happened, in sentences.
 
     Raises:
         StoppedError: a gate failed, it may compute no further now, it would overrule what was decided since it began,
@@ -264,9 +263,7 @@ def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: Op
     """Hold all that is staged so far against the gates of the file.
 
     Args:
-        sitting: works on it.
         share: percent of the named days that are staged.
-        report: told what each gate says.
         stage: with what is staged; as it is kept by default.
 
     Raises:

@@ -149,7 +149,6 @@ def copy_lake(
     Args:
         lake: the lake; others may publish meanwhile.
         copy: a folder of its own; empty, or an earlier copy of the same lake.
-        progress: told after every file.
         lacking: what the copy could not get before.
 
     Raises:

@@ -284,7 +284,6 @@ def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
     """Keep no copy of rows that nobody is shown any more, and whose files are still to be deleted.
 
     Args:
-        lake: that is to be copied.
         now: its newest release.
         cut: before which release the newest erasure that came so far cut history.
 

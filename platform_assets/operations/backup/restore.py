@@ -42,9 +42,7 @@ def restore_to_store(source: Lake, lake: Lake, generation: str, progress: OnProg
 
     Args:
         source: of the backup.
-        lake: where to.
         generation: name of it.
-        progress: told after every file.
 
     Raises:
         BackupError: something else lies there; nothing was replaced.

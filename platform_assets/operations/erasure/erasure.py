@@ -195,8 +195,6 @@ def erase(
 
     Args:
         spark: gives the session; not called where no day has to be written anew.
-        request: whose rows.
-        author: who wants it, and why.
         progress: told while files are searched, days computed and files deleted.
 
     Raises:

@@ -95,7 +95,6 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
     made from those and have them; and where rows of all of these are set aside.
 
     Args:
-        catalogue: all tables.
         table: that somebody names.
         key: by field.
         also: tables and the fields that have the same value there, which nothing tells by their names.

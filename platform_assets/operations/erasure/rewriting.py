@@ -72,10 +72,7 @@ def search(snapshot: LakeSnapshot, places: Collection[Place], secret: bytes, pro
     """Look into every file of some tables, whether a release shows it or not.
 
     Args:
-        snapshot: what readers see.
         places: tables, and the key there.
-        secret: of the installation.
-        progress: told after every file.
 
     Raises:
         DamagedTableError: a file that readers see, or one that cannot be opened, does not tell whose rows it holds.
@@ -163,11 +160,9 @@ def without_rows(
     What is left is counted again from the files, and with what was taken out it has to be what was published before.
 
     Args:
-        snapshot: what readers see.
         place: the table, and the key there.
         hits: its files that hold such rows.
         publication: that stages them.
-        secret: of the installation.
 
     Raises:
         DamagedTableError: a file of these days is not as it was written; nothing was changed.

@@ -179,7 +179,6 @@ def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
     """What of a lake nobody needs, by table and publication.
 
     Args:
-        usage: what is needed.
         safe_age: how long a folder that no release refers to must have been left alone.
     """
     gone = (deletion_of(folder, usage.use(folder.table), usage.now, safe_age) for folder in usage.folders)
@@ -192,7 +191,6 @@ def deletions_asked_for(
     """What would go of a publication that somebody wants to delete.
 
     Args:
-        usage: what is needed.
         publication: whose folders.
         window: how long a release stays after it was replaced.
         safe_age: how long a folder that no release refers to must have been left alone.

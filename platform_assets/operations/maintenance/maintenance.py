@@ -85,10 +85,6 @@ class Maintenance:
 def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Maintenance:
     """What is to be done now; starts nothing and changes nothing.
 
-    Args:
-        platform: what to look at.
-        tasks: only these.
-
     Raises:
         PlatformError: a log cannot be read, or a table was changed by something else than a publication.
     """
@@ -154,10 +150,6 @@ def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tupl
 
 def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
     """Delete the files of one publication, if nobody needs them.
-
-    Args:
-        publication: its name.
-        dry_run: change nothing.
 
     Raises:
         StillNeededError: a release in the rollback window or a pinned one needs them, or they are an open stage; the

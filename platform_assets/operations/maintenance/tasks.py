@@ -54,8 +54,6 @@ def compact(
 
     Args:
         spark: gives the session; not called where there is nothing to compact.
-        author: on whose behalf.
-        progress: told after every batch.
 
     Returns:
         The days that were compacted, and those left with the reason.
@@ -186,9 +184,6 @@ def maintain(
 
     Args:
         spark: gives the session; called only where there is something to compact.
-        task: which.
-        author: on whose behalf.
-        progress: told after every batch.
 
     Raises:
         PlatformError: a table was changed by something else than a publication, or the publish lock is not free.

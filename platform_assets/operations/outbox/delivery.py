@@ -104,8 +104,6 @@ def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -
     log that send it.
 
     Args:
-        url: where to.
-        body: that is sent.
         key: by which the receiver knows a message that comes again.
         secret: that sender and receiver share; none leaves the message unsigned.
 
@@ -237,7 +235,6 @@ def deliver(platform: Platform, for_s: float | None = None, progress: OnProgress
 
     Args:
         for_s: after which nothing more is begun; None sends all that is due when it begins.
-        progress: told to whom something is sent.
 
     Raises:
         LedgerError: the ledger cannot be written; what was sent and not written down is sent again later.
@@ -323,7 +320,6 @@ def drop(platform: Platform, key: str, author: Author) -> Message:
 
     Args:
         key: its beginning.
-        author: who decides, and why.
 
     Raises:
         OutboxError: there is none of that key, or it waits no more.

@@ -77,7 +77,6 @@ def compare(
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
 
     Args:
-        stage: that was opened by name.
         only: of its tables and days.
         progress: told before every day, and when a table is finished.
         sums: columns to sum besides the amounts of the contracts, by table.
@@ -114,11 +113,7 @@ def compared(
     """A day as it is in some files beside the same day in others.
 
     Args:
-        lake: that has the files.
-        table: of the day.
-        day: which.
         key: of the table; empty for tables without a contract.
-        summed: columns.
         sides: files of the one and of the other.
         columns: whose nulls and distribution are compared, too.
     """
@@ -298,10 +293,7 @@ def columns_beside(
     """Lay two versions of the same days beside each other; one day, or one column, is in memory at a time.
 
     Args:
-        lake: that has the files.
-        contract: of the table.
         sides: files of the days, before and after; a day of only one side has only additions or removals.
-        masking: of sensitive values.
         most: examples of each way to differ.
     """
     changed: dict[str, int] = {}

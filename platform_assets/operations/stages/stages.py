@@ -80,9 +80,6 @@ def refresh_stage(
 
     Args:
         spark: gives the session; not called where there is nothing to do.
-        author: on whose behalf.
-        name: of the stage.
-        progress: told after every batch.
         request: which tables and days.
         plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
 
@@ -119,11 +116,6 @@ def publish_stage(
     that alone the session is started. Killed at any moment, or refused by `look`, the stage is what it was.
 
     Args:
-        platform: as it is now.
-        spark: gives the session.
-        author: on whose behalf.
-        name: of the stage.
-        progress: told after every batch.
         look: shown what is going to be published where that is not just what was staged.
         protected_too: protected days that are published all the same, as a plan file says why.
 
@@ -183,8 +175,6 @@ def narrow_stage(platform: Platform, name: str, wanted: Mapping[str, Collection[
     """Take out of a stage what nobody wants of it any more; days that read these are computed again by and by.
 
     Args:
-        platform: as it is now.
-        name: of the stage.
         wanted: days that stay, by table; those of its quarantined rows stay with them.
 
     Raises:

@@ -181,7 +181,6 @@ def consent(file: PlanFile, because: tuple[str, ...], hash: str, decided: Iterab
     """What is needed, and what of it is there.
 
     Args:
-        file: the plan file.
         because: why somebody has to approve; nobody has to without a reason.
         hash: of the backfill as it is now.
         decided: all approvals, of all plans.
@@ -209,7 +208,6 @@ def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date
     Args:
         file: with what it asks to be asked.
         count: days of tables that are computed.
-        price: of them.
         oldest_beyond: the oldest day beyond its restatement window; None if there is none.
     """
     asks, because = file.approvals, []
@@ -227,7 +225,6 @@ def beyond_window(catalogue: Catalogue, days: Mapping[str, Collection[date]], ne
     """The oldest day that is computed and lies beyond the shortest restatement window of a raw table.
 
     Args:
-        catalogue: all tables.
         days: that are computed, by table.
         newest: from which windows are counted back.
     """

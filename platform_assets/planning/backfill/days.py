@@ -24,7 +24,6 @@ def reached_days(
     Args:
         catalogue: all tables, each after those it reads.
         named: days by table.
-        calendar: the days that exist.
     """
     reached = {table: set(days) for table, days in named.items()}
     for contract in catalogue:
@@ -43,7 +42,6 @@ def request_for(
     """What a plan file asks for of some days of tables.
 
     Args:
-        file: the plan file.
         by_table: days of each table.
         keys: of which alone it asks for rows.
         protected_too: protected days that are planned, too; by default those that the file overrides.
@@ -70,10 +68,7 @@ def backfill_request(
     """What a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
 
     Args:
-        file: the plan file.
         days: that it names, found.
-        catalogue: all tables.
-        calendar: the days that exist.
         computed: the days of each table that were ever computed.
         keys: of which alone it asks for rows.
     """
@@ -141,10 +136,8 @@ def rollout_steps(
     Args:
         plan: the days to compute.
         named: days that the plan file names.
-        tables: that it names.
         shares: percents of the named days, growing up to 100.
         catalogue: all tables, each after those it reads.
-        calendar: the days that exist.
         volumes: rows of the named days, of those that are known.
     """
     order = in_rollout_order(named, volumes)
@@ -189,11 +182,8 @@ def sampled_days(
     that read no day of the plan but those.
 
     Args:
-        plan: all of it.
         sample: some of the days that the plan file names.
-        tables: that it names.
         catalogue: all tables, each after those it reads.
-        calendar: the days that exist.
     """
     planned = {step.table: frozenset(step.days) for step in plan.steps}
     chosen = {table: planned.get(table, frozenset()).intersection(sample) for table in tables}

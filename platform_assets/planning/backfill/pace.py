@@ -18,7 +18,6 @@ def spent(budget: Budget, seconds: float, size: int, cores: int | None) -> str:
     """What of a budget is used up; empty while nothing is.
 
     Args:
-        budget: of the plan file.
         seconds: computed so far, all sittings together.
         size: bytes staged so far.
         cores: that Spark computes with, where that is known.
@@ -33,7 +32,6 @@ def nearly_spent(budget: Budget, seconds: float, size: int, cores: int | None) -
     """What of a budget is used for four fifths or more, though not up: the same words however often it is asked.
 
     Args:
-        budget: of the plan file.
         seconds: computed so far, all sittings together.
         size: bytes staged so far.
         cores: that Spark computes with, where that is known.
@@ -58,7 +56,6 @@ def seconds_left(service: Service, now: datetime) -> float | None:
     """How long it may compute until it has to be staged, in its hours alone; None where nobody set an end.
 
     Args:
-        service: of the plan file.
         now: in UTC.
     """
     if service.until is None:

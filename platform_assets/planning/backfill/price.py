@@ -184,7 +184,6 @@ def timed(
     """The same steps, each with the seconds that its days take in the jobs of a rollout, by what such parts took.
 
     Args:
-        steps: of the plan.
         rollout: the same days in their order: each table of each step is a job.
         experience: what the parts took; where it does not know a table, nothing is estimated.
         marks: of the days of each table: those that a rollback put back took no time, and are as large as they were.
@@ -213,7 +212,6 @@ def price(
         steps: of the plan, timed.
         rollout: the same days in their order.
         experience: what start and steps took, and how far off that may be.
-        cores: that Spark computes with.
         budget: with the price of a core's hour.
     """
     rows = size = 0

@@ -85,7 +85,6 @@ def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdic
     table no day is staged yet.
 
     Args:
-        gates: of the plan file.
         staged: the figures of all days that are staged so far.
     """
     verdicts = []
