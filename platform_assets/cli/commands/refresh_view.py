@@ -11,8 +11,7 @@ from platform_assets.cli.console import console, say
 from platform_assets.cli.files_view import refused_lines
 from platform_assets.cli.warned_view import DayWarning, print_warnings
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
-from platform_assets.planning.replays import REPLAY
-from platform_assets.planning.undated_deletes import UNDATED
+from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.quality.repairs import remedy
 from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted

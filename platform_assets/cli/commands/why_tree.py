@@ -11,8 +11,7 @@ from rich.tree import Tree
 from platform_assets.cli.console import escape
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.operations.lineage.provenance import Origin
-from platform_assets.planning.replays import REPLAY
-from platform_assets.planning.undated_deletes import UNDATED
+from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.planning.windows import which
 from platform_assets.quality.set_aside import quarantined
 from platform_assets.records.code_version import shown_commits
