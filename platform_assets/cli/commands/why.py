@@ -19,11 +19,16 @@ from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.warned_view import print_warned_day, warned_json
 from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.lineage.delivered_since import delivered_since
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
-from platform_assets.operations.lineage.replaced_files import replaced_files
+from platform_assets.operations.lineage.provenance import (
+    Difference,
+    Explanation,
+    Origin,
+    delivered_since,
+    explain,
+    replaced_files,
+)
 from platform_assets.operations.lineage.warned_days import WarnedDay, warned_day
 from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.key_scope import shown_keys

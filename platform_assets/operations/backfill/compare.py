@@ -16,9 +16,8 @@ from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.plan_stages import comparison_stage
 from platform_assets.operations.stages.compare import ColumnBeside, Example, Files, StagedDay, columns_beside, compared
-from platform_assets.operations.stages.comparisons import comparison
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis
-from platform_assets.operations.stages.stages import refresh_stage
+from platform_assets.operations.stages.stages import comparison, refresh_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.days import request_for, sampled_days
 from platform_assets.planning.backfill.plan_file import PlanFile

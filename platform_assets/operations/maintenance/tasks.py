@@ -28,7 +28,7 @@ from platform_assets.operations.maintenance.maintenance import (
     plan_maintenance,
     sum_up,
 )
-from platform_assets.operations.stages.comparisons import drop_left
+from platform_assets.operations.stages.stages import drop_left
 from platform_assets.planning.parts import bytes_among, whole_parts_of
 from platform_assets.planning.retention import Task
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
