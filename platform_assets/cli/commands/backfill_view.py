@@ -67,11 +67,8 @@ def backfill_json(backfill: Backfill) -> dict[str, Any]:
         "release": backfill.release,
         "file": backfill.file.model_dump(mode="json", exclude_none=True),
         "plan": plan_json(backfill.plan),
-        "rollout": [
-            {"share": step.share, "days": {table: list(map(str, days)) for table, days in step.days.items()}}
-            for step in backfill.steps
-        ],
-        "up_to_date": {table: list(map(str, days)) for table, days in backfill.up_to_date.items()},
+        "rollout": [vars(step) for step in backfill.steps],
+        "up_to_date": backfill.up_to_date,
         "price": {
             "rows": cost.rows,
             "bytes": cost.bytes,
@@ -83,21 +80,17 @@ def backfill_json(backfill: Backfill) -> dict[str, Any]:
             "backfills": cost.experience.runs,
             "core_hours": round(cost.core_hours, 3),
             "money": None if cost.money is None else str(cost.money),
-            "unknown": list(cost.unknown),
+            "unknown": cost.unknown,
         },
         "code": {table: version.code for table, version in backfill.versions.items()},
         "protected": {
             table: {str(day): why for day, why in days.items()} for table, days in backfill.protected.items()
         },
         "narrowed": [vars(found) for found in backfill.narrowed],
-        "stale_afterwards": list(backfill.exposed),
-        "exposures": {name: list(tables) for name, tables in backfill.told.items()},
+        "stale_afterwards": backfill.exposed,
+        "exposures": backfill.told,
         "obstacles": [vars(obstacle) for obstacle in backfill.obstacles],
-        "approval": {
-            "needed": backfill.consent.needed,
-            "because": list(backfill.consent.because),
-            "given": list(backfill.consent.given),
-        },
+        "approval": vars(backfill.consent),
     }
 
 

@@ -257,15 +257,7 @@ class Report:
 
 def report(platform: Platform, record: BackfillRecord) -> Report:
     """Gather what is told of a backfill, from its record, the ledger and the chain of decisions."""
-    changes = day_changes(platform, record)
-    measures = measures_of(record.file.gates)
-    names = [*platform.catalogue.names, *sorted({day.table for day in changes}.difference(platform.catalogue.names))]
-    amounts = changed_amounts(platform, record, changes)
-    tables = tuple(
-        TableReport(name, days, measures.get(name, ""), amounts.of(name, [day.day for day in days]))
-        for name in names
-        if (days := tuple(day for day in changes if day.table == name))
-    )
+    tables, _ = table_reports(platform, record)
     return Report(
         record,
         written(record.file),
@@ -275,6 +267,20 @@ def report(platform: Platform, record: BackfillRecord) -> Report:
         _made_by(platform, record),
         cores_of(platform),
     )
+
+
+def table_reports(platform: Platform, record: BackfillRecord) -> tuple[tuple[TableReport, ...], Mapping[str, str]]:
+    """Each table of a backfill before and after, inputs first; and whose amounts are not told, with the reason."""
+    changes = day_changes(platform, record)
+    measures = measures_of(record.file.gates)
+    names = [*platform.catalogue.names, *sorted({day.table for day in changes}.difference(platform.catalogue.names))]
+    amounts = changed_amounts(platform, record, changes)
+    tables = tuple(
+        TableReport(name, days, measures.get(name, ""), amounts.of(name, [day.day for day in days]))
+        for name in names
+        if (days := tuple(day for day in changes if day.table == name))
+    )
+    return tables, amounts.unread
 
 
 def measures_of(gates: Sequence[Gate]) -> dict[str, str]:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 Number = int | float | Decimal
+Files = Mapping[date, Sequence[DataFile]]
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+_AFTER = " after"
+"""Behind the name of a column; none can have it."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +121,13 @@ def compared(
         sides: files of the one and of the other.
         columns: whose nulls and distribution are compared, too.
     """
-    before, after = (_rows(lake, table, day, files) for files in sides)
+    before, after = (_frame(lake, table, {day: files}) for files in sides)
     added, removed, changed = _keys(key or _shared(before, after), before, after)
     then, now = _sums(before, summed), _sums(after, summed)
     return StagedDay(
         table,
         day,
-        (_height(before), _height(after)),
+        (before.height, after.height),
         (_different(before, key), _different(after, key)) if key else None,
         added,
         removed,
@@ -134,19 +138,22 @@ def compared(
     )
 
 
-def _rows(lake: Lake, table: str, day: date, files: Sequence[DataFile]) -> pl.DataFrame | None:
+def _frame(lake: Lake, table: str, files: Files, only: Sequence[str] | None = None) -> pl.DataFrame:
+    """The rows of some days, all or some of their columns; not even these where there is no file."""
     import polars as pl
 
-    if not files:
-        return None
-    arrow = rows_of_files(lake.table_path(table), {day: tuple(files)}).to_table()
-    frame = pl.from_arrow(arrow)
+    there = {day: of_day for day, of_day in files.items() if of_day}
+    if not there:
+        return pl.DataFrame()
+    rows = rows_of_files(lake.table_path(table), there)
+    names = [name for name in only or rows.schema.names if name in rows.schema.names]
+    frame = pl.from_arrow(rows.to_table(columns=names))
     assert isinstance(frame, pl.DataFrame)
     return frame
 
 
-def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame | None) -> tuple[int, int, int]:
-    if before is None or after is None:
+def _keys(key: Sequence[str], before: pl.DataFrame, after: pl.DataFrame) -> tuple[int, int, int]:
+    if not before.columns or not after.columns:
         return _different(after, key), _different(before, key), 0
     both = _shared(before, after)
     before, after = of_one_type(before, after, [*dict.fromkeys([*key, *both])])
@@ -169,46 +176,38 @@ def of_one_type(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str
     return together.head(before.height), together.tail(after.height)
 
 
-def _shared(before: pl.DataFrame | None, after: pl.DataFrame | None) -> list[str]:
+def _shared(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     """Columns of both sides, or of the only one, but the platform's own: they tell rows without a key apart."""
-    sides = [side for side in (before, after) if side is not None]
+    sides = [side for side in (before, after) if side.columns]
     return [n for n in sides[0].columns if not n.startswith("_") and n in sides[-1].columns] if sides else []
 
 
-def _different(rows: pl.DataFrame | None, key: Sequence[str]) -> int:
-    return 0 if rows is None or not rows.height else rows.select(key).unique().height
+def _different(rows: pl.DataFrame, key: Sequence[str]) -> int:
+    return rows.select(key).unique().height if rows.height else 0
 
 
-def _height(rows: pl.DataFrame | None) -> int:
-    return 0 if rows is None else rows.height
+def _nulls(rows: pl.DataFrame, name: str) -> int:
+    """Of a column; one that a side does not have yet is null in all of its rows."""
+    return rows[name].null_count() if name in rows.columns else rows.height
 
 
-def _sums(rows: pl.DataFrame | None, names: Collection[str]) -> dict[str, Number]:
+def _sums(rows: pl.DataFrame, names: Collection[str]) -> dict[str, Number]:
     import polars.selectors as cs
 
-    if rows is None:
+    if not rows.columns:
         return {}
     numbers = rows.select(cs.numeric() & cs.by_name(*names, require_all=False))
     return dict(zip(numbers.columns, (total or 0 for total in numbers.sum().row(0)), strict=True))
 
 
-def _nulls(rows: pl.DataFrame | None, name: str) -> int:
-    """Of a column; one that a side does not have yet is null in all of its rows."""
-    if rows is None:
-        return 0
-    return rows[name].null_count() if name in rows.columns else rows.height
-
-
-def _shift(before: pl.DataFrame | None, after: pl.DataFrame | None, name: str) -> float:
+def _shift(before: pl.DataFrame, after: pl.DataFrame, name: str) -> float:
     """The greatest difference between the shares of values up to one and the same, in percent (Kolmogorov-Smirnov).
 
     Nulls are no values. Where one side has none at all, everything is different.
     """
     import polars as pl
 
-    values = [
-        side[name].drop_nulls().alias("value") for side in (before, after) if side is not None and name in side.columns
-    ]
+    values = [side[name].drop_nulls().alias("value") for side in (before, after) if name in side.columns]
     there = [series for series in values if len(series)]
     if len(there) < 2:
         return 100.0 * len(there)
@@ -224,10 +223,6 @@ def _is_close(number: Number, other: Number) -> bool:
     if isinstance(number, float) or isinstance(other, float):
         return math.isclose(number, other, rel_tol=1e-12)
     return number == other
-
-
-Files = Mapping[date, Sequence[DataFile]]
-QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
@@ -299,7 +294,7 @@ def columns_beside(
     changed: dict[str, int] = {}
     examples: list[Example] = []
     for day in sorted({*sides[0], *sides[1]}):
-        before, after = (_frame(lake, contract, {day: side.get(day, ())}) for side in sides)
+        before, after = (_frame(lake, contract.name, {day: side.get(day, ())}) for side in sides)
         frames = _of_one_type(contract, before, after)
         for name, count in _changed(contract, frames).items():
             changed[name] = changed.get(name, 0) + count
@@ -314,19 +309,6 @@ def columns_beside(
         for name in names
     )
     return columns, tuple(examples)
-
-
-def _frame(lake: Lake, contract: Contract, files: Files, only: Sequence[str] | None = None) -> pl.DataFrame:
-    import polars as pl
-
-    there = {day: of_day for day, of_day in files.items() if of_day}
-    if not there:
-        return pl.DataFrame()
-    rows = rows_of_files(lake.table_path(contract.name), there)
-    names = [name for name in only or rows.schema.names if name in rows.schema.names]
-    frame = pl.from_arrow(rows.to_table(columns=names))
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def _of_one_type(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -349,10 +331,6 @@ def _both(contract: Contract, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Keys of both sides, with the values of both; those after have a suffix."""
     before, after = frames
     return before.join(after, on=list(contract.row_key), how="inner", nulls_equal=True, suffix=_AFTER)
-
-
-_AFTER = " after"
-"""Behind the name of a column; none can have it."""
 
 
 def _changed(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, int]:
@@ -406,7 +384,7 @@ def _example(contract: Contract, day: date, how: str, row: Mapping[str, Any], ma
 
 
 def _spread(lake: Lake, contract: Contract, files: Files, name: str) -> Spread | None:
-    frame = _frame(lake, contract, files, (name,))
+    frame = _frame(lake, contract.name, files, (name,))
     if name not in frame.columns:
         return None
     values = frame[name]
