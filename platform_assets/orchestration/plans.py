@@ -54,6 +54,7 @@ _GO_ON = (
 )
 _MOST_DAYS = 200
 """Days that the page of a run names one by one."""
+_AFTER = {"after": dg.In(dg.Nothing)}
 
 
 class PlanConfig(dg.Config):
@@ -183,9 +184,6 @@ def show_published(
             judged = f"Kept nothing of the day back when it was published, by {by}."
             for shown in published_events(contract, record, judged, newest.get(record.day.isoformat())):
                 context.log_event(cast("Any", shown))  # taken, as in assets, though it is not declared so
-
-
-_AFTER = {"after": dg.In(dg.Nothing)}
 
 
 @dg.op(name="explain", description="Work out what a plan comes to; nothing is computed or changed.")

@@ -45,6 +45,8 @@ from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.table_states import TableStates, held_input, missing_days, missing_input
 from platform_assets.planning.windows import day_range, union_reached
 
+_BY_VERSION: frozenset[Reason] = frozenset({"code", "configuration"})
+
 
 @dataclass(frozen=True)
 class Intake:
@@ -291,9 +293,6 @@ def _through_inputs(
     for day in possible:
         reasons_of[day].update(new.get(day, reached[day]))
     return reasons_of
-
-
-_BY_VERSION: frozenset[Reason] = frozenset({"code", "configuration"})
 
 
 class LeftToDo(NamedTuple):

@@ -20,6 +20,8 @@ REPLAY = "has the same content as"
 
 DIGITS = 20
 """So many digits of a number in a file's name are compared as a number."""
+UNDATED = "brings deletes without "
+"""How the note of an arrival begins that has deletes which have found no record yet."""
 
 
 class Delivery(NamedTuple):
@@ -86,10 +88,6 @@ def replay_notes(replayed: Mapping[str, Delivery], path: str) -> Iterator[str]:
         )
     for copy in (copy for copy, first in replayed.items() if first.path == path):
         yield f"{REPLAY} {copy}, whose rows keep the place of this file in the order of versions"
-
-
-UNDATED = "brings deletes without "
-"""How the note of an arrival begins that has deletes which have found no record yet."""
 
 
 def waiting_note(contract: Contract, keys: int) -> str:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from platform_assets.planning.backfill.pace import Standing
     from platform_assets.records.history import PublicationRecord
 
+_EVERY_S = 1.0
+_LINE_EVERY_S = 10.0
+"""Where each line stays: often enough to see that it goes on."""
+
 
 def print_backfill(backfill: Backfill, at: Path) -> None:
     """All that somebody wants to know who is to approve it, and the command that comes next.
@@ -157,11 +161,6 @@ def recomputed_json(head: PublicationRecord, *, rolled_back: bool) -> dict[str, 
         "who": head.who,
         "why": head.why,
     }
-
-
-_EVERY_S = 1.0
-_LINE_EVERY_S = 10.0
-"""Where each line stays: often enough to see that it goes on."""
 
 
 def watch_plan(platform: Platform, name: str) -> None:

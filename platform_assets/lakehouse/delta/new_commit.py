@@ -43,6 +43,7 @@ CONFIGURATION = {
 
 Entry = tuple[DataFile, Mapping[str, str | None]]
 """A file and its partition values."""
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def commit_difference(
@@ -218,9 +219,6 @@ def drop_torn_checkpoint(table_path: Location, head: int) -> bool:
         hint.remove()
     single.remove()
     return True
-
-
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 @contextmanager

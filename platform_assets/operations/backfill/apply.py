@@ -36,6 +36,9 @@ from platform_assets.records.history import PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.words import counted
 
+_SHOWN = 3
+"""Publications that are named."""
+
 
 def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
     """Show everything in one release; whoever died in between finds what the dead one published.
@@ -129,10 +132,6 @@ def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
             "computed them there",
             f"`platform-assets plan cancel {sitting.record.name}`, and apply it again.",
         )
-
-
-_SHOWN = 3
-"""Publications that are named."""
 
 
 def overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:

@@ -47,6 +47,11 @@ from platform_assets.records.history import Timing
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
+_LOOKED_AT = 12
+"""Days of a table whose keys are counted: a column of each is read."""
+_MOST = 20
+"""Of the newest: machines and code of long ago tell little."""
+
 
 def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
     """Refuse a plan that is about what the platform does not have.
@@ -96,10 +101,6 @@ def refuse_other_code(platform: Platform, file: PlanFile) -> None:
                 "Check out the code that the plan is about; or write the version that is here, and have that reviewed.",
                 ("code", table),
             )
-
-
-_LOOKED_AT = 12
-"""Days of a table whose keys are counted: a column of each is read."""
 
 
 def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
@@ -186,10 +187,6 @@ def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, 
     for batch in rows.to_batches(columns=[column]):  # one at a time: days may be large, and values few
         there.update(str(value) for value in batch.column(0).unique().to_pylist() if value is not None)
     return {text: nearest(text, there) for text in asked if text not in there}
-
-
-_MOST = 20
-"""Of the newest: machines and code of long ago tell little."""
 
 
 def experience_of(platform: Platform, tables: Collection[str]) -> Experience:

@@ -41,6 +41,15 @@ _UNREADABLE = (
     ValueError,
 )
 """What the library raises of odd texts: not only its own errors."""
+_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_.,()'-]*( [A-Za-z0-9_.,()'-]+)*")
+SCHEMA = "plan.schema.json"
+"""The file beside a new plan that says what plans may hold."""
+_ENDINGS = (".yaml", ".yml")
+_NEVER_BLANK = {
+    "only": ("compute all rows", "columns and values"),
+    "code": ("compute by whatever code is here", "tables and versions"),
+}
+"""Fields of which nobody can tell a slip from nothing, with what nothing would do, and what they hold."""
 
 
 class PlanFileError(PlatformError):
@@ -135,17 +144,6 @@ def _refuse_what_grows(text: str, name: str) -> None:
             raise PlanFileError(f"{name}, line {line}: {shown} gives a value a type.", "Write the value alone.")
         if depth > _DEEPEST:
             raise PlanFileError(f"{name}, line {line}: more than {_DEEPEST} levels.", "No plan has as many.")
-
-
-_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_.,()'-]*( [A-Za-z0-9_.,()'-]+)*")
-SCHEMA = "plan.schema.json"
-"""The file beside a new plan that says what plans may hold."""
-_ENDINGS = (".yaml", ".yml")
-_NEVER_BLANK = {
-    "only": ("compute all rows", "columns and values"),
-    "code": ("compute by whatever code is here", "tables and versions"),
-}
-"""Fields of which nobody can tell a slip from nothing, with what nothing would do, and what they hold."""
 
 
 def plan_in(folder: Path, name: str) -> Path:

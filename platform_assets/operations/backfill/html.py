@@ -32,6 +32,8 @@ _MANY = 100
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _BESIDES = re.compile(r"\s*<metadata>.*?</metadata>|\s*<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 """What Matplotlib says of itself, and a style for the whole page that the picture stands in."""
+_MOST_PLOTS = 3
+"""Columns of a table that are plotted; what its gates look at first."""
 
 
 def before_and_after(title: str, values: Mapping[date, tuple[Number | None, Number]]) -> str:
@@ -69,10 +71,6 @@ def before_and_after(title: str, values: Mapping[date, tuple[Number | None, Numb
         figure.savefig(out, format="svg", metadata={"Date": None})
     svg = _BESIDES.sub("", _PROLOGUE.sub("", out.getvalue()))
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}, before and after" ', 1)
-
-
-_MOST_PLOTS = 3
-"""Columns of a table that are plotted; what its gates look at first."""
 
 
 @dataclass(frozen=True)

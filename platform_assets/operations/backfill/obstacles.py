@@ -34,6 +34,8 @@ from platform_assets.records.history import CIRCUIT
 from platform_assets.words import counted, lasting
 
 _DAYS = ("days",)
+_ROOM = 1.2
+"""Free disk that is asked for, for each byte that is written: files are there twice while they are replaced."""
 
 
 def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iterator[Obstacle]:
@@ -228,10 +230,6 @@ def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
             "`platform-assets refresh` takes them first, if they should count.",
             blocks=False,
         )
-
-
-_ROOM = 1.2
-"""Free disk that is asked for, for each byte that is written: files are there twice while they are replaced."""
 
 
 def beyond_limits(platform: Platform, file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle]:

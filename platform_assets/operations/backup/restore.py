@@ -33,6 +33,9 @@ _MARK = "_restoring"
 """Says which generation is being put there."""
 _LOCKS = "_locks/"
 _LOG = "_releases/_delta_log/"
+_DRAFT = ".restoring"
+_LAST = "_releases"
+"""What makes a folder a lake that shows something."""
 
 
 def restore_to_store(source: Lake, lake: Lake, generation: str, progress: OnProgress) -> None:
@@ -91,11 +94,6 @@ def is_there(place: object) -> BackupError:
 def _shown_in_store(lake: Lake) -> tuple[int, str | None]:
     newest = newest_release(lake)
     return newest, publication_of(lake, newest)
-
-
-_DRAFT = ".restoring"
-_LAST = "_releases"
-"""What makes a folder a lake that shows something."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 LOCK_WAIT_S = 60.0
 """How long whoever takes deliveries is waited for."""
+_TURNS = 5
+"""How often days that others published meanwhile are looked into anew."""
 
 
 def is_remembered(platform: Platform, where: Reach, secret: bytes) -> bool:
@@ -120,10 +122,6 @@ def _publish_lifted(platform: Platform, author: Author, lifted: Sequence[Erasure
     """In the chain of decisions it is told from an erasure, which is the opposite."""
     author = replace(author, decides="erasure lifted")
     return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
-
-
-_TURNS = 5
-"""How often days that others published meanwhile are looked into anew."""
 
 
 @dataclass(frozen=True)

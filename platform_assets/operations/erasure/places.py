@@ -25,6 +25,14 @@ from platform_assets.sources.areas import landing_area
 
 Fields = Mapping[str, str]
 """The value of each field of a key, as text."""
+_BOUND = 32
+"""Characters of a text that statistics have; of the greatest, one more follows where it was cut."""
+ELSEWHERE = (
+    "generations of backups from before: the next `backup` has none of the rows; remove older ones with `--keep 1`",
+    "exports, and what readers made of the tables in other systems",
+    "Dagster's storage and logs, where values of columns that are not `sensitive` stand in examples and previews",
+)
+"""What no installation knows of itself."""
 
 
 class ErasureError(PlatformError):
@@ -248,17 +256,6 @@ def _aside(table: str, source: Contract, key: Fields) -> Place:
     """Where rows of a raw table are kept as they were delivered."""
     types = {field: source.column(field).type for field in key}
     return Place(table, types, {field: _value(source, field, text) for field, text in key.items()}, is_payload=True)
-
-
-_BOUND = 32
-"""Characters of a text that statistics have; of the greatest, one more follows where it was cut."""
-
-ELSEWHERE = (
-    "generations of backups from before: the next `backup` has none of the rows; remove older ones with `--keep 1`",
-    "exports, and what readers made of the tables in other systems",
-    "Dagster's storage and logs, where values of columns that are not `sensitive` stand in examples and previews",
-)
-"""What no installation knows of itself."""
 
 
 @dataclass(frozen=True)

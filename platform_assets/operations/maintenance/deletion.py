@@ -41,6 +41,8 @@ from platform_assets.records.manifest import is_publication
 
 Pins = Callable[[], Collection[int]]
 """Says which releases are pinned at the moment it is asked."""
+FILES_AT_ONCE = 500
+"""So many are deleted in some ten milliseconds, for which publishers wait."""
 
 
 @dataclass(frozen=True)
@@ -169,10 +171,6 @@ def _folders(lake: Lake) -> Iterator[StagingFolder]:
                         files={f"{folder.name}/{file}": seen.size for file, seen in files.items()},
                         written=max((seen.written for seen in files.values()), default=written),
                     )
-
-
-FILES_AT_ONCE = 500
-"""So many are deleted in some ten milliseconds, for which publishers wait."""
 
 
 def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:

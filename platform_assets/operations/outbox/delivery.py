@@ -35,6 +35,16 @@ from platform_assets.records.outbox import Message
 from platform_assets.settings import Settings
 
 _WEBHOOK = "PLATFORM_WEBHOOK_URL"
+_TIMEOUT_S = (3.05, 5.0)
+_ANSWER_S = 10.0
+"""In which status and headers have to be there: the timeout starts anew with every byte."""
+_RETRIES = urllib3.Retry(
+    total=2, read=0, backoff_factor=0.5, respect_retry_after_header=False, allowed_methods=["POST"]
+)
+"""Only of a connection: after a late answer it may have been taken, and whoever says when to come again is asked by
+the outbox, in its own time."""
+_SHORTEST = 4
+"""Characters of a key that are enough to name a message."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +81,6 @@ def _of_variable(target: str, variable: str, environment: Mapping[str, str]) -> 
     if not nobody_can_listen(url):
         return Address(target, variable, problem=f"{variable} is no https:// address, and no http:// of this machine")
     return Address(target, variable, SecretStr(url))
-
-
-_TIMEOUT_S = (3.05, 5.0)
-_ANSWER_S = 10.0
-"""In which status and headers have to be there: the timeout starts anew with every byte."""
-_RETRIES = urllib3.Retry(
-    total=2, read=0, backoff_factor=0.5, respect_retry_after_header=False, allowed_methods=["POST"]
-)
-"""Only of a connection: after a late answer it may have been taken, and whoever says when to come again is asked by
-the outbox, in its own time."""
 
 
 class WebhookError(PlatformError):
@@ -281,10 +281,6 @@ def _unreached(platform: Platform, known: Mapping[str, Address]) -> dict[str, st
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-_SHORTEST = 4
-"""Characters of a key that are enough to name a message."""
 
 
 class OutboxError(PlatformError):

@@ -32,6 +32,16 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?
 MOST_DAYS = 36_500
 MOST = 10**18
 """Of whatever is counted or paid: more is a mistake, and no number that can be reckoned with."""
+Column = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
+_RANGE, _HOURS = r"^\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$", r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
+_MOMENT = r"^\d{4}-\d\d-\d\d \d\d:\d\d$"
+WRITTEN_AS = {_RANGE: "2017-01-01..2017-03-31", _HOURS: '"20:00-05:30"', _MOMENT: '"2017-06-01 06:00"'}
+"""What has a form of its own, by the pattern of that: an example for people."""
+Share = Annotated[int, Field(ge=1, le=100)]
+OF_A_COLUMN = ("sum", "nulls", "distribution")
+"""Metrics that need one."""
+Happening = Literal["begun", "nearly spent", "stopped", "paused", "published", "proved", "rolled back", "cancelled"]
+"""What happens to a plan."""
 
 
 def _in_order(text: str) -> str:
@@ -99,7 +109,6 @@ def _with_an_end(hours: str) -> str:
 
 Words = Annotated[str, Field(max_length=2000), AfterValidator(_readable)]
 Table = Annotated[str, AfterValidator(_computed)]
-Column = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 KeyText = Annotated[
     str,
     Field(max_length=200),
@@ -107,14 +116,9 @@ KeyText = Annotated[
     WithJsonSchema({"type": ["string", "number"]}),
 ]
 CodeVersion = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_readable)]
-_RANGE, _HOURS = r"^\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$", r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
-_MOMENT = r"^\d{4}-\d\d-\d\d \d\d:\d\d$"
-WRITTEN_AS = {_RANGE: "2017-01-01..2017-03-31", _HOURS: '"20:00-05:30"', _MOMENT: '"2017-06-01 06:00"'}
-"""What has a form of its own, by the pattern of that: an example for people."""
 DayRange = Annotated[str, Field(pattern=_RANGE), AfterValidator(_in_order)]
 Hours = Annotated[str, Field(pattern=_HOURS), AfterValidator(_with_an_end)]
 Moment = Annotated[str, Field(pattern=_MOMENT), AfterValidator(_a_moment)]
-Share = Annotated[int, Field(ge=1, le=100)]
 Number = Annotated[Decimal, BeforeValidator(_in_digits)]
 Percent = Annotated[Number, Field(ge=0, le=1000)]
 Amount = Annotated[Number, Field(gt=0, le=MOST)]
@@ -183,10 +187,6 @@ class Days(_Part):
         if self.range is None:
             return None
         return days_of(self.range) - frozenset(self.without)
-
-
-OF_A_COLUMN = ("sum", "nulls", "distribution")
-"""Metrics that need one."""
 
 
 class Gate(_Part):
@@ -271,10 +271,6 @@ class Afterwards(_Part):
     """So many days of each table, and the newest, are computed once more and have to come out the same; none with 0."""
     roll_back_on_failure: bool = False
     """Whether all of it is rolled back at once if one does not."""
-
-
-Happening = Literal["begun", "nearly spent", "stopped", "paused", "published", "proved", "rolled back", "cancelled"]
-"""What happens to a plan."""
 
 
 class PlanFile(_Part):
