@@ -21,7 +21,7 @@ from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.backfill.files import PlanFieldError
 from platform_assets.operations.backfill.obstacles import obstacles, unmatched
 from platform_assets.operations.backfill.staged import cores_of
-from platform_assets.operations.plan_record import BackfillRecord, all_records, plan_of
+from platform_assets.operations.plan_record import BackfillRecord, all_records
 from platform_assets.planning.backfill.backfill import (
     Backfill,
     Narrowed,
@@ -190,19 +190,12 @@ def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, 
 
 
 def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
-    """What the parts of a backfill of some tables take here, by all that was taken before.
-
-    What backfills of before the newest took is left out, unless nothing else is known of a table: in how many jobs they
-    computed its days is not looked up.
-    """
+    """What the parts of a backfill of some tables take here, by all that was taken before."""
     timings = platform.ledger.timings.of(platform.catalogue.names)
     by_publication: defaultdict[str, dict[str, Timing]] = defaultdict(dict)
     for timing in timings:
         by_publication[timing.publication][timing.table] = timing
-    others = [timing for timing in timings if plan_of(timing.run) is None]
-    known = {timing.table for timing in others}
-    by_plans_alone = [timing for timing in timings if timing.table not in known]
-    return experience(_past_runs(platform, by_publication), [*others, *by_plans_alone], tables)
+    return experience(_past_runs(platform, by_publication), timings, tables)
 
 
 def _past_runs(platform: Platform, timings: Mapping[str, Mapping[str, Timing]]) -> tuple[PastRun, ...]:

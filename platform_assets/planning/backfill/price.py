@@ -34,7 +34,7 @@ _LEAST_SHARE = 0.25
 """Of what is assumed of starts, steps and jobs, however little backfills took beside their days."""
 _NOT_ABOVE = 0.9
 """Share of backfills that an end of the interval leaves on its side."""
-_FEW = 6.0
+_FEW = 2.5
 """Of a few backfills the farthest is not the farthest that there is: how much of their span is added at each end."""
 _LEAST_SPREAD = 0.05
 """Backfills that were all alike say nothing of the next one being so."""
@@ -98,7 +98,7 @@ class Experience:
             return None
         ordered, rank = sorted(self.ratios), min(ceil(_NOT_ABOVE * (count + 1)), count)
         low, high = ordered[count - rank], ordered[rank - 1]
-        beyond = (high / low) ** (_FEW / count**2)
+        beyond = (high / low) ** (_FEW / count)
         least = 1 + _LEAST_SPREAD
         return low_s * min(low / beyond, 1 / least), high_s * max(high * beyond, least)
 
@@ -108,7 +108,7 @@ def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Colle
 
     Args:
         runs: backfills of before; those with days of tables of which nothing is known say nothing.
-        timings: of recomputations; of backfills only where nothing else is known of a table.
+        timings: of recomputations, by backfills and others.
         tables: that are asked about; of others only those of the backfills are looked at.
     """
     usable = [run for run in runs if run.starts > 0 and run.seconds > 0 and run.jobs]
@@ -117,7 +117,9 @@ def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Colle
     usable = [run for run in usable if run.days.keys() <= day_s.keys()]
     if not usable:
         return Experience(day_s=day_s)
-    besides = [(run.seconds - _seconds(run, 0, day_s)) / _seconds(run, 1, {}) for run in usable]
+    # Where days take hours, what they take a little more or less hides the start.
+    brief = sorted(usable, key=lambda run: _seconds(run, 0, day_s) / _seconds(run, 1, {}))[: len(usable) // 2 + 1]
+    besides = [(run.seconds - _seconds(run, 0, day_s)) / _seconds(run, 1, {}) for run in brief]
     share = max(median(besides), _LEAST_SHARE)
     ratios = [run.seconds / _seconds(run, share, day_s) for run in usable]
     middle = median(ratios)
