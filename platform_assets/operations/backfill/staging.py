@@ -97,14 +97,12 @@ class Jobs:
         try:
             with keys_stay_apart(sitting):
                 result = refresh_stage(platform, self._spark, author, STAGE + file.name, told, request)
-        except Exception as error:
-            self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
-            if isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
-                self._halve(job)  # and else, as after a pause or hours that are over, what is staged of the job stays
-            raise
-        except BaseException:  # a person's Ctrl-C, or a run that was terminated: it took its time all the same
-            self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
-            sitting.keep(sitting.record.told("interrupted while it computed"))
+        except BaseException as error:
+            self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))  # what is staged of it stays
+            if not isinstance(error, Exception):  # a person's Ctrl-C, or a run that was terminated
+                sitting.keep(sitting.record.told("interrupted while it computed"))
+            elif isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
+                self._halve(job)
             raise
         self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))
         self._refuse_blocked(result.plan, job)
