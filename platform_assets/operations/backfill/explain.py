@@ -21,7 +21,7 @@ from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.backfill.files import PlanFieldError
 from platform_assets.operations.backfill.obstacles import obstacles, unmatched
 from platform_assets.operations.backfill.staged import cores_of
-from platform_assets.operations.plan_record import BackfillRecord, all_records
+from platform_assets.operations.plan_record import BackfillRecord, all_records, plan_of
 from platform_assets.planning.backfill.backfill import (
     Backfill,
     Narrowed,
@@ -190,20 +190,27 @@ def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, 
 
 
 def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
-    """What the parts of a backfill of some tables take here, by all that was taken before."""
+    """What the parts of a backfill of some tables take here, by all that was taken before.
+
+    What backfills of before the newest took is left out, unless nothing else is known of a table: in how many jobs they
+    computed its days is not looked up.
+    """
     timings = platform.ledger.timings.of(platform.catalogue.names)
     by_publication: defaultdict[str, dict[str, Timing]] = defaultdict(dict)
     for timing in timings:
         by_publication[timing.publication][timing.table] = timing
-    return experience(_past_runs(platform, by_publication), timings, tables)
-
-
-def _past_runs(platform: Platform, timings: Mapping[str, Mapping[str, Timing]]) -> tuple[PastRun, ...]:
-    """The newest backfills that were published, each with the days that it computed."""
     records, _ = all_records(platform.lake)  # `plan status` names one that is damaged; another plan can do without it
-    published = [record for record in records if record.publication in timings and record.starts]
+    published = [record for record in records if record.publication in by_publication and record.starts]
     newest = sorted(published, key=lambda record: record.publication, reverse=True)[:_MOST]
-    return tuple(_run(record, timings[record.publication]) for record in newest)
+    runs = [_run(record, by_publication[record.publication]) for record in newest]
+    by_others = {timing.table for timing in timings if plan_of(timing.run) is None}
+    of_newest = {record.publication for record in newest}
+    counted_in = [
+        timing
+        for timing in timings
+        if plan_of(timing.run) is None or timing.publication in of_newest or timing.table not in by_others
+    ]
+    return experience(runs, counted_in, tables)
 
 
 def _run(record: BackfillRecord, made: Mapping[str, Timing]) -> PastRun:

@@ -1,9 +1,9 @@
 """What a backfill will cost, between what and what, by what backfills of before and other recomputations took.
 
 A job of one day takes nearly as long as one of thirty, so the start, each step of the rollout and each job cost
-something besides the days. What these cost is assumed of a machine of two cores, and a day of a table takes what the
-median of its days took. Both are then set right by the median of what backfills of before took, and how far these lie
-from one another says how far off the next may be.
+something besides the days. What these cost is assumed of a machine of two cores, a job no more than the shortest that
+was seen, and a day of a table takes what the median of its days took. Both are then set right by the median of what
+backfills of before took, and how far these lie from one another says how far off the next may be.
 """
 
 from __future__ import annotations
@@ -112,43 +112,39 @@ def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Colle
         tables: that are asked about; of others only those of the backfills are looked at.
     """
     usable = [run for run in runs if run.starts > 0 and run.seconds > 0 and run.jobs]
-    wanted = {*tables, *(table for run in usable for table in run.days)}
-    day_s = _day_seconds(timing for timing in timings if timing.table in wanted)
-    usable = [run for run in usable if run.days.keys() <= day_s.keys()]
-    if not usable:
-        return Experience(day_s=day_s)
-    # Where days take hours, what they take a little more or less hides the start.
-    brief = sorted(usable, key=lambda run: _seconds(run, 0, day_s) / _seconds(run, 1, {}))[: len(usable) // 2 + 1]
-    besides = [(run.seconds - _seconds(run, 0, day_s)) / _seconds(run, 1, {}) for run in brief]
-    share = max(median(besides), _LEAST_SHARE)
-    ratios = [run.seconds / _seconds(run, share, day_s) for run in usable]
-    middle = median(ratios)
-    start_s, step_s, job_s = (part * share * middle for part in (_START_S, _STEP_S, _JOB_S))
-    by_table = {table: seconds * middle for table, seconds in day_s.items()}
-    return Experience(start_s, step_s, job_s, by_table, tuple(ratio / middle for ratio in ratios))
-
-
-def _seconds(run: PastRun, share: float, day_s: Mapping[str, float]) -> float:
-    """What is said of a backfill, with a share of what is assumed of start, steps and jobs."""
-    days = sum(count * day_s.get(table, 0.0) for table, count in run.days.items())
-    return share * (run.starts * _START_S + run.steps * _STEP_S + run.jobs * _JOB_S) + days
-
-
-def _day_seconds(timings: Iterable[Timing]) -> dict[str, float]:
-    """Median day of each table, by jobs of half as many days as its largest or more: in others days weigh little."""
     by_table: defaultdict[str, list[Timing]] = defaultdict(list)
     for timing in timings:
-        by_table[timing.table].append(timing)
-    most = {table: max(one.days for one in known) for table, known in by_table.items()}
-    return {
-        table: median(_day_s(one) for one in known if 2 * one.days >= most[table]) for table, known in by_table.items()
-    }
+        if timing.table in tables or any(timing.table in run.days for run in usable):
+            by_table[timing.table].append(timing)
+    shortest = median(min(one.seconds for one in known) for known in by_table.values()) if by_table else _JOB_S
+    assumed_job_s = min(_JOB_S, (1 - _LEAST_OF_DAYS) * shortest)
+    day_s = {table: _day_seconds(known, assumed_job_s) for table, known in by_table.items()}
+    usable = [run for run in usable if run.days.keys() <= day_s.keys()]
+    if not usable:
+        return Experience(job_s=assumed_job_s, day_s=day_s)
+
+    def days(run: PastRun) -> float:
+        return sum(count * day_s[table] for table, count in run.days.items())
+
+    def besides(run: PastRun) -> float:
+        return run.starts * _START_S + run.steps * _STEP_S + run.jobs * assumed_job_s
+
+    # Where days take hours, what they take a little more or less hides the start.
+    brief = sorted(usable, key=lambda run: days(run) / besides(run))[: len(usable) // 2 + 1]
+    share = max(median((run.seconds - days(run)) / besides(run) for run in brief), _LEAST_SHARE)
+    ratios = [run.seconds / (share * besides(run) + days(run)) for run in usable]
+    middle = median(ratios)
+    start_s, step_s, job_s = (part * share * middle for part in (_START_S, _STEP_S, assumed_job_s))
+    by_day = {table: seconds * middle for table, seconds in day_s.items()}
+    return Experience(start_s, step_s, job_s, by_day, tuple(ratio / middle for ratio in ratios))
 
 
-def _day_s(timing: Timing) -> float:
-    """A day's share of a job, without what the job is assumed to take by itself."""
-    days = max(timing.seconds - _JOB_S, _LEAST_OF_DAYS * timing.seconds)
-    return max(days / timing.days, _LEAST_DAY_S)
+def _day_seconds(timings: Sequence[Timing], job_s: float) -> float:
+    """Of the median day, by jobs of at least half as many days as the largest: in others days weigh little."""
+    most = max(one.days for one in timings)
+    large = [one for one in timings if 2 * one.days >= most]
+    days = (max(one.seconds - job_s, _LEAST_OF_DAYS * one.seconds) / one.days for one in large)
+    return max(median(days), _LEAST_DAY_S)
 
 
 @dataclass(frozen=True)
