@@ -12,8 +12,8 @@ from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import added_by
-from platform_assets.lakehouse.delta.failures import errors_numbered
 from platform_assets.lakehouse.delta.log import table_snapshot
+from platform_assets.lakehouse.delta.new_commit import errors_numbered
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import forget_stage, is_staging, private_lock, publish_lock
 from platform_assets.lakehouse.recovery import finish_pending

@@ -82,8 +82,6 @@ def chosen(
     """The days that are accepted together: those asked for, and those that records tie to them.
 
     Args:
-        table: of all of them.
-        days: asked for.
         holds: of the table, oldest first.
         states: of the days asked for and those held.
         made_from: the fingerprint that each held day would get now.

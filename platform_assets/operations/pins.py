@@ -56,7 +56,6 @@ def pinned_releases(platform: Platform, *, as_far_as_readable: bool = False) -> 
     Whoever deletes what old releases need asks under the publish lock, under which releases are pinned.
 
     Args:
-        platform: that has the releases.
         as_far_as_readable: for whoever only shows them, where the chain of decisions is damaged.
     """
     return _pins(platform.ledger, as_far_as_readable=as_far_as_readable)
@@ -66,8 +65,6 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
     """Keep a release readable until it is unpinned.
 
     Args:
-        number: of the release.
-        author: who wants it, and why.
         name: by which it can be read as well.
 
     Raises:

@@ -72,7 +72,7 @@ class BackfillRecord(BaseModel):
         seconds: of computing, all sittings together.
         bytes: staged so far.
         starts: sittings in which anything was computed, so that Spark started as often.
-        pace: days that the next job may have, where the last one was too much at once; 0 where nothing was.
+        pace: days that the next job may have, where one failed; 0 where none did.
         explained_seconds: that were to be expected.
         explained_between: in four of five cases, from where to where; None where nobody could say.
         explained_rows: that were to be expected.
@@ -292,3 +292,49 @@ def _checked(name: str) -> str:
             "Use up to 63 letters, digits, dots, hyphens and underscores, a letter first.",
         )
     return name
+
+
+def is_paused(lake: Lake, name: str) -> bool:
+    """Whether somebody wants a backfill to stand still."""
+    return _pause(lake, name).exists()
+
+
+def pause(lake: Lake, name: str, why: str) -> None:
+    """Have a backfill stand still after the batch of days at which it works.
+
+    Raises:
+        RecordError: it was never begun, or is over.
+    """
+    _refuse_over(lake, name)
+    _pause(lake, name).replace(why.encode())
+
+
+def unpause(lake: Lake, name: str) -> None:
+    """Let a backfill be gone on with.
+
+    Raises:
+        RecordError: it was never begun, or is over.
+    """
+    _refuse_over(lake, name)
+    forget_pause(lake, name)
+
+
+def forget_pause(lake: Lake, name: str) -> None:
+    """Nobody wants a backfill to stand still that is over, or that begins."""
+    if is_paused(lake, name):
+        _pause(lake, name).remove()
+
+
+def _refuse_over(lake: Lake, name: str) -> None:
+    record = read_record(lake, name)
+    if record.state in OVER:
+        raise RecordError(
+            f"The plan {name} is {record.state}: there is nothing of it to pause or to go on with.",
+            "`platform-assets plan apply FILE` begins it anew."
+            if record.state == "cancelled"
+            else f"`platform-assets plan status {name}` shows what became of it.",
+        )
+
+
+def _pause(lake: Lake, name: str) -> Location:
+    return lake.plans_path / f"{name}.pause"

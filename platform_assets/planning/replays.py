@@ -1,4 +1,4 @@
-"""Files whose content came before: each keeps the place of the first in the order of versions.
+"""Files whose content came before, and deletes without an event time: where each counts in the order of versions.
 
 It follows from the arrivals alone, not from the order in which they were taken. A copy that is dated later and was
 taken first gets the place of the first as soon as that is there, and its own back when the first is withdrawn.
@@ -12,11 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
+from platform_assets.contracts import Contract
+from platform_assets.words import counted
+
 REPLAY = "has the same content as"
 """How a note of an arrival begins that says so."""
 
 DIGITS = 20
 """So many digits of a number in a file's name are compared as a number."""
+UNDATED = "brings deletes without "
+"""How the note of an arrival begins that has deletes which have found no record yet."""
 
 
 class Delivery(NamedTuple):
@@ -83,3 +88,9 @@ def replay_notes(replayed: Mapping[str, Delivery], path: str) -> Iterator[str]:
         )
     for copy in (copy for copy, first in replayed.items() if first.path == path):
         yield f"{REPLAY} {copy}, whose rows keep the place of this file in the order of versions"
+
+
+def waiting_note(contract: Contract, keys: int) -> str:
+    """Say of an arrival for a raw table how many keys of its deletes have no record yet."""
+    lack = f"{UNDATED}{contract.event_time}: {counted(keys, 'key')} of them without a record"
+    return f"{lack} within {counted(contract.restatement_window_days, 'day')}, for which they wait"

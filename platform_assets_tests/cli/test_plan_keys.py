@@ -1,7 +1,8 @@
-"""A plan of some keys, as commands say it: what its tables do not promise is told with file, line and field."""
+"""What plans say as commands of keys, of comparisons and of a damaged record: with file, line and field."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,44 @@ def test_what_explaining_refuses_a_new_plan_refuses(run: Run, tmp_path: Path, ta
     assert refused.code == 2
     assert says in " ".join(refused.err.split())
     assert not file.exists()
+
+
+FILE = {"name": "good", "reason": "a", "owner": "ada", "tables": ["gold.daily_sales"], "days": {"stale": True}}
+RECORD = {"name": "good", "hash": "25ae4916c48caffb", "file": FILE, "steps": [], "state": "cancelled"}
+
+
+def test_a_record_that_cannot_be_read_hides_no_other(run: Run, state: Path) -> None:
+    run("plan", "status")
+    folder = state / "lake" / "_plans"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "good.json").write_text(json.dumps(RECORD))
+    (folder / "newer.json").write_text(json.dumps(RECORD | {"name": "newer", "waves": 3}))
+    (folder / "torn.json").write_text(json.dumps(RECORD)[:40])
+    said = run("plan", "status")
+    assert said.code == 1, said.err
+    out = " ".join(said.out.split())
+    assert "good cancelled" in out
+    assert "The record of the plan torn is damaged" in out
+    assert "stage drop plan-torn" in out
+    assert "newer is of a newer version of the platform" in out
+    assert "waves" in out
+    good, *damaged = run("plan", "status", "--json").json
+    assert good["name"] == "good"
+    assert [set(one) for one in damaged] == [{"damaged", "do"}] * 2
+    assert run("plan", "status", "good").code == 0
+    assert run("plan", "status", "torn").code == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("plans/none.yaml",), "plans/none.yaml cannot be read: No such file"),
+        (("none.yaml",), "none.yaml cannot be read: No such file"),
+        (("none",), "No plan 'none' was ever applied"),
+        (("none", "--days", "2017-01-01"), "--days chooses what is computed of a plan file"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(run: Run, args: tuple[str, ...], says: str) -> None:
+    said = run("plan", "compare", *args)
+    assert said.code in (2, 3)
+    assert says in " ".join(said.err.split())

@@ -16,9 +16,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import written
-from platform_assets.operations.backfill.pausing import pause
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
+from platform_assets.operations.plan_record import BackfillRecord, pause, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import Run

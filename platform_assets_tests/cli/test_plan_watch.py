@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 
-from platform_assets.cli.commands.plan_watch import watched_line
-from platform_assets.operations.backfill.waiting import standing_of
+from platform_assets.cli.commands.backfill_view import watched_line
+from platform_assets.operations.backfill.staged import standing_of
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, RecordedStep
+from platform_assets.planning.backfill.pace import Standing
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.standing import Standing
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.products import SILVER
 

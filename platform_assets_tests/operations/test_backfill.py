@@ -10,13 +10,11 @@ from platform_assets.engine.platform import Author
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
-from platform_assets.operations.backfill.approve import ApprovalError, approve
-from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.pausing import pause, unpause
-from platform_assets.operations.backfill.plan_text import PlanFileError
+from platform_assets.operations.backfill.explain import ApprovalError, approve, explain
+from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
-from platform_assets.operations.plan_record import read_record, write_record
+from platform_assets.operations.plan_record import pause, read_record, unpause, write_record
 from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.operations.stages.store import stage_names

@@ -17,7 +17,6 @@ from platform_assets.operations.backfill import sitting as sitting_module
 from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, prove_sample, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.pausing import is_paused, pause, unpause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
 from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.erasure.erasure import planned_erasure
@@ -26,7 +25,10 @@ from platform_assets.operations.plan_record import (
     BackfillRecord,
     RecordError,
     find_record,
+    is_paused,
+    pause,
     read_record,
+    unpause,
     write_record,
 )
 from platform_assets.operations.rollback.selection import RollbackError

@@ -18,12 +18,10 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.operations.acceptance import AcceptanceError, acceptance
 from platform_assets.operations.backfill.afterwards import cancel, prove, roll_back
-from platform_assets.operations.backfill.approve import approve
-from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.pausing import unpause
+from platform_assets.operations.backfill.explain import approve, explain
 from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.operations.pins import pin, pinned_releases
-from platform_assets.operations.plan_record import BackfillRecord, backfill_names, read_record
+from platform_assets.operations.plan_record import BackfillRecord, backfill_names, read_record, unpause
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.late_queue import LateSelection

@@ -15,8 +15,7 @@ from platform_assets.lakehouse.horizon import Cut, Horizon, write_horizon
 from platform_assets.operations.backfill.afterwards import cancel
 from platform_assets.operations.backfill.compare import compare_plan
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.maintenance.deletion import deletions_asked_for
-from platform_assets.operations.maintenance.usage import usage
+from platform_assets.operations.maintenance.deletion import deletions_asked_for, usage
 from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.operations.stages.inspect import opened_stage, refuse_other_code, refuse_undeclared
 from platform_assets.operations.stages.store import open_stages, read_stage, write_stage

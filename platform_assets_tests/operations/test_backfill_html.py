@@ -6,11 +6,9 @@ from datetime import date, timedelta
 from decimal import Decimal
 from xml.etree import ElementTree
 
-from platform_assets.operations.backfill.changes import DayChange
 from platform_assets.operations.backfill.files import written
-from platform_assets.operations.backfill.html import record_html
-from platform_assets.operations.backfill.plots import before_and_after
-from platform_assets.operations.backfill.report import MadeBy, Report, TableReport, measures_of
+from platform_assets.operations.backfill.html import before_and_after, record_html
+from platform_assets.operations.backfill.report import DayChange, MadeBy, Report, TableReport, measures_of
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import Gate, PlanFile
 from platform_assets.planning.backfill.verdicts import Figures, judged

@@ -14,18 +14,17 @@ from platform_assets.contracts import Catalogue, Contract, Protected
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.step import stage as stage_module
 from platform_assets.lakehouse.errors import StageError
-from platform_assets.operations.backfill import publishing as publishing_module
+from platform_assets.operations.backfill import apply as apply_module
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.jobs import wants_more
 from platform_assets.operations.backfill.pages import record_markdown, standing
-from platform_assets.operations.backfill.pausing import pause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.backfill.staging import wants_more
 from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
+from platform_assets.operations.plan_record import BackfillRecord, pause, read_record, write_record
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.protected_days import ProtectedDaysError
@@ -132,7 +131,7 @@ def test_a_plan_whose_process_died_after_it_was_published_is_rolled_back_as_canc
     def die() -> None:
         raise InterruptedError
 
-    once_at(monkeypatch, publishing_module, "plan.published", die)
+    once_at(monkeypatch, apply_module, "plan.published", die)
     with pytest.raises(InterruptedError):
         apply(platform, no_session, plan(), AUTHOR)
     assert (read_record(platform.lake, "mend").state, digest(platform)) == ("publishing", STAGED)

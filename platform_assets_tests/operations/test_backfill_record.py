@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.operations.backfill.report import before_publication
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, all_records, read_record, write_record
 from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.empty_lake import only_on_disk
+from platform_assets_tests.support.ledger_records import day_record, nth
 
 
 def record(verify: int = 3) -> BackfillRecord:
@@ -57,3 +59,19 @@ def test_a_stage_is_refused_where_a_plan_fills_it_and_nowhere_else(lake: Lake) -
 )
 def test_who_died_after_publishing_leaves_the_proof(verify: int, state: str, proved: bool, wanted: bool) -> None:
     assert record(verify).told("so far", state=state, proved=proved).wants_proof == wanted
+
+
+DAILY, PLAN, LATER = "20170502T122000Z-of-one", "20170502T120500Z-of-the-other", "20170502T120100Z-of-the-other"
+HISTORY = tuple(day_record(name, nth(0)) for name in (LATER, PLAN, DAILY))
+"""Newest first."""
+
+
+def test_what_a_backfill_replaced_is_the_release_before_it_whatever_its_clock_said() -> None:
+    assert before_publication(HISTORY, PLAN) == HISTORY[2]
+    assert before_publication(HISTORY, LATER) == HISTORY[1]
+    assert before_publication(HISTORY, DAILY) is None
+
+
+def test_before_a_backfill_that_is_not_published_is_now() -> None:
+    assert before_publication(HISTORY, None) == HISTORY[0]
+    assert before_publication((), None) is None

@@ -14,13 +14,11 @@ from platform_assets.contracts import Catalogue, Exposure
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.afterwards import prove_sample, roll_back
 from platform_assets.operations.backfill.apply import apply
-from platform_assets.operations.backfill.approve import ApprovalError, approve
-from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.files import plan_at, written
+from platform_assets.operations.backfill.explain import ApprovalError, approve, explain
+from platform_assets.operations.backfill.files import PlanFileError, plan_at, written
 from platform_assets.operations.backfill.html import backfill_html
-from platform_assets.operations.backfill.limits import beyond_limits
+from platform_assets.operations.backfill.obstacles import beyond_limits
 from platform_assets.operations.backfill.pages import facts
-from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record

@@ -10,10 +10,9 @@ import pytest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.operations.backfill.afterwards import prove_sample
-from platform_assets.operations.backfill.pausing import unpause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
-from platform_assets.operations.plan_record import read_record
+from platform_assets.operations.plan_record import read_record, unpause
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.planning.selection import Request
 from platform_assets.progress import Progress

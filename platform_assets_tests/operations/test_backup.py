@@ -20,8 +20,7 @@ from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
-from platform_assets.operations.backup.contents import forget_deleted
-from platform_assets.operations.backup.copying import LakeCopied, copy_lake
+from platform_assets.operations.backup.copying import LakeCopied, copy_lake, forget_deleted
 from platform_assets.progress import Progress
 from platform_assets.records.manifest import Erasure, Manifest
 from platform_assets_tests.support.empty_lake import only_on_disk

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from platform_assets.contracts import Column, Contract, Input, same_day
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
-from platform_assets.operations.stages.compare import compared
+from platform_assets.operations.stages.compare import ColumnBeside, Example, Files, columns_beside, compared
 from platform_assets.quality.masking import Masking
 from platform_assets.records.manifest import DataFile
 

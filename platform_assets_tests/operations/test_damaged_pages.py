@@ -21,10 +21,9 @@ from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.storage import parquet
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
-from platform_assets.operations.audit import files
+from platform_assets.operations.audit import lake as audit_module
 from platform_assets.operations.audit.faults import Fault, Findings, Scope
-from platform_assets.operations.audit.files import read_contents, turns_for
-from platform_assets.operations.audit.lake import audit
+from platform_assets.operations.audit.lake import audit, read_contents, turns_for
 from platform_assets.operations.backup.copying import copy_lake
 from platform_assets.progress import no_progress
 from platform_assets_tests.support.history import History
@@ -93,7 +92,7 @@ def test_within_as_many_days_as_it_takes_every_file_is_read_once(lake: Lake, mon
         read[file.address] += 1
         return parquet.damage(file, size)
 
-    monkeypatch.setattr(files, "damage", told)
+    monkeypatch.setattr(audit_module, "damage", told)
     turns = turns_for(size, size // 5)
     assert turns == 8
     for turn in range(730_000, 730_000 + turns):

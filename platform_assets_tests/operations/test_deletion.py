@@ -33,8 +33,14 @@ from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.operations.maintenance import deletion
-from platform_assets.operations.maintenance.deletion import delete, deletions, deletions_asked_for
-from platform_assets.operations.maintenance.usage import Usage, released_at, usage
+from platform_assets.operations.maintenance.deletion import (
+    Usage,
+    delete,
+    deletions,
+    deletions_asked_for,
+    released_at,
+    usage,
+)
 from platform_assets.records.manifest import Manifest, new_publication
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.places import on_disk

@@ -22,7 +22,7 @@ from platform_assets.lakehouse.releases import manifest_bytes
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.erasure.lifting import lift, lift_unreadable
+from platform_assets.operations.erasure.erasure import lift, lift_unreadable
 from platform_assets.operations.erasure.places import ErasureError, Request
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.pins import pin, pinned_releases

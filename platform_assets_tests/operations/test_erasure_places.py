@@ -12,9 +12,17 @@ from platform_assets.contracts import Catalogue, Column
 from platform_assets.contracts.errors import UnknownTableError
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.operations.erasure.lifting import lift, lift_unreadable
-from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
-from platform_assets.operations.erasure.unreached import is_among, is_told_by, unreached
+from platform_assets.operations.erasure.erasure import lift, lift_unreadable
+from platform_assets.operations.erasure.places import (
+    ErasureError,
+    Reach,
+    Request,
+    is_among,
+    is_told_by,
+    reach,
+    refuse_named_value,
+    unreached,
+)
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.decisions import from_content
 from platform_assets.records.digest import Digest

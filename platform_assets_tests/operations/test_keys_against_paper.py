@@ -13,8 +13,8 @@ import pytest
 from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
-from platform_assets.operations.backfill.pausing import pause, unpause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.plan_record import pause, unpause
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.plans_of_keys import applied, golds, plan, take

@@ -21,8 +21,7 @@ from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.outbox.delivery import Delivery, deliver
-from platform_assets.operations.outbox.handling import OutboxError, drop, retry
+from platform_assets.operations.outbox.delivery import Delivery, OutboxError, deliver, drop, retry
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.outbox import key_of

@@ -17,7 +17,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.afterwards import roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.compare import Comparison, compare_plan, compare_record
-from platform_assets.operations.backfill.plan_text import PlanFileError
+from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain

@@ -22,7 +22,7 @@ from platform_assets.operations.plan_stages import (
     refuse_comparison_at_work,
     refuse_stage_of_a_plan,
 )
-from platform_assets.operations.stages.comparisons import comparison
+from platform_assets.operations.stages.stages import comparison
 from platform_assets.operations.stages.store import read_stage, stage_names, write_stage
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.readings import DAY, SILVER, opened, plan, publish_all, stage

@@ -12,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.domains.retail.contracts import DAILY_SALES
-from platform_assets.operations.backfill.files import new_plan, parse_plan, plan_schema, read_plan, written
-from platform_assets.operations.backfill.plan_text import PlanFileError
+from platform_assets.operations.backfill.files import (
+    PlanFileError,
+    new_plan,
+    parse_plan,
+    plan_schema,
+    read_plan,
+    written,
+)
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.key_scope import scope_of
 from platform_assets.settings import project_root

@@ -9,9 +9,7 @@ import pytest
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.afterwards import cancel
-from platform_assets.operations.backfill.files import new_plan, plan_in
-from platform_assets.operations.backfill.namesakes import said_besides
-from platform_assets.operations.backfill.plan_text import PlanFileError
+from platform_assets.operations.backfill.files import PlanFileError, new_plan, plan_in, said_besides
 from platform_assets.operations.backfill.sitting import BackfillError, Sitting, sitting_over
 from platform_assets.operations.plan_record import read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile

@@ -12,13 +12,11 @@ from platform_assets.cli.commands.audit import life_json
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.afterwards import note_proof, prove, roll_back
 from platform_assets.operations.backfill.apply import apply
-from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.narrowing import unmatched_keys
+from platform_assets.operations.backfill.explain import explain, unmatched_keys
 from platform_assets.operations.backfill.pages import backfill_markdown, record_markdown
-from platform_assets.operations.backfill.pausing import pause, unpause
 from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.operations.lineage.day_history import life_of
-from platform_assets.operations.plan_record import BackfillRecord
+from platform_assets.operations.plan_record import BackfillRecord, pause, unpause
 from platform_assets.planning.backfill.backfill import Narrowed
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.prepared import Prepared

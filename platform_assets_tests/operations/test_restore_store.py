@@ -13,7 +13,7 @@ from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, newest_release
 from platform_assets.operations.backup.generations import BackupError
-from platform_assets.operations.backup.restore_store import in_order, restore_to_store
+from platform_assets.operations.backup.restore import in_order, restore_to_store
 from platform_assets.progress import Progress
 from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.shelf import SALES, STORES, day, everything, staged_manifest

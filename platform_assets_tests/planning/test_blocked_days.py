@@ -10,8 +10,7 @@ import pytest
 from platform_assets.contracts import Catalogue, Contract, Domain, Input, LandingFiles, Span
 from platform_assets.planning.day_states import Held, day_states
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.left_to_do import left_to_do
-from platform_assets.planning.plan import Plan
+from platform_assets.planning.plan import Plan, left_to_do
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets.planning.table_states import TableStates
 from platform_assets.records.code_version import Version

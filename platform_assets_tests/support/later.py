@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from platform_assets.lakehouse.horizon import NO_CUT, Cut
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.operations.maintenance.usage import Pins, Usage, usage
+from platform_assets.operations.maintenance.deletion import Pins, Usage, usage
 
 A_YEAR = timedelta(days=365)
 SHORT = timedelta(days=7)

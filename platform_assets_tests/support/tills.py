@@ -12,8 +12,7 @@ from typing import Any
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.apply import apply
-from platform_assets.operations.backfill.pausing import pause
-from platform_assets.operations.plan_record import BackfillRecord
+from platform_assets.operations.plan_record import BackfillRecord, pause
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.world import MakeWorld, World

@@ -150,7 +150,7 @@ def show(
 def head(as_json: AsJson = False) -> None:
     """Print where both chains stand, as one value: keep it elsewhere, and give it to `audit verify --expect`."""
     from platform_assets.ledger.ledger import Ledger
-    from platform_assets.operations.audit.anchor import heads_of
+    from platform_assets.operations.audit.decisions import heads_of
 
     settings = load_settings()
     with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
@@ -212,7 +212,7 @@ def put_back(
         return
     console.print(f"{table} is again as it was published; release {release} shows it.", highlight=False)
     if lost:
-        from platform_assets.operations.audit.files import repair_of
+        from platform_assets.operations.audit.lake import repair_of
 
         say("[red]gone[/]", f"Another tool deleted files of {counted(len(lost), 'day')}, {which(lost)}.")
         say("  [bold]What to do:[/]", repair_of(table, *lost))

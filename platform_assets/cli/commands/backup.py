@@ -30,8 +30,7 @@ def backup(
     """
     from platform_assets.lakehouse.layout import Lake
     from platform_assets.ledger.moving import copy_ledger
-    from platform_assets.operations.backup.contents import forget_deleted
-    from platform_assets.operations.backup.copying import copy_lake
+    from platform_assets.operations.backup.copying import copy_lake, forget_deleted
     from platform_assets.operations.backup.generations import BackupFolder, same
     from platform_assets.secret import secret_file
 

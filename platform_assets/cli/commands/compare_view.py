@@ -11,7 +11,7 @@ from platform_assets.cli.commands.stage_view import comparison_json
 from platform_assets.cli.console import console, escape
 from platform_assets.cli.grids import new_grid
 from platform_assets.operations.backfill.compare import Comparison, TableBeside
-from platform_assets.operations.stages.columns import QUANTILES, ColumnBeside, Example, Spread
+from platform_assets.operations.stages.compare import QUANTILES, ColumnBeside, Example, Spread
 from platform_assets.planning.windows import which
 from platform_assets.visible import as_code
 from platform_assets.words import counted

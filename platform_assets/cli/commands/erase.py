@@ -145,7 +145,7 @@ def _print(done: Erased, *, dry_run: bool) -> None:
             f"manifests of {counted(len(done.unreached.scopes), 'publication')} that computed rows of the value alone, "
             "as a plan or a stage with `only` does: they name it",
         )
-    from platform_assets.operations.erasure.unreached import ELSEWHERE
+    from platform_assets.operations.erasure.places import ELSEWHERE
 
     for what in ELSEWHERE:
         say("[yellow]not reached[/]", what)
@@ -173,15 +173,15 @@ def _print_done(done: Erased) -> None:
 
 
 def _lift(table: str, key: str | None, also: list[str] | None, author: Author, *, as_json: bool) -> None:
-    from platform_assets.operations.erasure import lifting
+    from platform_assets.operations.erasure import erasure as erasing
     from platform_assets.operations.erasure.places import Request
 
     with opened_platform() as platform:
         if key is None:
-            release = lifting.lift_unreadable(platform, table, author)
+            release = erasing.lift_unreadable(platform, table, author)
         else:
             request = Request(table, _fields(key), tuple(map(_other, also or ())))
-            release = lifting.lift(platform, request, author)
+            release = erasing.lift(platform, request, author)
     if as_json:
         print_json({"release": release, "lifted": True})
         return

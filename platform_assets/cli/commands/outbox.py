@@ -78,7 +78,7 @@ def retry(
     """Have a message tried anew, with as many tries as at first; `outbox send` or the daemon then sends it."""
     if (message is None) != everything:
         raise UsageError("Say which message.", "Name one as `outbox list` shows it, or give --all.")
-    from platform_assets.operations.outbox.handling import retry as try_anew
+    from platform_assets.operations.outbox.delivery import retry as try_anew
 
     with opened_platform() as platform:
         due = try_anew(platform, message)
@@ -95,7 +95,7 @@ def retry(
 def drop(message: Key, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
     """Decide that a message is sent no more."""
     author = decided_by(reason, by)
-    from platform_assets.operations.outbox.handling import drop as leave
+    from platform_assets.operations.outbox.delivery import drop as leave
 
     with opened_platform() as platform:
         dropped = leave(platform, message, author)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.commands.plan_apply import write_page
+from platform_assets.cli.commands.plan import write_page
 from platform_assets.cli.console import EXIT_LOOK, console, escape, opened_platform, parse_days, print_json
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, Days

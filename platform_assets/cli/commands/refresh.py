@@ -40,9 +40,8 @@ from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.key_scope import scope_of
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.replays import REPLAY
+from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.planning.selection import Request
-from platform_assets.planning.undated_deletes import UNDATED
 from platform_assets.quality.repairs import remedy
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival, new_publication

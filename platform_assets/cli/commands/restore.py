@@ -53,7 +53,7 @@ def restore(
 
 
 def _list(backup: BackupFolder, *, as_json: bool) -> None:
-    from platform_assets.operations.backup.erased import erased_since
+    from platform_assets.operations.backup.generations import erased_since
 
     every = [(each, len(erased_since(backup, each))) for each in backup.generations()]
     if as_json:
@@ -104,7 +104,7 @@ def _print(done: Rehearsed, seconds: float) -> None:
 
 
 def _restore(context: typer.Context, backup: BackupFolder, generation: Generation, *, as_json: bool) -> None:
-    from platform_assets.operations.backup.erased import erased_since
+    from platform_assets.operations.backup.generations import erased_since
     from platform_assets.operations.backup.restore import restore
 
     since = erased_since(backup, generation)

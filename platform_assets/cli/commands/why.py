@@ -29,16 +29,20 @@ from platform_assets.cli.plan_view import cause
 from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.lineage.delivered_since import delivered_since
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
-from platform_assets.operations.lineage.replaced_files import replaced_files
+from platform_assets.operations.lineage.provenance import (
+    Difference,
+    Explanation,
+    Origin,
+    delivered_since,
+    explain,
+    replaced_files,
+)
 from platform_assets.operations.lineage.warned_days import WarnedDay, warned_day
 from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.key_scope import shown_keys
-from platform_assets.planning.replays import REPLAY
-from platform_assets.planning.undated_deletes import UNDATED
+from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.planning.windows import which
 from platform_assets.quality.findings import accepted_by_hand
 from platform_assets.quality.set_aside import quarantined

@@ -27,8 +27,7 @@ from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.parts import parts_of
-from platform_assets.planning.replays import Delivery, replay_notes, replays
-from platform_assets.planning.undated_deletes import waiting_note
+from platform_assets.planning.replays import Delivery, replay_notes, replays, waiting_note
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed

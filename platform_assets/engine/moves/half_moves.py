@@ -14,8 +14,7 @@ from functools import cache, partial
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import files_at
-from platform_assets.engine.moves.settled_by import SettledBy, has_ties, moves_within_days, version_read
-from platform_assets.engine.moves.told_moves import moved
+from platform_assets.engine.moves.told_moves import SettledBy, has_ties, moved, moves_within_days, version_read
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import readiness

@@ -16,8 +16,14 @@ from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import Files, files_at
-from platform_assets.engine.moves.settled_by import SettledBy, has_ties, moves_within_days, version_read
-from platform_assets.engine.moves.told_moves import moved, sent_home
+from platform_assets.engine.moves.told_moves import (
+    SettledBy,
+    has_ties,
+    moved,
+    moves_within_days,
+    sent_home,
+    version_read,
+)
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness, readiness

@@ -35,8 +35,7 @@ from platform_assets.planning.day_states import (
 )
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.last_look import Since, to_look_at
-from platform_assets.planning.left_to_do import LeftToDo, left_to_do
-from platform_assets.planning.plan import Intake, Plan, PlannedStep, make_plan
+from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, left_to_do, make_plan
 from platform_assets.planning.protected_days import refuse_protected
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request

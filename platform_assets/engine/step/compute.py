@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
+from typing import cast
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
@@ -24,7 +25,6 @@ from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness, readiness
-from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import failures_recorded, refused_before
 from platform_assets.engine.step.large_days import large_days
@@ -36,7 +36,7 @@ from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.engine.step.work import Work
 from platform_assets.failpoints import failpoint
 from platform_assets.planning.reads import read_for_day, read_in_all
-from platform_assets.quality.findings import DayChecks, Finding
+from platform_assets.quality.findings import Check, DayChecks, Finding, accepted_by_hand
 from platform_assets.quality.gates import tie_finding
 from platform_assets.records.admission import EngineName
 from platform_assets.records.digest import Digest
@@ -289,3 +289,32 @@ def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mappin
         Hold(work.contract.name, day, refused[day], findings[0].check, findings[0].message, work.author.run, now)
         for day, findings in held.items()
     )
+
+
+def accepted_checks(
+    state: Readiness, staged: Staged, accept: Collection[Check], looked_at: Mapping[date, str]
+) -> dict[date, frozenset[Check]]:
+    """The checks whose findings count no more, by day.
+
+    What somebody accepted stays so where the same rows come of the same input: the day was computed again by force, or
+    by other code, and to hold it would serve nobody.
+
+    Args:
+        state: of the staged days.
+        staged: as they lie in the stage.
+        accept: checks that somebody accepts now.
+        looked_at: the fingerprint of each day at which this person has looked.
+    """
+    accepted: dict[date, frozenset[Check]] = {}
+    for day in state.ready:
+        now = accept if looked_at.get(day) == state.made_from[day] else ()
+        accepted[day] = frozenset({*now, *_before(state, staged, day)})
+    return accepted
+
+
+def _before(state: Readiness, staged: Staged, day: date) -> set[Check]:
+    there = state.before.get(day)
+    is_same = there and (there.fingerprint, there.digest) == (state.made_from[day], str(staged.digest(day)))
+    if there is None or not is_same:
+        return set()
+    return {cast("Check", name) for name in accepted_by_hand(there.figures)}

@@ -9,6 +9,8 @@ It is imported by who commits: commands that only read import this module, and a
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,11 +19,11 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.failures import errors_numbered
 from platform_assets.lakehouse.delta.log_state import drop_marks
 from platform_assets.lakehouse.errors import ForeignCommitError, lock_lost_to
 from platform_assets.lakehouse.layout import table_name
 from platform_assets.lakehouse.storage.location import Location, sync
+from platform_assets.places import is_object_store
 from platform_assets.records.manifest import DataFile
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ CONFIGURATION = {
 
 Entry = tuple[DataFile, Mapping[str, str | None]]
 """A file and its partition values."""
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def commit_difference(
@@ -216,3 +219,26 @@ def drop_torn_checkpoint(table_path: Location, head: int) -> bool:
         hint.remove()
     single.remove()
     return True
+
+
+@contextmanager
+def errors_numbered(table_path: Location) -> Iterator[None]:
+    """Errors of the operating system, a full disk for example, with their number; deltalake only puts them in words.
+
+    Raises:
+        LakeError: an object store refused a request, or did not answer.
+    """
+    if is_object_store(str(table_path)):
+        from platform_assets.lakehouse.storage.answers import told_by_others  # which a lake on a disk does without
+
+        with told_by_others(str(table_path)):
+            yield
+        return
+    try:
+        yield
+    except OSError as error:
+        said = _OS_ERROR.search(str(error))
+        if error.errno is not None or said is None:
+            raise
+        number = int(said[1])
+        raise OSError(number, os.strerror(number), str(table_path)) from error

@@ -1,12 +1,16 @@
-"""People's decisions: their chain is as it was written, and has all that publications carried out."""
+"""People's decisions: their chain is whole and has all that was carried out; the heads of chains, kept elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import newest_release
 from platform_assets.ledger.decisions import of_publication
+from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.audit.faults import Findings
-from platform_assets.records.chain import Entry, breaks
+from platform_assets.records.chain import Entry, Head, Heads, breaks
 from platform_assets.records.decisions import Decision, LiftDecision, PublicationDecision, from_content
 from platform_assets.records.history import PublicationRecord
 
@@ -75,3 +79,44 @@ class DecisionAudit:
         if decision is None:
             return f"Decision {number}"
         return f"Decision {number} ({decision.kind} by {decision.who}, {decision.created_at:%Y-%m-%d %H:%M} UTC)"
+
+
+def heads_of(lake: Lake, ledger: Ledger) -> Heads:
+    """Where both chains stand now; nothing is looked at besides, so it costs next to nothing."""
+    newest = newest_release(lake)
+    chain = commits.commit(lake.releases_path, newest).chain if newest >= 0 else ""
+    return Heads(Head(newest, chain) if chain else Head(), ledger.decision_head())
+
+
+def compare_heads(
+    expected: Heads, releases: Mapping[int, str], decisions: Mapping[int, str] | None, findings: Findings
+) -> None:
+    """Whether both chains go through heads that somebody kept; what follows may have come since.
+
+    Args:
+        releases: the chain up to each release that can be read.
+        decisions: the chain up to each decision; None where the ledger cannot be read, which was told already.
+    """
+    _compare("releases", expected.releases, releases, "lake", findings)
+    if decisions is not None:
+        _compare("decisions", expected.decisions, decisions, "ledger", findings)
+
+
+def _compare(what: str, expected: Head, chain: Mapping[int, str], where: str, findings: Findings) -> None:
+    findings.seen["anchor"] += 1
+    if expected.is_in(chain):
+        return
+    if expected.number in chain:
+        instead = f"what has that number carries {chain[expected.number] or 'no chain'}: history was rewritten since"
+    elif expected.number < max(chain, default=-1):
+        instead = "what has that number cannot be read"
+    else:
+        instead = (
+            f"they end at {max(chain)}: history was cut since" if chain else "there are none: history was cut since"
+        )
+    findings.fault(
+        "anchor",
+        f"The {what} do not go through the expected head {expected}; {instead}.",
+        f"If nobody put an older {where} back on purpose, or made a new one, restore it from a backup whose chain goes "
+        "through that head; else look through what is there, and keep its head from now on.",
+    )

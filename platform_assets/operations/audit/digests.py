@@ -15,8 +15,7 @@ from pyspark.sql.types import StructType
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.audit.faults import Findings
-from platform_assets.operations.audit.files import repair_of
-from platform_assets.operations.audit.lake import Audited
+from platform_assets.operations.audit.lake import Audited, repair_of
 from platform_assets.operations.audit.tables import TableAudit
 from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress
@@ -40,8 +39,6 @@ def hash_days(
         audited: its audit; days of a table whose log or files are damaged are left out.
         spark: gives the session; not called where no day is left.
         batch_days: most days in one Spark job.
-        findings: where faults are written down.
-        progress: told after every batch.
     """
     for name, table in sorted(audited.tables.items()):
         broken = {fault.day for fault in findings.faults if fault.table == name}

@@ -14,9 +14,8 @@ from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import recorder
-from platform_assets.operations.audit.anchor import compare_heads
 from platform_assets.operations.audit.chain import ChainHead
-from platform_assets.operations.audit.decisions import DecisionAudit
+from platform_assets.operations.audit.decisions import DecisionAudit, compare_heads
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.progress import OnProgress, Progress
@@ -60,8 +59,6 @@ def audit_installation(
     """Look at lake and ledger as they are; nothing is written, mended or caught up.
 
     Args:
-        scope: how much of it.
-        progress: told what is looked at.
         spark: gives the session to compute digests with; none leaves them out.
         expected: heads of before, which somebody kept elsewhere.
     """

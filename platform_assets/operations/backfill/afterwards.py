@@ -9,14 +9,14 @@ from datetime import UTC, date, datetime
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.backfill.pausing import forget_pause
-from platform_assets.operations.backfill.publishing import as_published
+from platform_assets.operations.backfill.apply import as_published
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, publication_by
 from platform_assets.operations.plan_record import (
     OVER,
     ROLLBACK_OF,
     STAGE,
     BackfillRecord,
+    forget_pause,
     read_record,
     write_record,
 )
@@ -47,11 +47,7 @@ def prove(
     Of days that somebody has made something else of since, that would prove somebody else's work: they are named so.
 
     Args:
-        platform: as it is now.
-        spark: gives the session.
-        record: of a backfill that was published.
         most: days of each table besides its newest; all by default.
-        progress: told after every batch.
 
     Raises:
         BackfillError: it was not published, or not in this lake.
@@ -110,11 +106,7 @@ def prove_sample(
     and one that never fitted into the hours would be begun for ever.
 
     Args:
-        platform: as it is now.
         spark: gives the session; not called where the plan asks for nothing.
-        record: of a backfill that was published.
-        author: who applied it.
-        progress: told after every batch.
 
     Returns:
         What became of it, and what was computed once more: nothing of one that was proved and came out equal.
@@ -149,10 +141,6 @@ def roll_back(
     """Put exactly the days of a backfill back as they were before it.
 
     Args:
-        platform: as it is now.
-        name: of the plan.
-        author: who rolls back, and why.
-        progress: told of each table.
         cascade: also undo what later publications made of the same days.
 
     Returns:

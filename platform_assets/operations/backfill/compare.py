@@ -11,20 +11,16 @@ from platform_assets.contracts.amounts import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.reading import resolve
-from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.narrowing import scope_in
-from platform_assets.operations.backfill.plan_text import PlanFileError
+from platform_assets.operations.backfill.explain import explain, scope_in
+from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.plan_stages import comparison_stage
-from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
-from platform_assets.operations.stages.compare import StagedDay, compared
-from platform_assets.operations.stages.comparisons import comparison
+from platform_assets.operations.stages.compare import ColumnBeside, Example, Files, StagedDay, columns_beside, compared
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis
-from platform_assets.operations.stages.stages import refresh_stage
+from platform_assets.operations.stages.stages import comparison, refresh_stage
 from platform_assets.operations.stages.store import stage_names
+from platform_assets.planning.backfill.days import request_for, sampled_days
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.request import request_for
-from platform_assets.planning.backfill.sample import sampled_days
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
@@ -93,10 +89,7 @@ def compare_plan(
     """Compute a sample of a plan with the code that is here, lay it beside the release, and delete it again.
 
     Args:
-        platform: as it is now.
         spark: gives the session; not called where there is nothing to compute.
-        file: the plan.
-        author: on whose behalf.
         most_days: of those that it names, in the order of its rollout.
         most_examples: of each way in which keys of a table differ.
         only: days in place of the first.

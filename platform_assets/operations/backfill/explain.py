@@ -2,44 +2,225 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
 
-from platform_assets.engine.platform import Platform
+from platform_assets.contracts import Contract
+from platform_assets.contracts.amounts import amounts, why_no_sum
+from platform_assets.contracts.errors import unknown_table
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.state.scoped_plan import scoped_plan
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.backfill.files import PlanFieldError
-from platform_assets.operations.backfill.named_tables import refuse_other_code, refuse_unknown_tables
-from platform_assets.operations.backfill.narrowing import narrowed, scope_in
-from platform_assets.operations.backfill.obstacles import obstacles
-from platform_assets.operations.backfill.past import experience_of
-from platform_assets.planning.backfill.backfill import Backfill, gates_of
-from platform_assets.planning.backfill.consent import beyond_window, consent, reasons_to_ask
+from platform_assets.operations.backfill.obstacles import obstacles, unmatched
+from platform_assets.operations.backfill.staged import cores_of
+from platform_assets.operations.plan_record import BackfillRecord, all_records, plan_of
+from platform_assets.planning.backfill.backfill import (
+    Backfill,
+    Narrowed,
+    Obstacle,
+    beyond_window,
+    consent,
+    gates_of,
+    is_same,
+    people,
+    reasons_to_ask,
+)
+from platform_assets.planning.backfill.days import backfill_request, in_rollout_order, rollout_steps
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.price import price, timed
-from platform_assets.planning.backfill.request import backfill_request
-from platform_assets.planning.backfill.rollout import in_rollout_order, rollout_steps
-from platform_assets.planning.key_scope import ScopeError
+from platform_assets.planning.backfill.price import Experience, PastRun, experience, price, timed
+from platform_assets.planning.key_scope import KeyScope, ScopeError, nearest, scope_of, value_of
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.protected_days import protected_in
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import PlanDecision
+from platform_assets.records.history import Timing
 
-_LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,.*)?\])?")
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+_LOOKED_AT = 12
+"""Days of a table whose keys are counted: a column of each is read."""
+_MOST = 20
+"""Of the newest: machines and code of long ago tell little."""
+
+
+def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
+    """Refuse a plan that is about what the platform does not have.
+
+    Raises:
+        PlanFieldError: a table that it names, or the column of a gate, is not there, or cannot be summed.
+    """
+    named: list[tuple[str, tuple[int | str, ...]]] = [(name, ("tables", at)) for at, name in enumerate(file.tables)]
+    named += [(gate.table, ("gates", at, "table")) for at, gate in enumerate(file.gates)]
+    named += [(name, ("code", name)) for name in file.code or {}]
+    for name, field in named:
+        if name not in platform.catalogue.names:
+            error = unknown_table(name, platform.catalogue.names)
+            raise PlanFieldError(error.what, error.todo, field) from error
+    for number, gate in enumerate(file.gates):
+        columns = platform.catalogue[gate.table].column_names
+        if gate.column is not None and gate.column not in columns:
+            raise PlanFieldError(
+                f"{gate.table} has no column {gate.column!r}.",
+                f"Name one of {', '.join(columns)}.",
+                ("gates", number, "column"),
+            )
+        if (
+            gate.metric == "sum"
+            and gate.column
+            and (why := why_no_sum(platform.catalogue[gate.table].column(gate.column)))
+        ):
+            summed = ", ".join(amounts(platform.catalogue[gate.table]))
+            raise PlanFieldError(
+                f"{gate.table}.{gate.column} cannot be summed: {why}.",
+                f"{f'Name one that can, as {summed}, or use' if summed else 'Use'} another metric, as rows or nulls.",
+                ("gates", number, "column"),
+            )
+
+
+def refuse_other_code(platform: Platform, file: PlanFile) -> None:
+    """Refuse a plan that is about other code than the one that is here, before anything is computed by it.
+
+    Raises:
+        PlanFieldError: a table that it names under `code` is computed by another version.
+    """
+    for table, said in (file.code or {}).items():
+        here = platform.version(table).code
+        if here != said:
+            raise PlanFieldError(
+                f"{table} is computed by the code {here} here, and not by {said}.",
+                "Check out the code that the plan is about; or write the version that is here, and have that reviewed.",
+                ("code", table),
+            )
+
+
+def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
+    """The keys of a plan, held against the contracts of its tables; None where it is about all of them.
+
+    Raises:
+        PlanFieldError: a table does not promise that its rows can be computed by a column, or a value is none of it.
+    """
+    if file.only is None:
+        return None
+    scopes = {_of_table(platform.catalogue[table], file) for table in file.tables}
+    if len(scopes) > 1:
+        raise PlanFieldError(
+            "these tables have other types for the same column.", "Write a plan for each.", ("tables",)
+        )
+    return scopes.pop()
+
+
+def narrowed(
+    snapshot: LakeSnapshot, scope: KeyScope, tables: Sequence[str], days: Sequence[date]
+) -> tuple[Narrowed, ...]:
+    """Count the rows of some keys on days of tables.
+
+    Args:
+        tables: that have their columns.
+        days: in the order in which they are worth a look; of the first dozen that a table has, rows are counted.
+    """
+    return tuple(_counted(snapshot, scope, table, days) for table in tables)
+
+
+def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
+    """What somebody should know of the keys of a plan before it is written: values that no row has.
+
+    Args:
+        file: the plan. Where it does not name its days itself, the newest are looked at.
+
+    Raises:
+        PlanFileError: it names tables that are not there.
+        PlanFieldError: as for `scope_in`.
+    """
+    refuse_unknown_tables(platform, file)
+    scope = scope_in(platform, file)
+    if scope is None:
+        return ()
+    snapshot = LakeSnapshot.now(platform)
+    named = file.days.named()
+    found = (
+        _counted(snapshot, scope, table, sorted(snapshot.files(table) if named is None else named, reverse=True))
+        for table in file.tables
+    )
+    return tuple(unmatched(found))
+
+
+def _of_table(contract: Contract, file: PlanFile) -> KeyScope:
+    for column, texts in (file.only or {}).items():
+        try:
+            scope_of(contract, {column: texts})
+        except ScopeError as error:
+            raise PlanFieldError(error.what, error.todo, ("only", column)) from error
+    return scope_of(contract, file.only or {})
+
+
+def _counted(snapshot: LakeSnapshot, scope: KeyScope, table: str, days: Sequence[date]) -> Narrowed:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    files = snapshot.files(table)
+    there = {day: files[day] for day in [day for day in days if files.get(day)][:_LOOKED_AT]}
+    if not there:
+        return Narrowed(table, 0, 0, 0)
+    rows = rows_of_files(snapshot.platform.lake.table_path(table), there)
+    contract, theirs = snapshot.platform.catalogue[table], ds.scalar(True)
+    absent: dict[tuple[str, str], tuple[str, ...]] = {}
+    for name, texts in scope.keys:
+        values = pa.array([value_of(text, contract.column(name).type) for text in texts], rows.schema.field(name).type)
+        theirs = theirs & ds.field(name).isin(values)
+        absent |= {(name, text): near for text, near in _absent(rows, name, texts).items()}
+    return Narrowed(table, len(there), rows.count_rows(filter=theirs), rows.count_rows(), absent)
+
+
+def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Values that no row has, each with the nearest that there are; where none is near, the first."""
+    there: set[str] = set()
+    for batch in rows.to_batches(columns=[column]):  # one at a time: days may be large, and values few
+        there.update(str(value) for value in batch.column(0).unique().to_pylist() if value is not None)
+    return {text: nearest(text, there) for text in asked if text not in there}
+
+
+def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
+    """What the parts of a backfill of some tables take here, by all that was taken before.
+
+    What backfills of before the newest took is left out, unless nothing else is known of a table: in how many jobs they
+    computed its days is not looked up.
+    """
+    timings = platform.ledger.timings.of(platform.catalogue.names)
+    by_publication: defaultdict[str, dict[str, Timing]] = defaultdict(dict)
+    for timing in timings:
+        by_publication[timing.publication][timing.table] = timing
+    records, _ = all_records(platform.lake)  # `plan status` names one that is damaged; another plan can do without it
+    published = [record for record in records if record.publication in by_publication and record.starts]
+    newest = sorted(published, key=lambda record: record.publication, reverse=True)[:_MOST]
+    runs = [_run(record, by_publication[record.publication]) for record in newest]
+    by_others = {timing.table for timing in timings if plan_of(timing.run) is None}
+    of_newest = {record.publication for record in newest}
+    counted_in = [
+        timing
+        for timing in timings
+        if plan_of(timing.run) is None or timing.publication in of_newest or timing.table not in by_others
+    ]
+    return experience(runs, counted_in, tables)
+
+
+def _run(record: BackfillRecord, made: Mapping[str, Timing]) -> PastRun:
+    steps = [made.keys() & step.days.keys() for step in record.steps]
+    days = {table: made[table].days for table in set().union(*steps)}
+    return PastRun(record.seconds, record.starts, sum(map(bool, steps)), sum(map(len, steps)), days)
 
 
 def explain(platform: Platform, file: PlanFile) -> Backfill:
     """Work out which days of which tables a plan file comes to, in which order, at what price, and what is in the way.
-
-    Args:
-        platform: as it is now.
-        file: the plan.
 
     Raises:
         PlanFieldError: it names tables, days, arrivals or publications that are not there, no day, more than its cap,
@@ -96,13 +277,6 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     decided = platform.ledger.decisions(PlanDecision, as_far_as_readable=True)
     found = sorted(obstacles(platform, backfill, cores), key=lambda obstacle: not obstacle.blocks)
     return replace(backfill, obstacles=tuple(found), consent=consent(file, because, backfill.hash, decided))
-
-
-def cores_of(platform: Platform) -> int | None:
-    """How many cores Spark computes with, as far as the settings say so."""
-    if platform.settings.spark_remote is None and (local := _LOCAL.fullmatch(platform.settings.spark_master)):
-        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
-    return None
 
 
 def _planned(snapshot: LakeSnapshot, request: Request) -> Plan:
@@ -193,3 +367,39 @@ def _exposed(platform: Platform, asked: Mapping[str, frozenset[date]], plan: Pla
     """Tables outside of what is asked for that read, also through others, what is computed."""
     computed = {step.table for step in plan.steps}
     return tuple(name for name in platform.catalogue.with_dependants(computed) if name not in computed | asked.keys())
+
+
+class ApprovalError(PlatformError):
+    """A backfill cannot be approved as somebody asks."""
+
+
+def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Backfill:
+    """Write down that somebody approves a backfill as it was explained.
+
+    Args:
+        hash: that `explain` showed to whoever approves.
+
+    Returns:
+        The backfill, with the approval.
+
+    Raises:
+        ApprovalError: it comes to something else by now, something is in the way of it, or its owner approves.
+    """
+    backfill = explain(platform, file)
+    if backfill.hash != hash:
+        raise ApprovalError(
+            f"The plan {file.name} is {backfill.hash} now, not {hash}: its file, the days that it comes to, or "
+            "the code that computes them is another one.",
+            "Look at it again with `platform-assets plan explain`, and approve that.",
+        )
+    if is_same(author.who, file.owner):
+        raise ApprovalError(
+            f"{author.who} owns the plan {file.name}, and nobody approves what is his own.",
+            "Ask somebody else: `platform-assets plan approve … --by NAME`.",
+        )
+    if backfill.blocking:
+        first = backfill.blocking[0]
+        raise ApprovalError(f"The plan {file.name} cannot begin: {first.told}", first.todo)
+    platform.ledger.decide(PlanDecision("approval of a plan", file.name, hash, **author.signature(datetime.now(UTC))))
+    given = people([*backfill.consent.given, author.who])
+    return replace(backfill, consent=replace(backfill.consent, given=given))

@@ -10,18 +10,37 @@ from datetime import date
 from io import StringIO
 from pathlib import Path
 from typing import Any, get_args
+from warnings import catch_warnings
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import RoundTripConstructor
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from platform_assets.errors import PlatformError, did_you_mean
-from platform_assets.operations.backfill.plan_text import PlanFileError, plan_text, said_in
-from platform_assets.planning.backfill.fields import WRITTEN_AS
-from platform_assets.planning.backfill.plan_file import MisplacedError, PlanFile
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.operations.plan_record import OVER, BackfillRecord, find_record
+from platform_assets.planning.backfill.plan_file import WRITTEN_AS, MisplacedError, PlanFile
 
+_MOST_BYTES = 1 << 20
+_DEEPEST = 20
+_NO_TEXTS = {f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float", "timestamp")}
+_UNREADABLE = (
+    YAMLError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What the library raises of odd texts: not only its own errors."""
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_.,()'-]*( [A-Za-z0-9_.,()'-]+)*")
 SCHEMA = "plan.schema.json"
 """The file beside a new plan that says what plans may hold."""
@@ -31,6 +50,100 @@ _NEVER_BLANK = {
     "code": ("compute by whatever code is here", "tables and versions"),
 }
 """Fields of which nobody can tell a slip from nothing, with what nothing would do, and what they hold."""
+
+
+class PlanFileError(PlatformError):
+    """A plan file cannot be read, or says what no plan can say."""
+
+    is_misspelt = True
+
+
+def plan_text(path: Path) -> str:
+    """What a file says, whatever it is.
+
+    Raises:
+        PlanFileError: there is none, it has no end that a plan would have, or is no text.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)  # what has no size may have no end either
+    except OSError as error:
+        raise PlanFileError(
+            f"{path} cannot be read: {error.strerror}.", "Name a plan file; `platform-assets plan new` writes one."
+        ) from error
+    except ValueError as error:
+        raise PlanFileError(f"{str(path)!r} can be no file: {error}.", "Name a plan file.") from error
+    if len(content) > _MOST_BYTES:
+        raise PlanFileError(f"{path} has more than {_MOST_BYTES:,} bytes.", "Name a plan file.")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise PlanFileError(f"{path} is no text in UTF-8.", "Name a plan file.") from error
+
+
+class _KeysAsWritten(RoundTripConstructor):
+    """Leaves the values in `only` texts: to a column of text 007, 1e3 and 2017-1-1 are other keys than 7 and so on."""
+
+    def construct_document(self, node: Node) -> object:
+        for name, value in node.value if isinstance(node, MappingNode) else ():
+            if name.value == "only":
+                _as_texts(value)
+        return super().construct_document(node)
+
+
+def said_in(text: str, name: str) -> CommentedMap:
+    """The fields of a plan, not looked at yet, each with its line.
+
+    Args:
+        text: YAML 1.2.
+
+    Raises:
+        PlanFileError: it is no YAML, repeats what it said elsewhere, or holds no fields.
+    """
+    try:
+        _refuse_what_grows(text, name)
+        yaml = YAML(typ="rt")
+        yaml.Constructor = _KeysAsWritten
+        with catch_warnings(category=ReusedAnchorWarning, action="ignore"):  # nothing refers to them
+            said = yaml.load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{name}, line {mark.line + 1}" if mark else name
+        raise PlanFileError(f"{where}: {error.problem or error}.", "Correct the YAML there.") from error
+    except _UNREADABLE as error:
+        raise PlanFileError(f"{name} is no YAML: {error}.", "Correct it.") from error
+    if not isinstance(said, CommentedMap):
+        raise PlanFileError(f"{name} holds no fields.", "Begin with `name:`; `platform-assets plan new` writes one.")
+    return said
+
+
+def _as_texts(node: Node) -> None:
+    match node:
+        case ScalarNode(style=None) if node.tag in _NO_TEXTS:
+            node.tag = "tag:yaml.org,2002:str"
+        case MappingNode():
+            for pair in node.value:
+                for part in pair:
+                    _as_texts(part)
+        case SequenceNode():
+            for part in node.value:
+                _as_texts(part)
+
+
+def _refuse_what_grows(text: str, name: str) -> None:
+    """Aliases make gigabytes of a few lines, and a plan is read by people, line by line."""
+    depth = 0
+    for event in YAML(typ="rt").parse(text):
+        depth += isinstance(event, CollectionStartEvent)
+        depth -= isinstance(event, CollectionEndEvent)
+        line = event.start_mark.line + 1
+        if isinstance(event, AliasEvent):
+            raise PlanFileError(f"{name}, line {line}: *{event.anchor} repeats what stands elsewhere.", "Write it out.")
+        if tag := getattr(event, "tag", None):
+            shown = tag.replace("tag:yaml.org,2002:", "!!")
+            raise PlanFileError(f"{name}, line {line}: {shown} gives a value a type.", "Write the value alone.")
+        if depth > _DEEPEST:
+            raise PlanFileError(f"{name}, line {line}: more than {_DEEPEST} levels.", "No plan has as many.")
 
 
 def plan_in(folder: Path, name: str) -> Path:
@@ -77,7 +190,6 @@ class PlacedError(PlatformError):
 
         Args:
             text: of the plan, which can be read.
-            name: of the file.
         """
         if not self.field:
             return self
@@ -103,7 +215,6 @@ class PlanFieldError(PlanFileError):
 
         Args:
             text: of the plan, which can be read.
-            name: of the file.
         """
         return PlanFileError(f"{name}, line {_line(said_in(text, name), self.field)}, {self.what}", self.todo)
 
@@ -141,7 +252,6 @@ def parse_plan(text: str, name: str) -> PlanFile:
 
     Args:
         text: YAML 1.2.
-        name: of the file, for errors.
 
     Raises:
         PlanFileError: as for `read_plan`.
@@ -283,3 +393,46 @@ def _fields_beside(loc: tuple[int | str, ...]) -> tuple[str, ...]:
         found = found.get("items", found)
         parts = schema["$defs"].get(str(found.get("$ref", "")).rpartition("/")[2], {})
     return tuple(parts.get("properties", {}))
+
+
+def refuse_namesake(lake: Lake, file: PlanFile, place: Path) -> None:
+    """A plan that is not over belongs to the file that began it, as long as that is there and says something else.
+
+    A file that was edited, renamed or moved is the same plan; so is a copy that says the same.
+
+    Raises:
+        PlanFileError: another file began a plan of this name.
+        RecordError: what became of that plan cannot be read.
+    """
+    record = find_record(lake, file.name)
+    if record is not None and (other := began_by_another(record, file, place)):
+        raise PlanFileError(
+            f"Two files call their plan {file.name}: {other}, which began it (it is {record.state}), and "
+            f"{place.resolve()}, which says something else.",
+            f"Give one of the two plans another `name`; if {place} is to take its place, remove the other file, or "
+            f"`platform-assets plan cancel {file.name}` first.",
+        )
+
+
+def began_by_another(record: BackfillRecord, file: PlanFile, place: Path) -> Path | None:
+    """The file that began a plan which is not over, if it is another one and still says another plan of this name."""
+    if record.state in OVER or not record.place or record.file == file:
+        return None
+    other = Path(record.place)
+    return other if other != place.resolve() and _is_another(other, file) else None
+
+
+def said_besides(record: BackfillRecord, file: PlanFile, place: Path) -> str:
+    """That a file says another plan than the one of its name that was begun, as a sentence; empty where it does not."""
+    if record.file == file:
+        return ""
+    begun = f"the plan of this name that {record.place or 'a file'} began ({record.came_to})"
+    return f"{place} says something else than {begun}. `platform-assets plan explain {place}` shows what."
+
+
+def _is_another(other: Path, file: PlanFile) -> bool:
+    try:
+        said = read_plan(other)
+    except PlanFileError:  # it is gone, or no plan any more
+        return False
+    return said.name == file.name and said != file

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from platform_assets.operations.backfill.changes import DayChange, changed_amounts, day_changes
-from platform_assets.operations.lineage.amount_changes import AmountChanges
+from platform_assets.operations.backfill.report import table_reports
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.price import Price
@@ -17,7 +16,7 @@ from platform_assets.words import counted, lasting, size
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
-    from platform_assets.planning.backfill.standing import Standing
+    from platform_assets.planning.backfill.pace import Standing
 
 
 def backfill_markdown(backfill: Backfill) -> list[str]:
@@ -42,8 +41,6 @@ def record_markdown(platform: Platform, record: BackfillRecord, most_days: int |
     """A page to keep: why, who, what, before and after per table, what happened, and how to do it again.
 
     Args:
-        platform: as it is now.
-        record: what became of it.
         most_days: that are named one by one; all by default.
     """
     file = record.file
@@ -75,48 +72,40 @@ def record_markdown(platform: Platform, record: BackfillRecord, most_days: int |
 
 def _before_and_after(platform: Platform, record: BackfillRecord, most_days: int | None) -> Iterator[str]:
     """Per table rows and amounts, then day by day; while it is not published, as it is staged."""
-    changes = day_changes(platform, record)
+    tables, unread = table_reports(platform, record)
+    tables = tuple(sorted(tables, key=lambda one: one.table))
+    changes = [day for table in tables for day in table.days]
     if not changes:
         return
-    by_table: dict[str, list[DayChange]] = {}
-    for change in changes:
-        by_table.setdefault(change.table, []).append(change)
     yield ""
     if all(change.is_equal for change in changes):
         yield f"Nothing changed: {counted(len(changes), 'day')} of tables came out as they were."
         yield ""
     yield "| table | days | of these changed | rows before | rows after |"
     yield "| --- | ---: | ---: | ---: | ---: |"
-    for table, of_it in by_table.items():
-        changed = sum(not change.is_equal for change in of_it)
-        before, after = sum(change.rows[0] or 0 for change in of_it), sum(change.rows[1] for change in of_it)
-        yield f"| {table} | {len(of_it):,} | {changed or 'nothing changed'} | {before:,} | {after:,} |"
-    yield from _amounts(changed_amounts(platform, record, changes), by_table)
+    for table in tables:
+        before, after = table.rows
+        changed = table.changed or "nothing changed"
+        yield f"| {table.table} | {len(table.days):,} | {changed} | {before:,} | {after:,} |"
+    if any(table.amounts for table in tables):
+        yield from ("", "| table | sum of | before | after | difference |", "| --- | --- | ---: | ---: | ---: |")
+    for table in tables:
+        for name, (was, now) in table.amounts.items():
+            sides = ("not there" if one is None else f"{one:,}" for one in (was, now))
+            difference = "" if was is None or now is None else f"{now - was:+,}"
+            yield f"| {table.table} | {name} | {' | '.join(sides)} | {difference} |"
+    for name, why in unread.items():
+        yield from ("", f"Amounts of {name} are not told: {why}.")
     yield ""
     yield "| table | day | rows before | rows | digest before | digest |"
     yield "| --- | --- | ---: | ---: | --- | --- |"
     for change in changes[:most_days]:
-        was = ("", "") if change.is_new else (f"{change.rows[0]:,}", f"`{change.digests[0]}`")
-        now = "the same" if change.is_equal else f"`{change.digests[1]}`"
-        yield f"| {change.table} | {change.day} | {was[0]} | {change.rows[1]:,} | {was[1]} | {now} |"
+        then = ("", "") if change.is_new else (f"{change.rows[0]:,}", f"`{change.digests[0]}`")
+        digest = "the same" if change.is_equal else f"`{change.digests[1]}`"
+        yield f"| {change.table} | {change.day} | {then[0]} | {change.rows[1]:,} | {then[1]} | {digest} |"
     if more := len(changes) - len(changes[:most_days]):
         yield ""
         yield f"And {counted(more, 'more day')}: `platform-assets plan report {record.name}`."
-
-
-def _amounts(amounts: AmountChanges, by_table: Mapping[str, Collection[DayChange]]) -> Iterator[str]:
-    moved = {
-        table: sums for table, of_it in by_table.items() if (sums := amounts.of(table, [one.day for one in of_it]))
-    }
-    if moved:
-        yield from ("", "| table | sum of | before | after | difference |", "| --- | --- | ---: | ---: | ---: |")
-    for table, sums in moved.items():
-        for name, (before, after) in sums.items():
-            sides = ("not there" if one is None else f"{one:,}" for one in (before, after))
-            difference = "" if before is None or after is None else f"{after - before:+,}"
-            yield f"| {table} | {name} | {' | '.join(sides)} | {difference} |"
-    for table, why in amounts.unread.items():
-        yield from ("", f"Amounts of {table} are not told: {why}.")
 
 
 def facts(backfill: Backfill) -> Iterator[str]:
@@ -151,7 +140,6 @@ def standing(record: BackfillRecord, now: Standing | None = None) -> str:
     """Where a backfill stands, in a line.
 
     Args:
-        record: what became of it so far.
         now: how far it is by what lies in its stage, and how long the rest takes; by default as it was explained.
     """
     shown = record.came_to if record.release is not None else f"{record.state} at {staged_share(record)} %"

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Literal
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import begin_lock, plan_lock
-from platform_assets.operations.backfill.explain import cores_of, explain
-from platform_assets.operations.backfill.files import PlacedError
-from platform_assets.operations.backfill.namesakes import refuse_namesake
-from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
+from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.files import PlacedError, refuse_namesake
 from platform_assets.operations.backfill.obstacles import applied_before
-from platform_assets.operations.backfill.pausing import forget_pause, is_paused
-from platform_assets.operations.backfill.staged import stage_of
-from platform_assets.operations.plan_record import BackfillRecord, find_record, write_record
+from platform_assets.operations.backfill.staged import cores_of, stage_of
+from platform_assets.operations.backfill.waiting import overruled
+from platform_assets.operations.plan_record import (
+    STAGE,
+    BackfillRecord,
+    find_record,
+    forget_pause,
+    is_paused,
+    write_record,
+)
+from platform_assets.operations.stages.stages import drop_stage, narrow_stage
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
@@ -99,11 +105,7 @@ def sitting_over(
     """Begin a backfill, or go on with it; nobody else works on it meanwhile.
 
     Args:
-        platform: as it is now.
         spark: gives the session; not called where there is nothing to compute.
-        file: the plan.
-        author: who works.
-        progress: told after every batch.
         place: where the plan was read, so that another file of its name does not take it over.
 
     Raises:
@@ -133,6 +135,17 @@ def stop_if_paused(sitting: Sitting) -> None:
     if is_paused(sitting.platform.lake, name):
         todo = f"`platform-assets plan resume {name}`, then apply it again."
         raise sitting.stop("somebody paused it", todo, state="paused")
+
+
+def refuse_overruled(sitting: Sitting) -> None:
+    """Stand still where a backfill would overrule a decision of which nobody knew who explained or approved it.
+
+    Raises:
+        StoppedError: there is one.
+    """
+    sitting.platform.sync()
+    if found := list(overruled(sitting.platform, sitting.record)):
+        raise sitting.stop(found[0].what, found[0].todo, [one.what for one in found[1:]])
 
 
 def may_go_on(sitting: Sitting) -> None:
@@ -215,13 +228,34 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
             if before.state != "cancelled":
                 # Of a release that the lake does not have, nobody can tell what came after it.
                 kept["looked_at"] = before.looked_at if is_of_this_lake else record.looked_at
-                keep_what_is_asked_for(platform, before, record)
+                _keep_what_is_asked_for(platform, before, record)
             record = record.model_copy(update=kept)
         if before is None or before.state == "cancelled":
             forget_pause(platform.lake, file.name)  # of the one before, however it was left behind
         record = record.told(f"begun{' anew' if before else ''} as {record.hash}", author.who, "begun")
         write_record(platform.lake, record)
     return record
+
+
+def _keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: BackfillRecord) -> None:
+    """Take out of a stage what a plan no longer comes to; nobody approves, or holds against gates, what is left of it.
+
+    Of other keys than before all of it goes: what was staged beside them was carried over, and is to be computed.
+
+    Args:
+        before: as the plan was begun.
+        now: as it is begun anew.
+    """
+    if stage_of(platform, now.name) is None:
+        return
+    if before.file.only != now.file.only:
+        drop_stage(platform, STAGE + now.name)
+        return
+    wanted: dict[str, Collection[date]] = {}
+    for step in now.steps:
+        for table, days in step.days.items():
+            wanted[table] = {*wanted.get(table, ()), *days}
+    narrow_stage(platform, STAGE + now.name, wanted)
 
 
 def _refuse(backfill: Backfill) -> None:

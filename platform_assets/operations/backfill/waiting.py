@@ -1,21 +1,22 @@
-"""Where a backfill stands, and what it waits for: a process, a person, its hours, a budget, a lock."""
+"""Where a backfill stands, what it waits for, and what was decided since it began that it would overrule."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from decimal import Decimal
+from datetime import UTC, date, datetime
 
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.locks import plan_holder, publish_holder
-from platform_assets.operations.backfill.explain import cores_of, explain
-from platform_assets.operations.backfill.overruled import overruled
-from platform_assets.operations.backfill.pausing import is_paused
-from platform_assets.operations.backfill.staged import stage_of
-from platform_assets.operations.plan_record import OVER, BackfillRecord
-from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.staged import cores_of, stage_of
+from platform_assets.operations.plan_record import OVER, BackfillRecord, is_paused
+from platform_assets.operations.stages.inspect import undeclared_days
+from platform_assets.planning.backfill.backfill import Backfill, Obstacle
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
-from platform_assets.planning.backfill.standing import Standing
+from platform_assets.planning.protected_days import protected_in
+from platform_assets.planning.windows import which
+from platform_assets.records.history import ROLL_BACK
 from platform_assets.words import counted
 
 
@@ -42,23 +43,6 @@ def waits_to_begin(backfill: Backfill) -> tuple[str, ...]:
         missing = counted(consent.needed - len(consent.given), "approval")
         waits.append(f"It waits for {missing} of {backfill.hash}, because {' and '.join(consent.because)}.")
     return tuple(waits)
-
-
-def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
-    """How far it is, by its record and what lies in its stage."""
-    stage = stage_of(platform, record.name)
-    staged = stage.staged.days if stage else {}
-    current = record.steps[record.done].days if record.done < len(record.steps) else {}
-    of_steps = {
-        (table, day) for step in record.steps[: record.done] for table, days in step.days.items() for day in days
-    }
-    lying = {(table, day) for table, days in staged.items() for day in days}
-    done = of_steps | (lying & {(table, day) for table, days in current.items() for day in days})
-    # Once it is published its stage is gone, and its record says how many it left as they were.
-    left_alone = len(done - lying) if stage else record.left_alone
-    hourly, cores = record.file.budget.price_per_core_hour, cores_of(platform)
-    money = None if hourly is None or cores is None else Decimal(record.seconds) * cores * hourly / 3600
-    return Standing(len(done), record.days, record.seconds, record.explained_seconds, record.bytes, left_alone, money)
 
 
 def _waits_for_proof(record: BackfillRecord) -> str:
@@ -90,3 +74,69 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
     for decided in overruled(platform, record):
         yield f"It would overrule what was decided since: {decided.what}. {decided.todo}"
     yield "Nobody applies it now: `platform-assets plan apply FILE` goes on."
+
+
+def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
+    """The decisions since a backfill began that it would overrule, each as a phrase, and what to do."""
+    planned: dict[str, set[date]] = {}
+    for step in record.steps:
+        for table, days in step.days.items():
+            planned.setdefault(table, set()).update(days)
+    yield from _dropped(platform, record)
+    yield from _outside(platform, record, planned)
+    yield from _protected(platform, record, planned)
+    yield from _put_back(platform, record, planned)
+
+
+def _dropped(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
+    stage = stage_of(platform, record.name)
+    for table, days in (undeclared_days(platform, stage) if stage else {}).items():
+        yield Obstacle(
+            f"its stage holds {counted(len(days), 'day')} of {table}, which no domain here declares any more",
+            f"`platform-assets plan cancel {record.name}`, and apply it again, without that table; or declare it.",
+        )
+
+
+def _outside(platform: Platform, record: BackfillRecord, planned: dict[str, set[date]]) -> Iterator[Obstacle]:
+    calendar = platform.calendar
+    for table, days in planned.items():
+        if outside := sorted(day for day in days if day not in calendar):
+            lie = "lies" if len(outside) == 1 else "lie"
+            yield Obstacle(
+                f"{counted(len(outside), 'day')} of {table} {lie} outside the calendar by now ({which(outside)}), from "
+                f"{calendar.first} to {calendar.last}",
+                "Leave them out in the file and apply it again, or set `calendar_first` and `calendar_last` as they "
+                f"were; or `platform-assets plan cancel {record.name}`.",
+            )
+
+
+def _protected(platform: Platform, record: BackfillRecord, planned: dict[str, set[date]]) -> Iterator[Obstacle]:
+    override = record.file.override_protected
+    allowed = override.named() if override else frozenset()
+    marks = LakeSnapshot.now(platform).marks([table for table in planned if table in platform.catalogue.names])
+    ours = {table: planned[table] - allowed for table in marks}
+    for table, days in protected_in(platform.catalogue, ours, marks).items():
+        closed = sorted(days)
+        yield Obstacle(
+            f"{counted(len(closed), 'day')} of {table} {'is' if len(closed) == 1 else 'are'} protected by now "
+            f"({which(closed)}): {days[closed[0]]}",
+            f"Leave them out with `days.without` in the file, or write override_protected: {{days: {closed[0]}.."
+            f"{closed[-1]}, reason: …}}, and apply it again; or `platform-assets plan cancel {record.name}`.",
+        )
+
+
+def _put_back(platform: Platform, record: BackfillRecord, planned: dict[str, set[date]]) -> Iterator[Obstacle]:
+    if record.looked_at is None:
+        return
+    since = {head.run: head for head in platform.ledger.heads(ROLL_BACK) if head.release > record.looked_at}
+    by_whom: dict[tuple[str, str], list[date]] = {}
+    for hold in platform.ledger.holds():
+        if hold.is_of_good_content and hold.run in since and hold.day in planned.get(hold.table, ()):
+            by_whom.setdefault((hold.table, hold.run), []).append(hold.day)
+    for (table, run), days in by_whom.items():
+        yield Obstacle(
+            f"{since[run].who} put {counted(len(days), 'day')} of {table} back since it began ({which(sorted(days))}), "
+            f"because: {since[run].why}",
+            f"`platform-assets plan cancel {record.name}`; apply it again if it is right all the same, or leave them "
+            "out with `days.without`.",
+        )

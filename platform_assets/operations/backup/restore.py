@@ -4,33 +4,96 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from filecmp import cmp
 from pathlib import Path
+from re import fullmatch
 from tempfile import TemporaryDirectory
 
 from pydantic import SecretStr
 
 from platform_assets.engine.platform import lake_to_write
 from platform_assets.lakehouse.layout import Lake, located
+from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of
 from platform_assets.lakehouse.storage.location import sync
 from platform_assets.ledger.connection import parse_url, sqlite_file
 from platform_assets.operations.audit.faults import Check, Fault, Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.backup.generations import NOBODYS, BackupError, BackupFolder, Generation, linked
-from platform_assets.operations.backup.restore_store import is_there, restore_to_store
 from platform_assets.operations.opening import open_platform
 from platform_assets.places import folder_of
 from platform_assets.progress import OnProgress, Progress, meanwhile
 from platform_assets.secret import secret_file
 from platform_assets.settings import Settings
 
+_MARK = "_restoring"
+"""Says which generation is being put there."""
+_LOCKS = "_locks/"
+_LOG = "_releases/_delta_log/"
 _DRAFT = ".restoring"
 _LAST = "_releases"
 """What makes a folder a lake that shows something."""
+
+
+def restore_to_store(source: Lake, lake: Lake, generation: str, progress: OnProgress) -> None:
+    """Copy a generation's lake to where nothing is, or to what a restore of it that was cut short left.
+
+    Nobody can publish meanwhile, as far as locks reach; whoever tried would find tables ahead of what is released.
+
+    Args:
+        source: of the backup.
+        generation: name of it.
+
+    Raises:
+        BackupError: something else lies there; nothing was replaced.
+    """
+    with publish_lock(lake) as still_held:
+        mark = lake.root / _MARK
+        there = {path: file.size for path, file in lake.root.files().items() if not path.startswith(_LOCKS)}
+        if mark.read() != generation.encode():
+            if there:
+                raise is_there(lake.root)
+            mark.replace(generation.encode())
+        elif newest_release(lake) >= 0 and _shown_in_store(lake) != _shown_in_store(source):
+            raise is_there(lake.root)  # somebody has worked with it since
+        files = source.root.files()
+        for number, path in enumerate(in_order(files), start=1):
+            if there.get(path) != files[path].size:
+                still_held()
+                (source.root / path).copy_to(lake.root / path)
+            progress(Progress("restoring", "the lake", number, len(files), "file", finished=number == len(files)))
+        mark.remove()
+
+
+def in_order(paths: Iterable[str]) -> list[str]:
+    """The files of a lake so that it shows nothing before the last of them that count: its first release."""
+
+    def place(path: str) -> tuple[int, int, str]:
+        name = path.removeprefix(_LOG)
+        if name == path:
+            return path.startswith("_releases/"), 0, path
+        commit = fullmatch(r"(\d{20})\.json", name)
+        # A hint names a commit that is to be there; without it all commits are found, from the first
+        return (3, -int(commit[1]), path) if commit else (4 if name == "_last_checkpoint" else 2, 0, path)
+
+    return sorted(paths, key=place)
+
+
+def is_there(place: object) -> BackupError:
+    """What is said where a restore would replace something."""
+    return BackupError(
+        f"{place} is there already, and a restore replaces nothing.",
+        "Stop the platform and move it aside, or restore elsewhere: set PLATFORM_STATE, or PLATFORM_LAKE, to an empty "
+        "folder.",
+    )
+
+
+def _shown_in_store(lake: Lake) -> tuple[int, str | None]:
+    newest = newest_release(lake)
+    return newest, publication_of(lake, newest)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.staging import stage_days
 from platform_assets.operations.engines.admitting import EngineError, with_transform
-from platform_assets.operations.stages.columns import ColumnBeside, Example, columns_beside
-from platform_assets.operations.stages.compare import StagedDay, compared
+from platform_assets.operations.stages.compare import ColumnBeside, Example, StagedDay, columns_beside, compared
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.admission import EngineName
 from platform_assets.records.digest import Digest

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
 from platform_assets.contracts import Contract, Input
+from platform_assets.engine.ingest.listing import each_once, list_arrivals
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import ReleaseIndex, at_root_now, past_of, states_around
@@ -24,6 +25,7 @@ from platform_assets.planning.windows import days_before_calendar, days_read, wi
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import Scope
+from platform_assets.sources.landing import Problem
 
 _FILES_OF_DAYS = 62
 """Of so many raw days the files are named; of more only the publications, for want of anybody who would read them."""
@@ -240,3 +242,64 @@ def arrivals_named(path: Location, version: int, days: Collection[date]) -> set[
     live = live_files(path, version) if version >= 0 else {}
     files = [path / file.path for day in days for file in live.get(day, ())]
     return arrivals_in(files) if all(file.exists() for file in files) else None
+
+
+def delivered_since(
+    platform: Platform, explanation: Explanation, most: int
+) -> Mapping[tuple[str, date], tuple[ArrivalRecord, ...]]:
+    """The deliveries that an input day is made of now, and that nothing was made of that the explained day read.
+
+    Args:
+        platform: as it is now.
+        explanation: of the day.
+        most: differing input days that are looked at, the first ones.
+
+    Returns:
+        Files and what was decided of them, by table and day of the input; days without such are left out. None at all
+        where the explained day read so many days that nobody looked for their files.
+    """
+    if not _is_known(explanation.origin):
+        return {}
+    then = {_name(file) for file in _files(explanation.origin)}
+    found: dict[tuple[str, date], tuple[ArrivalRecord, ...]] = {}
+    for difference in explanation.differences[:most]:
+        now = explain(platform, platform.catalogue[difference.table], difference.day).origin
+        if new := tuple(file for file in _files(now) if _name(file) not in then):
+            found[difference.table, difference.day] = new
+    return found
+
+
+def _name(file: ArrivalRecord) -> tuple[str, str]:
+    return file.table, file.path
+
+
+def _is_known(origin: Origin | None) -> bool:
+    return origin is None or (origin.arrivals is not None and all(map(_is_known, origin.inputs)))
+
+
+def _files(origin: Origin | None) -> Iterator[ArrivalRecord]:
+    """All below an origin."""
+    if origin is not None:
+        yield from origin.arrivals or ()
+        for read in origin.inputs:
+            yield from _files(read)
+
+
+def replaced_files(platform: Platform, origin: Origin) -> tuple[Problem, ...]:
+    """What is wrong with each, and what to do; none of a day made from more days than files are named of.
+
+    Args:
+        platform: as it is now.
+        origin: of the day.
+    """
+    return each_once(_replaced(platform, origin))
+
+
+def _replaced(platform: Platform, origin: Origin) -> Iterator[Problem]:
+    if taken := [arrival for arrival in origin.arrivals or () if arrival.kind != "withdrawal"]:
+        # Of rows that somebody approved, the file is the origin of what was approved.
+        files = {path for arrival in taken for path in (arrival.path, arrival.origin) if path}
+        listed = list_arrivals(platform, platform.catalogue[origin.table], among=files)
+        yield from (problem for problem in listed.problems if problem.is_replaced)
+    for read in origin.inputs:
+        yield from _replaced(platform, read)

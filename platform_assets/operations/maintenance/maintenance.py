@@ -21,8 +21,7 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import forget_dead_holders
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import opened
-from platform_assets.operations.maintenance.deletion import delete, deletions, deletions_asked_for
-from platform_assets.operations.maintenance.usage import Usage, usage
+from platform_assets.operations.maintenance.deletion import Usage, delete, deletions, deletions_asked_for, usage
 from platform_assets.operations.pins import pinned_releases
 from platform_assets.operations.stages.store import open_stages
 from platform_assets.planning.retention import SMALL_BYTES, TASKS, Deletion, Task, days_to_compact, wants_checkpoint
@@ -85,10 +84,6 @@ class Maintenance:
 
 def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Maintenance:
     """What is to be done now; starts nothing and changes nothing.
-
-    Args:
-        platform: what to look at.
-        tasks: only these.
 
     Raises:
         PlatformError: a log cannot be read, or a table was changed by something else than a publication.
@@ -155,10 +150,6 @@ def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tupl
 
 def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
     """Delete the files of one publication, if nobody needs them.
-
-    Args:
-        publication: its name.
-        dry_run: change nothing.
 
     Raises:
         StillNeededError: a release in the rollback window or a pinned one needs them, or they are an open stage; the

@@ -1,19 +1,215 @@
-"""Delivers what is due: each message at least once, and by two senders at once mostly not twice."""
+"""Delivers messages that are due, each at least once: where to, signed, and what people do with the others."""
 
 from __future__ import annotations
 
+import hmac
+import logging
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from socket import SHUT_RDWR, socket
+from threading import Timer
+from typing import Any
+from urllib.parse import urlsplit
 
-from platform_assets.engine.platform import Platform
+import requests
+import urllib3
+from pydantic import SecretStr
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError
+
+from platform_assets.addresses import LOOPBACK, nobody_can_listen
+from platform_assets.contracts import Catalogue
+from platform_assets.contracts.exposures import ANNOUNCEMENTS
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
-from platform_assets.operations.outbox.addresses import Address, addresses
-from platform_assets.operations.outbox.webhook import WebhookError, post
 from platform_assets.planning.outbox import next_try
 from platform_assets.progress import OnProgress, meanwhile, no_progress
+from platform_assets.records.decisions import MessageDecision
 from platform_assets.records.outbox import Message
+from platform_assets.settings import Settings
+
+_WEBHOOK = "PLATFORM_WEBHOOK_URL"
+_TIMEOUT_S = (3.05, 5.0)
+_ANSWER_S = 10.0
+"""In which status and headers have to be there: the timeout starts anew with every byte."""
+_RETRIES = urllib3.Retry(
+    total=2, read=0, backoff_factor=0.5, respect_retry_after_header=False, allowed_methods=["POST"]
+)
+"""Only of a connection: after a late answer it may have been taken, and whoever says when to come again is asked by
+the outbox, in its own time."""
+_SHORTEST = 4
+"""Characters of a key that are enough to name a message."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where messages to a target go.
+
+    Args:
+        target: an exposure's name, or `announcements`.
+        variable: of the environment, that holds it.
+        url: which is a secret; None where nothing can be sent.
+        problem: why nothing can; empty where there is a URL.
+    """
+
+    target: str
+    variable: str
+    url: SecretStr | None = None
+    problem: str = ""
+
+
+def addresses(
+    catalogue: Catalogue, settings: Settings, environment: Mapping[str, str] = os.environ
+) -> dict[str, Address]:
+    """The address of every target, by its name."""
+    known = [_of_variable(each.name, each.url_env, environment) for each in catalogue.exposures]
+    url = settings.webhook_url
+    problem = "" if url else f"{_WEBHOOK} is not set"
+    return {address.target: address for address in (*known, Address(ANNOUNCEMENTS, _WEBHOOK, url, problem))}
+
+
+def _of_variable(target: str, variable: str, environment: Mapping[str, str]) -> Address:
+    url = environment.get(variable, "")
+    if not url:
+        return Address(target, variable, problem=f"{variable} is not set")
+    if not nobody_can_listen(url):
+        return Address(target, variable, problem=f"{variable} is no https:// address, and no http:// of this machine")
+    return Address(target, variable, SecretStr(url))
+
+
+class WebhookError(PlatformError):
+    """Nobody took a message.
+
+    Args:
+        reason: why, as part of a sentence.
+        is_answer: whether somebody was there and refused it, so that another message may fare better.
+    """
+
+    def __init__(self, reason: str, *, is_answer: bool = False) -> None:
+        super().__init__(f"A message was not taken: {reason}.", "Check the address that it was sent to.")
+        self.reason = reason
+        self.is_answer = is_answer
+
+
+def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -> None:
+    """Post JSON, trying a few times to get through.
+
+    The address is a secret: whoever knows it can write there. It is never part of a message, nor of what the libraries
+    log that send it.
+
+    Args:
+        key: by which the receiver knows a message that comes again.
+        secret: that sender and receiver share; none leaves the message unsigned.
+
+    Raises:
+        WebhookError: it could not be reached, or did not answer with success.
+    """
+    address, content = url.get_secret_value(), body.encode()
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+    headers |= _signed(content, key, secret) if secret else {}
+    with _kept_out_of_logs(address), requests.Session() as session:
+        session.trust_env = urlsplit(address).hostname not in LOOPBACK  # no proxy on the way to this machine
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _Adapter(max_retries=_RETRIES))
+        try:
+            # A redirect is not followed: it could lead to an address that nobody has checked. What else is answered is
+            # not read: it may have no end.
+            with session.post(
+                address, data=content, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False, stream=True
+            ) as answer:
+                status = answer.status_code
+        except (requests.RequestException, HTTPError, ValueError) as error:  # the latter of addresses that are none
+            raise WebhookError(f"cannot be reached ({type(error).__name__})") from None
+    if not 200 <= status < 300:
+        raise WebhookError(f"answered {status}", is_answer=True)
+
+
+def _signed(body: bytes, key: str, secret: SecretStr) -> dict[str, str]:
+    """The headers by which a receiver knows who sent a message, and that nobody sends it again as another one."""
+    sent_at = str(int(time.time()))
+    signed = f"{sent_at}.{key}.".encode() + body
+    signature = hmac.new(secret.get_secret_value().encode(), signed, "sha256").hexdigest()
+    return {"X-Platform-Sent-At": sent_at, "X-Platform-Signature": f"sha256={signature}"}
+
+
+@contextmanager
+def _kept_out_of_logs(address: str) -> Iterator[None]:
+    """Within it, urllib3 warns of every new try without the path, by which everybody could write there."""
+    spelt = [urlsplit(address)]
+    with suppress(requests.RequestException, HTTPError, ValueError):  # then nothing is sent, and nothing logged
+        spelt.append(urlsplit(requests.Request("POST", address).prepare().url or ""))
+    secrets = [part for parts in spelt for part in (parts.path.rstrip("/"), parts.query) if part]
+
+    def mask(record: logging.LogRecord) -> bool:
+        for part in secrets:
+            if part in (text := record.getMessage()):
+                record.msg, record.args = text.replace(part, "***"), ()
+        return True
+
+    loggers = [logging.getLogger(name) for name in ("urllib3.connectionpool", "urllib3.util.retry")]
+    for logger in loggers:
+        logger.addFilter(mask)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(mask)
+
+
+def _hang_up(answering: socket) -> None:
+    with suppress(OSError):  # it is over already
+        socket.shutdown(answering, SHUT_RDWR)
+
+
+@contextmanager
+def _answered_in_time(connection: HTTPConnection) -> Iterator[None]:
+    """Hang up on whoever is still answering then: a byte now and then would keep the sender for ever."""
+    timer = Timer(_ANSWER_S, _hang_up, [connection.sock])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class _Connection(HTTPConnection):
+    def getresponse(self) -> Any:
+        with _answered_in_time(self):
+            return super().getresponse()
+
+
+class _SecureConnection(HTTPSConnection):
+    def getresponse(self) -> Any:
+        with _answered_in_time(self):
+            return super().getresponse()
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+class _Adapter(HTTPAdapter):
+    """Asks for answers by connections that wait for one no longer than it has time."""
+
+    def init_poolmanager(self, *args: Any, **more: Any) -> None:
+        super().init_poolmanager(*args, **more)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+
+    def proxy_manager_for(self, *args: Any, **more: Any) -> Any:
+        manager = super().proxy_manager_for(*args, **more)
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+        return manager
 
 
 @dataclass
@@ -39,7 +235,6 @@ def deliver(platform: Platform, for_s: float | None = None, progress: OnProgress
 
     Args:
         for_s: after which nothing more is begun; None sends all that is due when it begins.
-        progress: told to whom something is sent.
 
     Raises:
         LedgerError: the ledger cannot be written; what was sent and not written down is sent again later.
@@ -86,3 +281,68 @@ def _unreached(platform: Platform, known: Mapping[str, Address]) -> dict[str, st
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class OutboxError(PlatformError):
+    """A message is not there, or is not in a state for what was asked."""
+
+
+def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
+    """Have a message tried anew, from the first try, also one that was delivered: its receiver may have lost it.
+
+    Args:
+        key: its beginning; None means all that were given up.
+
+    Returns:
+        The messages that are due now.
+
+    Raises:
+        OutboxError: there is none of that key, or somebody has dropped it.
+    """
+    outbox = platform.ledger.outbox
+    messages: Sequence[Message] = outbox.messages(["given up"]) if key is None else [_named(platform, key)]
+    for message in messages:
+        if message.state == "dropped":
+            raise OutboxError(
+                f"Message {message.key} was dropped: {message.problem}.",
+                "`platform-assets audit decisions` has who decided so; what it told stands in the release.",
+            )
+    outbox.retry(messages, datetime.now(UTC))
+    return tuple(messages)
+
+
+def drop(platform: Platform, key: str, author: Author) -> Message:
+    """Decide that a message is sent no more.
+
+    Args:
+        key: its beginning.
+
+    Raises:
+        OutboxError: there is none of that key, or it waits no more.
+    """
+    message = _named(platform, key)
+    decision = MessageDecision(
+        "drop",
+        message.key,
+        message.target,
+        message.publication,
+        **author.signature(datetime.now(UTC)),
+    )
+    if not platform.ledger.outbox.drop(decision):
+        state = _named(platform, message.key).state
+        raise OutboxError(
+            f"Message {message.key} is {state}: there is nothing to drop.", "`platform-assets outbox list` has others."
+        )
+    return message
+
+
+def _named(platform: Platform, key: str) -> Message:
+    found: Collection[Message] = platform.ledger.outbox.named(key) if len(key) >= _SHORTEST else ()
+    if len(found) != 1:
+        said = "No message has" if not found else f"{len(found)} messages have"
+        raise OutboxError(
+            f"{said} a key that begins with {key!r}.",
+            f"Name one as `platform-assets outbox list --all` shows it, by {_SHORTEST} characters at least.",
+        )
+    [message] = found
+    return message

@@ -1,4 +1,4 @@
-"""What a stage would change: rows, keys and sums of every staged day against the release that it lies over. No JVM."""
+"""What a stage would change: keys, sums and values of columns of staged days against their release. No JVM."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.amounts import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
@@ -18,12 +20,17 @@ from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.stages.inspect import stage_basis
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
+from platform_assets.quality.masking import Masking
 from platform_assets.records.manifest import DataFile
 
 if TYPE_CHECKING:
     import polars as pl
 
 Number = int | float | Decimal
+Files = Mapping[date, Sequence[DataFile]]
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+_AFTER = " after"
+"""Behind the name of a column; none can have it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,6 @@ def compare(
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
 
     Args:
-        stage: that was opened by name.
         only: of its tables and days.
         progress: told before every day, and when a table is finished.
         sums: columns to sum besides the amounts of the contracts, by table.
@@ -111,21 +117,17 @@ def compared(
     """A day as it is in some files beside the same day in others.
 
     Args:
-        lake: that has the files.
-        table: of the day.
-        day: which.
         key: of the table; empty for tables without a contract.
-        summed: columns.
         sides: files of the one and of the other.
         columns: whose nulls and distribution are compared, too.
     """
-    before, after = (_rows(lake, table, day, files) for files in sides)
+    before, after = (_frame(lake, table, {day: files}) for files in sides)
     added, removed, changed = _keys(key or _shared(before, after), before, after)
     then, now = _sums(before, summed), _sums(after, summed)
     return StagedDay(
         table,
         day,
-        (_height(before), _height(after)),
+        (before.height, after.height),
         (_different(before, key), _different(after, key)) if key else None,
         added,
         removed,
@@ -136,19 +138,22 @@ def compared(
     )
 
 
-def _rows(lake: Lake, table: str, day: date, files: Sequence[DataFile]) -> pl.DataFrame | None:
+def _frame(lake: Lake, table: str, files: Files, only: Sequence[str] | None = None) -> pl.DataFrame:
+    """The rows of some days, all or some of their columns; not even these where there is no file."""
     import polars as pl
 
-    if not files:
-        return None
-    arrow = rows_of_files(lake.table_path(table), {day: tuple(files)}).to_table()
-    frame = pl.from_arrow(arrow)
+    there = {day: of_day for day, of_day in files.items() if of_day}
+    if not there:
+        return pl.DataFrame()
+    rows = rows_of_files(lake.table_path(table), there)
+    names = [name for name in only or rows.schema.names if name in rows.schema.names]
+    frame = pl.from_arrow(rows.to_table(columns=names))
     assert isinstance(frame, pl.DataFrame)
     return frame
 
 
-def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame | None) -> tuple[int, int, int]:
-    if before is None or after is None:
+def _keys(key: Sequence[str], before: pl.DataFrame, after: pl.DataFrame) -> tuple[int, int, int]:
+    if not before.columns or not after.columns:
         return _different(after, key), _different(before, key), 0
     both = _shared(before, after)
     before, after = of_one_type(before, after, [*dict.fromkeys([*key, *both])])
@@ -171,46 +176,38 @@ def of_one_type(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str
     return together.head(before.height), together.tail(after.height)
 
 
-def _shared(before: pl.DataFrame | None, after: pl.DataFrame | None) -> list[str]:
+def _shared(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     """Columns of both sides, or of the only one, but the platform's own: they tell rows without a key apart."""
-    sides = [side for side in (before, after) if side is not None]
+    sides = [side for side in (before, after) if side.columns]
     return [n for n in sides[0].columns if not n.startswith("_") and n in sides[-1].columns] if sides else []
 
 
-def _different(rows: pl.DataFrame | None, key: Sequence[str]) -> int:
-    return 0 if rows is None or not rows.height else rows.select(key).unique().height
+def _different(rows: pl.DataFrame, key: Sequence[str]) -> int:
+    return rows.select(key).unique().height if rows.height else 0
 
 
-def _height(rows: pl.DataFrame | None) -> int:
-    return 0 if rows is None else rows.height
+def _nulls(rows: pl.DataFrame, name: str) -> int:
+    """Of a column; one that a side does not have yet is null in all of its rows."""
+    return rows[name].null_count() if name in rows.columns else rows.height
 
 
-def _sums(rows: pl.DataFrame | None, names: Collection[str]) -> dict[str, Number]:
+def _sums(rows: pl.DataFrame, names: Collection[str]) -> dict[str, Number]:
     import polars.selectors as cs
 
-    if rows is None:
+    if not rows.columns:
         return {}
     numbers = rows.select(cs.numeric() & cs.by_name(*names, require_all=False))
     return dict(zip(numbers.columns, (total or 0 for total in numbers.sum().row(0)), strict=True))
 
 
-def _nulls(rows: pl.DataFrame | None, name: str) -> int:
-    """Of a column; one that a side does not have yet is null in all of its rows."""
-    if rows is None:
-        return 0
-    return rows[name].null_count() if name in rows.columns else rows.height
-
-
-def _shift(before: pl.DataFrame | None, after: pl.DataFrame | None, name: str) -> float:
+def _shift(before: pl.DataFrame, after: pl.DataFrame, name: str) -> float:
     """The greatest difference between the shares of values up to one and the same, in percent (Kolmogorov-Smirnov).
 
     Nulls are no values. Where one side has none at all, everything is different.
     """
     import polars as pl
 
-    values = [
-        side[name].drop_nulls().alias("value") for side in (before, after) if side is not None and name in side.columns
-    ]
+    values = [side[name].drop_nulls().alias("value") for side in (before, after) if name in side.columns]
     there = [series for series in values if len(series)]
     if len(there) < 2:
         return 100.0 * len(there)
@@ -226,3 +223,179 @@ def _is_close(number: Number, other: Number) -> bool:
     if isinstance(number, float) or isinstance(other, float):
         return math.isclose(number, other, rel_tol=1e-12)
     return number == other
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the values of a column spread over all days of one side.
+
+    Args:
+        rows: number of rows.
+        nulls: without a value.
+        distinct: different values.
+        lowest: value; None where there is none, or the column is sensitive.
+        highest: as the lowest.
+        mean: of numbers.
+        quantiles: of numbers, at `QUANTILES`.
+    """
+
+    rows: int
+    nulls: int
+    distinct: int
+    lowest: Any = None
+    highest: Any = None
+    mean: float | None = None
+    quantiles: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class ColumnBeside:
+    """A column on both sides.
+
+    Args:
+        name: of the column.
+        changed: keys that both sides have, with another value of it.
+        before: None where that side has no row, or not the column.
+        after: as before.
+    """
+
+    name: str
+    changed: int
+    before: Spread | None
+    after: Spread | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A key that differs.
+
+    Args:
+        day: on which.
+        key: as a person reads it, sensitive values masked.
+        how: it differs: `added`, `removed` or `changed`.
+        values: the columns that differ, before and after, sensitive values masked.
+    """
+
+    day: date
+    key: str
+    how: str
+    values: Mapping[str, tuple[Any, Any]]
+
+
+def columns_beside(
+    lake: Lake, contract: Contract, sides: tuple[Files, Files], masking: Masking, most: int
+) -> tuple[tuple[ColumnBeside, ...], tuple[Example, ...]]:
+    """Lay two versions of the same days beside each other; one day, or one column, is in memory at a time.
+
+    Args:
+        sides: files of the days, before and after; a day of only one side has only additions or removals.
+        most: examples of each way to differ.
+    """
+    changed: dict[str, int] = {}
+    examples: list[Example] = []
+    for day in sorted({*sides[0], *sides[1]}):
+        before, after = (_frame(lake, contract.name, {day: side.get(day, ())}) for side in sides)
+        frames = _of_one_type(contract, before, after)
+        for name, count in _changed(contract, frames).items():
+            changed[name] = changed.get(name, 0) + count
+        for how, found in _differing(contract, frames).items():
+            left = most - sum(example.how == how for example in examples)
+            examples += [
+                _example(contract, day, how, row, masking) for row in islice(found.iter_rows(named=True), left)
+            ]
+    names = [name for name in contract.column_names if name != DAY]
+    columns = tuple(
+        ColumnBeside(name, changed.get(name, 0), *(_spread(lake, contract, side, name) for side in sides))
+        for name in names
+    )
+    return columns, tuple(examples)
+
+
+def _of_one_type(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The columns that both sides have, each of a type that has the values of both."""
+    if not before.height or not after.height:
+        return before, after
+    return of_one_type(before, after, [*contract.row_key, *_values(contract, (before, after))])
+
+
+def _values(contract: Contract, frames: Sequence[pl.DataFrame]) -> list[str]:
+    """Columns that both sides have and no key is made of."""
+    return [
+        name
+        for name in contract.column_names
+        if name not in contract.key and name != DAY and all(name in frame.columns for frame in frames)
+    ]
+
+
+def _both(contract: Contract, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Keys of both sides, with the values of both; those after have a suffix."""
+    before, after = frames
+    return before.join(after, on=list(contract.row_key), how="inner", nulls_equal=True, suffix=_AFTER)
+
+
+def _changed(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, int]:
+    if not all(frame.height for frame in frames):
+        return {}
+    names = _values(contract, frames)
+    counts = _both(contract, frames).select(_unequal(name).sum() for name in names)
+    return dict(zip(names, counts.row(0), strict=True)) if names else {}
+
+
+def _differing(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Rows of keys that differ, in order, by how they do."""
+    import polars as pl
+
+    key = list(contract.row_key)
+    before, after = frames
+    if not before.height or not after.height:
+        return {how: side.sort(key) for how, side in (("removed", before), ("added", after)) if side.height}
+    found = {
+        "added": after.join(before, on=key, how="anti", nulls_equal=True),
+        "removed": before.join(after, on=key, how="anti", nulls_equal=True),
+    }
+    if names := _values(contract, frames):
+        found["changed"] = _both(contract, frames).filter(pl.any_horizontal(_unequal(name) for name in names))
+    return {how: rows.sort(key) for how, rows in found.items()}
+
+
+def _unequal(name: str) -> pl.Expr:
+    import polars as pl
+
+    return pl.col(name).ne_missing(pl.col(name + _AFTER)).alias(name)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Also of two that are no number."""
+    return bool(one == other or (one != one and other != other))
+
+
+def _example(contract: Contract, day: date, how: str, row: Mapping[str, Any], masking: Masking) -> Example:
+    key = list(contract.row_key)
+
+    def shown(name: str, value: Any) -> Any:
+        return masking.masked(value) if contract.column(name).sensitive else value
+
+    values = {
+        name: (shown(name, row[name]), shown(name, row[name + _AFTER]))
+        for name in contract.column_names
+        if name + _AFTER in row and not _same(row[name], row[name + _AFTER])
+    }
+    return Example(day, masking.shown_key(contract, key, [row[name] for name in key]), how, values)
+
+
+def _spread(lake: Lake, contract: Contract, files: Files, name: str) -> Spread | None:
+    frame = _frame(lake, contract.name, files, (name,))
+    if name not in frame.columns:
+        return None
+    values = frame[name]
+    rows, nulls, distinct = len(values), values.null_count(), values.drop_nulls().n_unique()
+    if contract.column(name).sensitive or rows == nulls:
+        return Spread(rows, nulls, distinct)
+    lowest, highest = values.min(), values.max()
+    if not values.dtype.is_numeric():
+        return Spread(rows, nulls, distinct, lowest, highest)
+    import polars as pl
+
+    numbers = values.cast(pl.Float64).drop_nulls()
+    at = tuple(float(numbers.quantile(q, "linear") or 0) for q in QUANTILES)
+    return Spread(rows, nulls, distinct, lowest, highest, float(numbers.mean() or 0), at)  # type: ignore[arg-type]

@@ -123,8 +123,6 @@ def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: 
     One that came out as readers have it shows them nothing new.
 
     Args:
-        platform: as it is now.
-        stage: that is to be published.
         protected_too: protected days that are published all the same, as a plan file says why.
 
     Raises:

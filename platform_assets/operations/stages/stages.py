@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
@@ -16,10 +17,10 @@ from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.scoped import refuse_scoped
 from platform_assets.engine.step.stage import Stage
-from platform_assets.lakehouse.errors import DamagedStageError, StageError
-from platform_assets.lakehouse.locks import open_stage_lock
+from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError
+from platform_assets.lakehouse.locks import comparison_holder, comparison_lock, open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
-from platform_assets.operations.plan_stages import filled_by
+from platform_assets.operations.plan_stages import comparison_stage, ends_of, filled_by, is_of_a_comparison
 from platform_assets.operations.stages.inspect import (
     refuse_damaged,
     refuse_other_code,
@@ -27,7 +28,14 @@ from platform_assets.operations.stages.inspect import (
     refuse_undeclared,
     without_other_code,
 )
-from platform_assets.operations.stages.store import checked_stage, forget_stage, read_stage, stage_names, write_stage
+from platform_assets.operations.stages.store import (
+    all_stages,
+    checked_stage,
+    forget_stage,
+    read_stage,
+    stage_names,
+    write_stage,
+)
 from platform_assets.planning.day_states import (
     DayState,
     UpToDate,
@@ -80,9 +88,6 @@ def refresh_stage(
 
     Args:
         spark: gives the session; not called where there is nothing to do.
-        author: on whose behalf.
-        name: of the stage.
-        progress: told after every batch.
         request: which tables and days.
         plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
 
@@ -119,11 +124,6 @@ def publish_stage(
     that alone the session is started. Killed at any moment, or refused by `look`, the stage is what it was.
 
     Args:
-        platform: as it is now.
-        spark: gives the session.
-        author: on whose behalf.
-        name: of the stage.
-        progress: told after every batch.
         look: shown what is going to be published where that is not just what was staged.
         protected_too: protected days that are published all the same, as a plan file says why.
 
@@ -183,8 +183,6 @@ def narrow_stage(platform: Platform, name: str, wanted: Mapping[str, Collection[
     """Take out of a stage what nobody wants of it any more; days that read these are computed again by and by.
 
     Args:
-        platform: as it is now.
-        name: of the stage.
         wanted: days that stay, by table; those of its quarantined rows stay with them.
 
     Raises:
@@ -304,3 +302,50 @@ def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> 
 def _would_be(state: DayState, made_from: str) -> bool:
     """Whether a day of some keys is made from what all of it would be made from now."""
     return isinstance(state, UpToDate) or fingerprint_of(state) == made_from
+
+
+@contextmanager
+def comparison(platform: Platform, plan: str) -> Iterator[None]:
+    """Be the only one who compares a plan; the stage for it is there only meanwhile.
+
+    What killed processes left is dropped first, of other plans, too, so that nothing of it waits for the same plan to
+    be compared once more. The lock is held until the end: days are laid side by side long after they were staged.
+
+    Raises:
+        StageError: somebody has a stage of this name, which is no comparison's.
+        DamagedStageError: there is such a stage, and it cannot be read.
+        LockTimeoutError: somebody else compares the plan.
+    """
+    name, _ = comparison_stage(plan)
+    with comparison_lock(platform.lake, name):
+        if name in stage_names(platform.lake):
+            stage = read_stage(platform.lake, name)
+            if not is_of_a_comparison(name, stage.why):
+                raise StageError(
+                    f"The stage {name} is there already, and not of a comparison.", ends_of(platform.lake, name)
+                )
+            drop_stage(platform, name)
+        drop_left(platform)
+        try:
+            yield
+        finally:
+            if name in stage_names(platform.lake):
+                drop_stage(platform, name)
+
+
+def left_comparisons(platform: Platform) -> tuple[str, ...]:
+    """The stages of comparisons that nobody makes any more, sorted."""
+    stages, _ = all_stages(platform.lake)
+    ours = (stage.name for stage in stages if is_of_a_comparison(stage.name, stage.why))
+    return tuple(name for name in ours if not comparison_holder(platform.lake, name))
+
+
+def drop_left(platform: Platform) -> tuple[str, ...]:
+    """Drop the stages of comparisons whose processes were killed; returns which."""
+    dropped = []
+    for name in left_comparisons(platform):
+        with suppress(LockTimeoutError), comparison_lock(platform.lake, name, 0):
+            if name in stage_names(platform.lake):
+                drop_stage(platform, name)
+                dropped.append(name)
+    return tuple(dropped)

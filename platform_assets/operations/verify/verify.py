@@ -66,9 +66,7 @@ def verify(
 
     Args:
         spark: gives the session; not called where no day can be verified.
-        selection: which days.
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
-        progress: told after every batch.
         draw: of the days of each table only some; all by default.
         engine: that the session is of. A table that it makes otherwise is no longer computed by another than Spark.
 

@@ -21,7 +21,7 @@ from platform_assets.contracts.exposures import ANNOUNCEMENTS
 from platform_assets.engine.circuits import circuits
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.audit.anchor import heads_of
+from platform_assets.operations.audit.decisions import heads_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.plan_record import BackfillRecord, Event, records_since
 from platform_assets.orchestration.assets.events import asset_key

@@ -85,14 +85,13 @@ def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdic
     table no day is staged yet.
 
     Args:
-        gates: of the plan file.
         staged: the figures of all days that are staged so far.
     """
     verdicts = []
     for gate in gates:
         days = [day for day in staged if day.table == gate.table and day.rows[0]]
         if days:
-            verdicts.append((_apart if gate.metric in ("changed", "distribution") else _verdict)(gate, days))
+            verdicts.append(_verdict(gate, days))
     return tuple(verdicts)
 
 
@@ -105,40 +104,34 @@ def difference_percent(before: Decimal, after: Decimal) -> Decimal:
     return abs((after - before) / before) * 100
 
 
-def _apart(gate: Gate, days: Sequence[Figures]) -> GateVerdict:
-    """Of what is one figure and not two: how much is another than it was, of all there was."""
-
-    def share(other: Decimal, of: Decimal) -> Decimal:
-        return other / of * 100 if of else Decimal(100 if other else 0)
-
-    pairs = {day.day: day.apart(gate) for day in days}
-    sums = [sum((pair[at] for pair in pairs.values()), Decimal(0)) for at in (0, 1)]
-    total = share(sums[0], sums[1])
-    worst = sorted(((share(*pair), day) for day, pair in pairs.items()), reverse=True)
-    too_far = gate.each_day and worst[0][0] > gate.tolerance_percent
-    changed = gate.metric == "changed"
-    what, so = ("changed keys", "are others") if changed else (f"distribution of {gate.column}", "apart")
-    sentence = (
-        f"{gate.table}: {what} of {counted(len(days), 'staged day')}, {total:.2f} % {so}; "
-        f"{gate.tolerance_percent} % allowed{' on each day, too' if gate.each_day else ''}"
-    )
-    lines = tuple(f"{day}: {far:.2f} % {so}" for far, day in worst[:3] if far)
-    return GateVerdict(gate, total <= gate.tolerance_percent and not too_far, sentence, lines)
+def _share(other: Decimal, of: Decimal) -> Decimal:
+    """How much is another than it was, in percent of all there was."""
+    return other / of * 100 if of else Decimal(100 if other else 0)
 
 
 def _verdict(gate: Gate, days: Sequence[Figures]) -> GateVerdict:
-    pairs = {day.day: day.of(gate) for day in days}
-    before = sum((pair[0] for pair in pairs.values()), Decimal(0))
-    after = sum((pair[1] for pair in pairs.values()), Decimal(0))
-    total = difference_percent(before, after)
-    apart = sorted(((difference_percent(*pair), day) for day, pair in pairs.items()), reverse=True)
+    is_one_figure = gate.metric in ("changed", "distribution")
+    far = _share if is_one_figure else difference_percent
+    pairs = {day.day: day.apart(gate) if is_one_figure else day.of(gate) for day in days}
+    before, after = (sum((pair[at] for pair in pairs.values()), Decimal(0)) for at in (0, 1))
+    total, staged = far(before, after), counted(len(days), "staged day")
+    apart = sorted(((far(*pair), day) for day, pair in pairs.items()), reverse=True)
     too_far = gate.each_day and apart[0][0] > gate.tolerance_percent
-    what = f"{gate.metric} of {gate.column}" if gate.column else gate.metric
+    if is_one_figure:
+        what, so = (
+            ("changed keys", "are others") if gate.metric == "changed" else (f"distribution of {gate.column}", "apart")
+        )
+        figures = f"{what} of {staged}, {total:.2f} % {so}"
+        worst = [f"{day}: {percent:.2f} % {so}" for percent, day in apart[:3] if percent]
+    else:
+        what = f"{gate.metric} of {gate.column}" if gate.column else gate.metric
+        figures = f"{what} of {staged} {before:,} before and {after:,} after, {total:.2f} % apart"
+        worst = [
+            f"{day}: {pairs[day][0]:,} before, {pairs[day][1]:,} after, {percent:.2f} % apart"
+            for percent, day in apart[:3]
+            if percent
+        ]
     sentence = (
-        f"{gate.table}: {what} of {counted(len(days), 'staged day')} {before:,} before and {after:,} after, "
-        f"{total:.2f} % apart; {gate.tolerance_percent} % allowed{' on each day, too' if gate.each_day else ''}"
+        f"{gate.table}: {figures}; {gate.tolerance_percent} % allowed{' on each day, too' if gate.each_day else ''}"
     )
-    worst = tuple(
-        f"{day}: {pairs[day][0]:,} before, {pairs[day][1]:,} after, {far:.2f} % apart" for far, day in apart[:3] if far
-    )
-    return GateVerdict(gate, total <= gate.tolerance_percent and not too_far, sentence, worst)
+    return GateVerdict(gate, total <= gate.tolerance_percent and not too_far, sentence, tuple(worst))

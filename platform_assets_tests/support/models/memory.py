@@ -19,8 +19,7 @@ from platform_assets.contracts import (
     Span,
 )
 from platform_assets.planning.day_states import Stale, day_states
-from platform_assets.planning.left_to_do import left_to_do
-from platform_assets.planning.plan import make_plan
+from platform_assets.planning.plan import left_to_do, make_plan
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import Request
 from platform_assets.planning.table_states import TableStates

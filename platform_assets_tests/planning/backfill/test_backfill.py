@@ -1,17 +1,20 @@
-"""The hash that people approve is of all that is done, and of nothing that comes and goes without them."""
+"""The hash that people approve is of all that is done; who has approved it: different people, and never its owner."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
 
 from platform_assets.contracts import Checks, Span
-from platform_assets.planning.backfill.backfill import backfill_hash, gates_of
+from platform_assets.planning.backfill.backfill import backfill_hash, consent, gates_of
+from platform_assets.planning.backfill.days import RolloutStep, rollout_steps
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.rollout import RolloutStep, rollout_steps
 from platform_assets.planning.selection import Request
 from platform_assets.records.code_version import Version
+from platform_assets.records.decisions import PlanDecision
 from platform_assets_tests.support.catalogues import CALENDAR, chain, computed, planned
 
 CATALOGUE = chain(Span(0, 0))
@@ -56,3 +59,31 @@ def test_other_days_other_code_and_another_file_need_another_approval() -> None:
         hash_of(steps({}), put_back=DAYS[:2]),
     }
     assert len(known) == 7
+
+
+HASH = "25ae4916c48caffb"
+
+
+def given(*names: str, owner: str = "ada", hash: str = HASH) -> tuple[str, ...]:
+    said = {"name": "a", "reason": "a", "owner": owner, "tables": ["gold.a"], "days": {"stale": True}}
+    decided = [
+        PlanDecision("approval of a plan", "a", hash, reason="looked", who=name, created_at=datetime.now(UTC))
+        for name in names
+    ]
+    return consent(PlanFile.model_validate(said), ("it is large",), HASH, decided).given
+
+
+def test_each_person_counts_once_and_only_for_this_very_plan() -> None:
+    assert given("zoe", "bob", "zoe") == ("bob", "zoe")
+    assert given("bob", hash="another") == ()
+
+
+@pytest.mark.parametrize("owner", ["ada", "Ada", "ada\n", "  ada", "ada\u00a0"])
+@pytest.mark.parametrize("name", ["ada", "ADA", "ada ", "a\u200bda", "\uff41da"])
+def test_the_owner_does_not_count_by_any_spelling(owner: str, name: str) -> None:
+    assert given(name, owner=owner) == ()
+
+
+@pytest.mark.parametrize("name", ["Bob", "bob ", "b\u00adob", "\uff42ob"])
+def test_nobody_counts_twice_by_two_spellings(name: str) -> None:
+    assert len(given("bob", name)) == 1

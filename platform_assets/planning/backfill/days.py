@@ -1,0 +1,214 @@
+"""Which days of which tables a plan file is about, in which order they are staged, and which are a sample of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import ceil
+
+from platform_assets.contracts import Catalogue, Contract
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.key_scope import KeyScope
+from platform_assets.planning.plan import Plan
+from platform_assets.planning.selection import Request
+from platform_assets.planning.windows import Calendar, day_range, ranges_read, union_reached, union_read
+
+
+def reached_days(
+    catalogue: Catalogue, named: Mapping[str, Collection[date]], calendar: Calendar
+) -> dict[str, frozenset[date]]:
+    """The named days and all that read them, through every window: what becomes stale if they come out differently.
+
+    Args:
+        catalogue: all tables, each after those it reads.
+        named: days by table.
+    """
+    reached = {table: set(days) for table, days in named.items()}
+    for contract in catalogue:
+        for read in contract.inputs:
+            for span in union_reached(read.window, reached.get(read.table, ()), calendar):
+                reached.setdefault(contract.name, set()).update(day_range(*span))
+    return {table: frozenset(days) for table, days in reached.items() if days}
+
+
+def request_for(
+    file: PlanFile,
+    by_table: Mapping[str, frozenset[date]],
+    keys: KeyScope | None,
+    protected_too: frozenset[date] | None = None,
+) -> Request:
+    """What a plan file asks for of some days of tables.
+
+    Args:
+        by_table: days of each table.
+        keys: of which alone it asks for rows.
+        protected_too: protected days that are planned, too; by default those that the file overrides.
+    """
+    overridden = file.override_protected.named() if file.override_protected else frozenset()
+    return Request(
+        frozenset(file.tables),
+        by_person=True,
+        force=file.policy == "recompute",
+        by_table=by_table,
+        protected_too=overridden if protected_too is None else protected_too,
+        keys=keys,
+    )
+
+
+def backfill_request(
+    file: PlanFile,
+    days: frozenset[date],
+    catalogue: Catalogue,
+    calendar: Calendar,
+    computed: Mapping[str, Collection[date]],
+    keys: KeyScope | None = None,
+) -> Request:
+    """What a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
+
+    Args:
+        days: that it names, found.
+        computed: the days of each table that were ever computed.
+        keys: of which alone it asks for rows.
+    """
+    named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
+    if file.policy == "fill_gaps":
+        named = {table: days.difference(computed.get(table, ())) for table in named}
+    by_table = {table: frozenset(of_table) for table, of_table in named.items()}
+    if file.downstream:
+        by_table = reached_days(catalogue, named, calendar)
+    return request_for(file, by_table, keys, frozenset(calendar.days()))
+
+
+@dataclass(frozen=True)
+class RolloutStep:
+    """What is staged before the gates are asked.
+
+    Args:
+        share: percent of the named days that are staged once it is done.
+        days: that are computed in it, by table, each table after those it reads.
+    """
+
+    share: int
+    days: Mapping[str, tuple[date, ...]]
+
+    @property
+    def count(self) -> int:
+        """How many days of tables it computes."""
+        return sum(len(days) for days in self.days.values())
+
+
+def in_rollout_order(days: Iterable[date], volumes: Mapping[date, int]) -> tuple[date, ...]:
+    """The days in an order of which every beginning is spread over weekdays, volumes and the whole range.
+
+    The first and the last day come first: there ranges are wrong most often. The others are sorted by weekday and
+    volume, and taken from that order by bit reversal, the van der Corput sequence of base 2, so that each next one
+    falls into the widest gap. The same days and volumes have the same order.
+
+    Args:
+        days: in any order.
+        volumes: rows of a day, of those that are known.
+    """
+    every = sorted(set(days))
+    ends = list(dict.fromkeys((*every[:1], *every[-1:])))
+    between = sorted(every[1:-1], key=lambda day: (day.weekday(), volumes.get(day, 0), day))
+    width = max(len(between) - 1, 1).bit_length()
+    spread = sorted(range(len(between)), key=lambda at: int(f"{at:0{width}b}"[::-1], 2))
+    return (*ends, *(between[at] for at in spread))
+
+
+def rollout_steps(
+    plan: Plan,
+    named: Collection[date],
+    tables: Collection[str],
+    shares: Sequence[int],
+    catalogue: Catalogue,
+    calendar: Calendar,
+    volumes: Mapping[date, int],
+) -> tuple[RolloutStep, ...]:
+    """Cut a plan into steps, every day of it in exactly one.
+
+    What the named tables are made from is computed in the first, days of their own that are not named among it. A day
+    is computed in the first step in which all days of the plan that it reads are staged, so that none is computed
+    twice: a window over a month waits for the month.
+
+    Args:
+        plan: the days to compute.
+        named: days that the plan file names.
+        shares: percents of the named days, growing up to 100.
+        catalogue: all tables, each after those it reads.
+        volumes: rows of the named days, of those that are known.
+    """
+    order = in_rollout_order(named, volumes)
+    planned = {step.table: step.days for step in plan.steps}
+    before = {*catalogue.with_inputs(tables)}.difference(tables)
+    left: dict[str, list[date]] = {table: list(days) for table, days in planned.items()}
+    steps: list[RolloutStep] = []
+    for share in shares:
+        later = set(order[ceil(len(order) * share / 100) :])
+        now: dict[str, tuple[date, ...]] = {}
+        for contract in catalogue:
+            table = contract.name
+            if not left.get(table):
+                continue
+            may = [day for day in left[table] if table in before or table not in tables or day not in later]
+            ready = tuple(day for day in may if not _waits(contract, day, left, calendar))
+            if ready:
+                now[table] = ready
+                taken = set(ready)
+                left[table] = [day for day in left[table] if day not in taken]
+        if now:
+            steps.append(RolloutStep(share, now))
+    return tuple(steps)
+
+
+def _waits(contract: Contract, day: date, left: Mapping[str, Sequence[date]], calendar: Calendar) -> bool:
+    """Whether a day reads one that is still to be computed."""
+    return any(
+        bisect_left(days, first) < bisect_right(days, last)
+        for read in contract.inputs
+        for days in [left.get(read.table, ())]
+        for first, last in ranges_read(read.window, day, calendar)
+    )
+
+
+def sampled_days(
+    plan: Plan, sample: Collection[date], tables: Collection[str], catalogue: Catalogue, calendar: Calendar
+) -> dict[str, frozenset[date]]:
+    """The days of a plan, by table, that come out as with all of it though only these are computed.
+
+    Of the named tables the sample, with what the plan computes of all that it reads; of tables made from these the days
+    that read no day of the plan but those.
+
+    Args:
+        sample: some of the days that the plan file names.
+        catalogue: all tables, each after those it reads.
+    """
+    planned = {step.table: frozenset(step.days) for step in plan.steps}
+    chosen = {table: planned.get(table, frozenset()).intersection(sample) for table in tables}
+    for contract in reversed(catalogue.tables):
+        for table, days in _read(catalogue, contract.name, chosen.get(contract.name, ()), calendar).items():
+            chosen[table] = chosen.get(table, frozenset()) | (days & planned.get(table, frozenset()))
+    made_from = set(catalogue.with_inputs(tables))
+    for contract in catalogue:
+        if contract.name in made_from:
+            continue
+        chosen[contract.name] = frozenset(
+            day
+            for day in planned.get(contract.name, ())
+            if all(
+                days & planned.get(table, frozenset()) <= chosen.get(table, frozenset())
+                for table, days in _read(catalogue, contract.name, (day,), calendar).items()
+            )
+        )
+    return {table: days for table, days in chosen.items() if days}
+
+
+def _read(catalogue: Catalogue, table: str, days: Collection[date], calendar: Calendar) -> dict[str, frozenset[date]]:
+    """What days of a table read, by input."""
+    read: dict[str, frozenset[date]] = {}
+    for one in catalogue[table].inputs:
+        spans = union_read(one.window, days, calendar)
+        read[one.table] = read.get(one.table, frozenset()).union(*(day_range(*span) for span in spans))
+    return read
