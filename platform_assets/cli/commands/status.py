@@ -27,6 +27,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import held_days
+from platform_assets.operations.metrics import table_metrics
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
 from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.table_states import TableStates, missing_days
@@ -48,7 +49,7 @@ def status(
         if warnings:
             _print_warnings(platform, as_json=as_json)
             return
-        known = _status(platform)
+        known = _status(platform, with_metrics=as_json)
     if as_json:
         print_json(known.json())
     elif files:
@@ -67,7 +68,7 @@ def _print_warnings(platform: Platform, *, as_json: bool) -> None:
         print_warned_days(warned)
 
 
-def _status(platform: Platform) -> Status:
+def _status(platform: Platform, *, with_metrics: bool) -> Status:
     held = held_days(platform, platform.ledger.holds())
     snapshot = LakeSnapshot.now(platform)
     known, states = look_at_all(snapshot)
@@ -103,6 +104,7 @@ def _status(platform: Platform) -> Status:
         ahead=sum(count.ahead for count in counts),
         outbox=platform.ledger.outbox.open_by_target(),
         by_spark=not_by_sail(platform, platform.catalogue.names),
+        metrics=table_metrics(snapshot, {name: of.newest for name, of in totals.items()}) if with_metrics else {},
         stopped=tuple(dict.fromkeys(hold.reason for hold in stopped(platform).values())),
     )
 

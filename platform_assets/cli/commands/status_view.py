@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 
 from platform_assets.cli.console import console, say
@@ -79,6 +79,7 @@ class Status:
         outbox: messages that wait to be delivered or were given up, by target.
         by_spark: tables that Spark computes though Sail was asked for, each with the reason.
         stopped: why circuits are open, a sentence each.
+        metrics: of each table with days; asked for by programs alone.
     """
 
     tables: Sequence[TableStatus]
@@ -93,6 +94,7 @@ class Status:
     outbox: Mapping[str, Mapping[MessageState, int]]
     by_spark: Mapping[str, str]
     stopped: Sequence[str]
+    metrics: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     @property
     def is_new(self) -> bool:
@@ -138,6 +140,7 @@ class Status:
             },
             "computed_by_spark": dict(self.by_spark),
             "stopped": list(self.stopped),
+            "metrics": dict(self.metrics),
         }
 
 

@@ -11,7 +11,7 @@ from platform_assets.engine.results import StepResult
 from platform_assets.errors import PlatformError
 from platform_assets.operations.backfill.explain import cores_of
 from platform_assets.operations.backfill.narrowing import scope_in
-from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, may_go_on, why_of
+from platform_assets.operations.backfill.sitting import Sitting, accepted_by_plan, keys_stay_apart, may_go_on, why_of
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import STAGE
 from platform_assets.operations.stages.stages import refresh_stage
@@ -81,7 +81,9 @@ class Jobs:
 
         try:
             with keys_stay_apart(sitting):
-                result = refresh_stage(platform, self._spark, author, STAGE + file.name, told, request)
+                result = refresh_stage(
+                    platform, self._spark, author, STAGE + file.name, told, request, accept=accepted_by_plan(sitting)
+                )
         except Exception as error:
             if isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
                 self._judge(job, seconds, time.monotonic() - began, failed=True)

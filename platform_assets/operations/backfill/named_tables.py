@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from platform_assets.contracts.amounts import amounts, why_no_sum
+from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.columns import why_no_sum
 from platform_assets.contracts.errors import unknown_table
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.files import PlanFieldError

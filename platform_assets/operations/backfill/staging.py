@@ -18,6 +18,9 @@ from platform_assets.operations.stages.inspect import without_other_code
 from platform_assets.planning.backfill.verdicts import judged
 from platform_assets.words import counted
 
+_SHOWN = 10
+"""Days that failed and are named."""
+
 
 def stage_rollout(sitting: Sitting, report: Callable[[str], None]) -> None:
     """Stage a backfill step by step, each held against its gates before the next begins.
@@ -84,6 +87,14 @@ def _stage(sitting: Sitting, step: RecordedStep, jobs: Jobs) -> tuple[StepResult
     failed: dict[str, dict[date, str]] = {}
     for one in done:
         failed.setdefault(one.table, {}).update(one.not_published)
+    if any(finding.check == "settled" for one in done for findings in one.held.values() for finding in findings):
+        looked_at = sitting.record.hash
+        raise sitting.stop(
+            f"settled figures move at {step.share} %, and nobody approved it as {looked_at}",
+            f"Ask somebody to run `platform-assets plan approve FILE --hash {looked_at} --reason … --by …`; then apply "
+            "it again.",
+            _lines(failed),
+        )
     refuse_failed(sitting, failed, step.share)
     return done
 
@@ -94,14 +105,18 @@ def refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], sh
     Raises:
         StoppedError: there are any.
     """
-    lines = [f"{table} {day}: {why}" for table, days in failed.items() for day, why in sorted(days.items())]
-    if lines:
+    if lines := _lines(failed):
         raise sitting.stop(
-            f"{counted(len(lines), 'day')} did not pass the gates of their contract at {share} %",
+            f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
             "Mend the code and apply the plan again. What it reads is as it was when it began: after other data, "
             f"`platform-assets plan cancel {sitting.record.name}` first.",
-            lines[:10],
+            lines,
         )
+
+
+def _lines(failed: Mapping[str, Mapping[date, str]]) -> list[str]:
+    """Return the first days that failed, each with the reason."""
+    return [f"{table} {day}: {why}" for table, days in failed.items() for day, why in sorted(days.items())][:_SHOWN]
 
 
 def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: OpenStage | None = None) -> None:

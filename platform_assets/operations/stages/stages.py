@@ -40,6 +40,7 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.quality.findings import Check
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 Look = Callable[[OpenStage, Mapping[str, Mapping[date, str]]], None]
@@ -72,6 +73,7 @@ def refresh_stage(
     progress: OnProgress = no_progress,
     request: Request = BY_PERSON,
     plan: Plan | None = None,
+    accept: Collection[Check] = (),
 ) -> RefreshResult:
     """Compute the days that are stale on what a stage shows into it; open it over the current release if need be.
 
@@ -85,6 +87,7 @@ def refresh_stage(
         progress: told after every batch.
         request: which tables and days.
         plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
+        accept: checks whose findings a person has accepted.
 
     Raises:
         StageError: nothing was ever published, so that there is nothing to lie over.
@@ -100,7 +103,7 @@ def refresh_stage(
         stage = Stage(platform, author, before, _keep(platform, before))
         plan = planned(stage, request, plan)
         spark = analysed(platform, [step.table for step in plan.steps], spark)
-        steps, struck = fill(stage, plan, spark, progress, request)
+        steps, struck = fill(stage, plan, spark, progress, request, accept)
     return RefreshResult((), steps, struck, plan=plan)
 
 

@@ -7,10 +7,11 @@ from datetime import date
 
 import dagster as dg
 
-from platform_assets.engine.day_contents import KEPT_ASIDE
+from platform_assets.engine.day_contents import is_kept_aside
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.shown import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
+from platform_assets.quality.metrics import day_metrics
 from platform_assets.records.differences import DayChange
 from platform_assets.records.manifest import Warned
 
@@ -85,11 +86,14 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
         others: what the gates counted.
         seconds: the day's share of the time its table took.
     """
-    counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if name not in KEPT_ASIDE}
+    counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if not is_kept_aside(name)}
+    metrics = day_metrics(rows, others)
+    measured = {name: dg.MetadataValue.float(value) for name, value in metrics.items() if name not in counted}
     read = {name: counted.pop(name) for name in _READ if name in counted}
     return {
         "dagster/row_count": dg.MetadataValue.int(rows),
         **counted,
+        **measured,
         **read,
         "seconds": dg.MetadataValue.float(round(seconds, 3)),
         "bytes": dg.MetadataValue.int(size),

@@ -143,7 +143,7 @@ class Backfill:
 
 def gates_of(contract: Contract) -> str:
     """What a contract holds days against that does not make them, such as a reconciliation, as a text to compare."""
-    return repr((contract.checks, contract.reconciles))
+    return repr((contract.checks, contract.reconciles, contract.settled))
 
 
 def backfill_hash(
