@@ -22,6 +22,7 @@ from platform_assets.contracts.exposures import Exposure
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule
+from platform_assets.contracts.settled import Settled
 from platform_assets.contracts.table import (
     DAY,
     Contract,
@@ -69,6 +70,7 @@ __all__ = [
     "Protected",
     "Reconciliation",
     "Rule",
+    "Settled",
     "Severity",
     "Span",
     "UnknownTableError",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from platform_assets.contracts.columns import Column
 from platform_assets.contracts.table import Contract
 
 
@@ -17,12 +16,3 @@ def amounts(contract: Contract) -> tuple[str, ...]:
         and not column.sensitive
         and column.additive
     )
-
-
-def why_no_sum(column: Column) -> str | None:
-    """Why a column cannot be summed though somebody names it; None where it can."""
-    if not column.additive:
-        return "its contract declares it additive=False"
-    if not column.type.startswith(("decimal", "int", "long", "double")):
-        return f"it is a {column.type}"
-    return None

@@ -20,7 +20,7 @@ from platform_assets.contracts.mistakes import check_declaration
 Severity = Literal["block", "warn"]
 """What a finding does: `block` keeps the day unpublished, `warn` is shown with the published day."""
 
-FailureClass = Literal["contract", "conservation", "reconciliation", "volume", "code", "missing"]
+FailureClass = Literal["contract", "conservation", "reconciliation", "volume", "settled", "code", "missing"]
 """What a run of a table can fail by: a check that blocked; `code`, where its transform or a check crashed; `missing`,
 where no verdict came, because the machine or Spark failed, or it took longer than `verdict_within_minutes`."""
 

@@ -105,3 +105,12 @@ class Column:
     def digits(self) -> tuple[int, int] | None:
         """As `digits_of` its type."""
         return digits_of(self.type)
+
+
+def why_no_sum(column: Column) -> str | None:
+    """Why a column cannot be summed though somebody names it; None where it can."""
+    if not column.additive:
+        return "its contract declares it additive=False"
+    if not column.type.startswith(("decimal", "int", "long", "double")):
+        return f"it is a {column.type}"
+    return None

@@ -21,6 +21,7 @@ from platform_assets.contracts.mistakes import check_declaration, wrong_among
 from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.separable import separable_problems
+from platform_assets.contracts.settled import Settled, settled_problems
 from platform_assets.contracts.versions import code_version_problems
 from platform_assets.contracts.windows import AsOf, Offsets, Span, Window
 
@@ -105,6 +106,7 @@ class Contract:
         checks: which findings block a day and which only warn.
         reconciles: comparisons with the inputs, before a day is published.
         comparisons: with any other side, on a schedule.
+        settled: sums that move no further than declared, once a day is old enough.
         freshness: when a day is overdue.
         circuit: after which failures nothing of the table is published any more, and how that ends.
         code_version: set by hand in place of a hash of all code that the transform reaches; days computed by another
@@ -137,6 +139,7 @@ class Contract:
     checks: Checks = field(default_factory=Checks)
     reconciles: tuple[Reconciliation, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    settled: tuple[Settled, ...] = ()
     freshness: Freshness = field(default_factory=Freshness)
     circuit: Circuit = field(default_factory=Circuit)
     code_version: str | None = None
@@ -176,6 +179,7 @@ class Contract:
         for reconciliation in self.reconciles:
             yield from self._reconciliation_problems(reconciliation)
         yield from self._comparison_problems()
+        yield from settled_problems(self.name, self.columns, self.settled)
         yield from separable_problems(self.name, self.columns, self.key, self.separable_by)
         yield from code_version_problems(f"The contract of {self.name}", self.code_version, self.name)
 

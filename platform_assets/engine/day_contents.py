@@ -13,6 +13,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.quality.findings import FELL_FROM
+from platform_assets.quality.metrics import LAG
+from platform_assets.quality.settled import is_drift
 from platform_assets.records.code_version import Version
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
@@ -38,8 +40,10 @@ AHEAD = "ahead"
 TOGETHER = "days_together"
 """The figure of a computed day that says how many days with rows were computed with it, itself included."""
 
-KEPT_ASIDE = frozenset({TOGETHER, FELL_FROM})
-"""Figures that are for the next computation of a day, and for nobody to look at."""
+
+def is_kept_aside(figure: str) -> bool:
+    """Return whether a figure is for the next computation of a day, and for no reader to look at."""
+    return figure in (TOGETHER, FELL_FROM, LAG) or is_drift(figure)
 
 
 def most_together(days: Mapping[date, DayRecord], version: Version) -> int:
@@ -123,6 +127,8 @@ def appended(
             figures[name] = figures.get(name, 0) + more
         for name, more in ahead_figures(added).get(day, {}).items():
             figures[name] = figures.get(name, 0) + more
+        if day in added.lags and (had is None or LAG in had.figures or not had.rows):
+            figures[LAG] = figures.get(LAG, 0) + added.lags[day]
         old = live.get(day, ())
         contents[day] = _content(old, (*old, *files), digest, figures)
     return contents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -24,6 +24,7 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.quality.findings import Check
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
@@ -122,7 +123,12 @@ def planned(stage: Stage, request: Request, plan: Plan | None) -> Plan:
 
 
 def fill(
-    stage: Stage, plan: Plan, spark: SparkOnDemand, progress: OnProgress, request: Request
+    stage: Stage,
+    plan: Plan,
+    spark: SparkOnDemand,
+    progress: OnProgress,
+    request: Request,
+    accept: Collection[Check] = (),
 ) -> tuple[tuple[StepResult, ...], dict[str, tuple[date, ...]]]:
     """Compute into a stage what is left to do of a plan, in dependency order.
 
@@ -132,6 +138,7 @@ def fill(
         spark: gives the session; not called where there is nothing to do.
         progress: told after every batch.
         request: that was planned.
+        accept: checks whose findings a person has accepted.
 
     Returns:
         What became of the days of each table, and by table the days that were struck.
@@ -151,7 +158,7 @@ def fill(
                 struck[table] = left.struck
         if days:
             step = Step(table, tuple(sorted(days)))
-            done.append(stage.step(spark, step, progress, forced=asked, scope=request.keys))
+            done.append(stage.step(spark, step, progress, forced=asked, accept=accept, scope=request.keys))
     return tuple(done), struck
 
 

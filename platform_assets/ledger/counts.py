@@ -9,7 +9,7 @@ from datetime import date
 from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select
 
 from platform_assets.ledger.database import Database
-from platform_assets.ledger.queries import is_current
+from platform_assets.ledger.queries import is_current, refused_by_date
 from platform_assets.ledger.schema import days, publications
 from platform_assets.records.history import DayTotals
 
@@ -34,6 +34,12 @@ class Counts:
         with self._database.reading() as connection:
             counted = {row[0]: DayTotals(*row[1:]) for row in connection.execute(query).all()}
         return {table: counted.get(table, DayTotals()) for table in tables}
+
+    def refused(self, table: str, *, since: date) -> dict[date, tuple[int, int]]:
+        """Count the rows that were refused at parsing and all that were delivered, by arrival date from one on."""
+        with self._database.reading() as connection:
+            rows = connection.execute(refused_by_date(table, since)).all()
+        return {on: (refused, landed) for on, refused, landed in rows}
 
     def published_between(self, first: int, last: int) -> dict[str, set[date]]:
         """The days that releases after one made, up to another, by table."""

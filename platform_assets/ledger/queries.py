@@ -163,6 +163,19 @@ def refused_rows() -> Select[Any]:
     return select(newest.c.table, rows.label("rows")).group_by(newest.c.table)
 
 
+def refused_by_date(table: str, since: date) -> Select[Any]:
+    """Add up refused and landed rows of the files of a raw table that were not refused whole, by arrival date."""
+    file = arrivals.c
+    total = (cast(func.sum(rows), BigInteger) for rows in (file.refused, file.landed))
+    taken = (file.table == table, file.kind == "delivery", file.reason.is_(None), file.arrival_date >= since)
+    return (
+        _counting(select(file.arrival_date, *total))
+        .where(*taken)
+        .group_by(file.arrival_date)
+        .order_by(file.arrival_date)
+    )
+
+
 def withdrawn(table: str) -> Select[Any]:
     """What was taken out of a raw table again."""
     query = select(arrivals.c.origin).where(arrivals.c.table == table, arrivals.c.kind == "withdrawal")

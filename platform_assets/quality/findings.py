@@ -11,11 +11,11 @@ from typing import Literal
 from platform_assets.contracts import Contract, Severity
 from platform_assets.records.manifest import Warned
 
-Check = Literal["contract", "conservation", "reconciliation", "volume", "freshness"]
+Check = Literal["contract", "conservation", "reconciliation", "volume", "settled", "freshness"]
 Outcome = Literal["passed", "not judged", "warned", "blocked"]
 Numbers = Mapping[str, int | Decimal]
 
-ACCEPTABLE: frozenset[Check] = frozenset({"reconciliation", "volume"})
+ACCEPTABLE: frozenset[Check] = frozenset({"reconciliation", "settled", "volume"})
 """Checks whose findings a person may accept: what they find can be true. A broken promise or a lost row cannot."""
 
 ACCEPTED = "accepted_"
@@ -72,6 +72,7 @@ class Checked:
         numbers: the figures behind it, by name.
         findings: what is wrong; none if the day passed.
         judged: whether anything could be said; there may be too little to compare the day with.
+        figures: what is to be kept with the day.
     """
 
     check: Check
@@ -79,6 +80,7 @@ class Checked:
     numbers: Numbers = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     judged: bool = True
+    figures: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def outcome(self) -> Outcome:
@@ -148,10 +150,14 @@ class DayChecks:
 
     @property
     def figures(self) -> dict[str, int]:
-        """What a published day keeps: findings accepted by hand, as `accepted_<check>`, and from what its rows fell."""
+        """What a published day keeps: findings accepted by hand, as `accepted_<check>`, and from what its rows fell.
+
+        And what checks want kept besides.
+        """
         accepted = {f"{ACCEPTED}{checked.check}": checked.accepted for checked in self.checks if checked.accepted}
         fell = [int(finding.numbers[FELL_FROM]) for finding in self.findings if FELL_FROM in finding.numbers]
-        return accepted | ({FELL_FROM: max(fell)} if fell else {})
+        kept = {name: figure for checked in self.checks for name, figure in checked.figures.items()}
+        return accepted | ({FELL_FROM: max(fell)} if fell else {}) | kept
 
 
 def checked(
@@ -178,6 +184,7 @@ def checks_before_publication(contract: Contract) -> tuple[Check, ...]:
         "conservation": contract.layer == "silver",
         "reconciliation": bool(contract.reconciles),
         "volume": True,
+        "settled": bool(contract.settled),
     }
     return tuple(check for check, applies in checks.items() if applies)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import NamedTuple
 
 EXAMPLES = 5
 """Most examples of each kind of difference; counts are complete."""
@@ -103,3 +104,30 @@ class DayChange:
     changed: int
     sums_before: Mapping[str, int | Decimal]
     sums_after: Mapping[str, int | Decimal]
+
+
+class Sum(NamedTuple):
+    """A sum of a day.
+
+    Args:
+        column: that is summed.
+        by: columns by whose values it is.
+        key: values of these columns, as text.
+    """
+
+    column: str
+    by: tuple[str, ...]
+    key: Key
+
+
+@dataclass
+class Moves:
+    """The sums of a day that new content changes.
+
+    Args:
+        keys: how many keys have such.
+        pairs: before and after; None where there is nothing to sum. Of many keys only the first.
+    """
+
+    keys: int = 0
+    pairs: dict[Sum, tuple[Decimal | None, Decimal | None]] = field(default_factory=dict)

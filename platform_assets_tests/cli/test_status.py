@@ -22,6 +22,7 @@ from platform_assets_tests.support.cli.products import (
     DAYS,
     RAW,
     SILVER,
+    computed,
     publish_arrivals,
     publish_on_paper,
 )
@@ -232,3 +233,23 @@ def test_what_the_column_aside_counts_is_said_where_there_is_any(capsys):
     assert "aside: rows that readers of the table do not see: in quarantine, because they broke a rule" in said
     assert "`platform-assets read refused.products` shows them, and so on with quarantine.products." in said
     assert "aside:" not in told((0, 0), (0, 0))
+
+
+def test_status_has_metrics_of_each_table_for_programs(run: Run, products: Settings) -> None:
+    file = {"table": RAW, "size": 1, "sha256": "0" * 64, "modified_ns": 1, "landed": 10, "taken": 7, "refused": 3}
+    counted = {"raw": 7, "keys": 5, "quarantined": 1, "mismatches": 2}
+    with open_platform(products) as platform:
+        publish_arrivals(platform, RAW, Arrival(path="products/2017-01-02/a.csv", arrival_date=DAY, **file))
+        day = computed(platform, SILVER)[DAY].model_copy(update={"digest": "0-1-1-1-1", "figures": counted})
+        publish_on_paper(platform, SILVER, {DAY: day})
+    metrics = run("status", "--json").json["metrics"]
+    assert metrics[RAW]["refused_share"] == {"2017-01-02": 0.3}
+    assert metrics[SILVER]["days"]["2017-01-02"] == {
+        "duplicates_per_1000": 285.714286,
+        "quarantined_share": 0.142857,
+        "mismatches": 2.0,
+        "seconds": 1.5,
+    }
+    assert metrics[SILVER]["duration_s_p95"] == 1.5
+    assert metrics[RAW]["lag_of_arrival_days_p95"] is None
+    assert not metrics.keys() & {"gold.daily_sales"}, "a table without a day has none"

@@ -19,6 +19,7 @@ from platform_assets.contracts import (
     Freshness,
     Input,
     Reconciliation,
+    Settled,
     all_history,
     month_to_date,
     offsets,
@@ -30,6 +31,16 @@ from platform_assets.domains.retail.contracts import DAILY_SALES, RAW_TRANSACTIO
 
 ROWS = Amount("rows", "sum(rows)", "count(1)")
 K = Column("k", "long", "Key.", nullable=False)
+
+WEIGHED = replace(
+    DAILY_SALES,
+    columns=(
+        *DAILY_SALES.columns,
+        Column("weight", "double", "Kilograms."),
+        Column("share", "decimal(5,2)", "Percent.", additive=False),
+        Column("card", "string", "Whose.", sensitive=True),
+    ),
+)
 
 
 def reconciling(upstream, by=()):
@@ -78,6 +89,13 @@ def test_a_reconciliation_that_cannot_be_is_named(contract, reconciles, says):
         (lambda: Reconciliation("silver.x", ("a", "a"), (ROWS,)), "'a' twice"),
         (lambda: Reconciliation("silver.x", ("rows",), (ROWS,)), "'rows' twice"),
         (lambda: Reconciliation("silver.x", (), (ROWS, ROWS)), "'rows' twice"),
+        (lambda: Settled("net"), "sums='net'"),  # type: ignore[arg-type]
+        (lambda: Settled(("net",), after_days=-1), "after_days=-1"),
+        (lambda: Settled(("net",), tolerance="101 %"), "net has a tolerance that is none: '101 %'"),
+        (lambda: Settled(("net",), tolerance="-1"), "net has a tolerance that is none: '-1'"),
+        (lambda: Settled(("net",), tolerance="3 keys"), "'3 keys', and each sum has to stay by itself"),
+        (lambda: Settled(()), "names no sum"),
+        (lambda: Settled(("net",), ("net",)), "names 'net' twice"),
         (lambda: Amount("a b", "sum(x)", "sum(x)"), "'a b'"),
         (lambda: Amount("a", " ", "sum(x)"), "`ours`"),
         (lambda: Amount("a", "sum(x)", ""), "`theirs`"),
@@ -87,6 +105,27 @@ def test_a_declaration_without_sense_is_named(declare, says):
     with pytest.raises(ContractError, match=says) as caught:
         declare()
     assert caught.value.todo
+
+
+@pytest.mark.parametrize(
+    ("contract", "settled", "field", "says"),
+    [
+        (DAILY_SALES, Settled(("margin",)), "margin", "settles margin, and declares no column 'margin'"),
+        (DAILY_SALES, Settled(("net",), ("shop",)), "shop", "settles net by shop, and declares no column 'shop'"),
+        (DAILY_SALES, Settled(("department",)), "department", "'department' in `sums`, but it is a string"),
+        (WEIGHED, Settled(("share",)), "share", "'share' in `sums`, but its contract declares it additive=False"),
+        (WEIGHED, Settled(("weight",)), "weight", "'weight' in `sums`, but it is a double"),
+        (WEIGHED, Settled(("net",), ("weight",)), "weight", "'weight' in `by`, but it is a double"),
+        (WEIGHED, Settled(("net",), ("card",)), "card", "'card' in `by`, but it is sensitive"),
+        (RAW_TRANSACTIONS, Settled(("quantity",)), "settled", "raw rows are kept as delivered"),
+    ],
+)
+def test_a_settled_figure_that_cannot_be_is_named_with_its_table(contract, settled, field, says):
+    with pytest.raises(ContractError, match=rf"{contract.name} .*{says}") as caught:
+        replace(contract, settled=(settled,))
+    assert (caught.value.table, caught.value.field, bool(caught.value.todo)) == (contract.name, field, True)
+    with pytest.raises(ContractError, match="settles the sum of 'net' by the same columns twice"):
+        replace(DAILY_SALES, settled=(Settled(("net",)), Settled(("net",), after_days=9)))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from typing import Annotated
 
@@ -30,6 +30,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.metrics import table_metrics
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
 from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.table_states import TableStates, missing_days
@@ -59,7 +60,7 @@ def status(
         if warnings:
             _print_warnings(platform, as_json=as_json)
             return
-        known = _status(platform)
+        known = _status(platform, with_metrics=as_json)
     if as_json:
         print_json(known.json())
     elif files:
@@ -78,7 +79,7 @@ def _print_warnings(platform: Platform, *, as_json: bool) -> None:
         print_warned_days(warned)
 
 
-def _status(platform: Platform) -> Status:
+def _status(platform: Platform, *, with_metrics: bool) -> Status:
     held = held_days(platform, platform.ledger.holds())
     snapshot = LakeSnapshot.now(platform)
     known, states = look_at_all(snapshot)
@@ -114,6 +115,7 @@ def _status(platform: Platform) -> Status:
         ahead=sum(count.ahead for count in counts),
         outbox=platform.ledger.outbox.open_by_target(),
         by_spark=not_by_sail(platform, platform.catalogue.names),
+        metrics=table_metrics(snapshot, {name: of.newest for name, of in totals.items()}) if with_metrics else {},
         stopped=tuple(dict.fromkeys(hold.reason for hold in stopped(platform).values())),
     )
 
@@ -215,6 +217,7 @@ class Status:
         outbox: messages that wait to be delivered or were given up, by target.
         by_spark: tables that Spark computes though Sail was asked for, each with the reason.
         stopped: why circuits are open, a sentence each.
+        metrics: of each table with days; asked for by programs alone.
     """
 
     tables: Sequence[TableStatus]
@@ -229,6 +232,7 @@ class Status:
     outbox: Mapping[str, Mapping[MessageState, int]]
     by_spark: Mapping[str, str]
     stopped: Sequence[str]
+    metrics: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     @property
     def is_new(self) -> bool:
@@ -274,6 +278,7 @@ class Status:
             },
             "computed_by_spark": dict(self.by_spark),
             "stopped": list(self.stopped),
+            "metrics": dict(self.metrics),
         }
 
 

@@ -161,7 +161,9 @@ def _computed(
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}
         accept = accepted_checks(state, staged, work.accept, work.looked_at)
         with values_explained(contract.name, state.ready):
-            checks = judge(snapshot, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
+            checks = judge(
+                snapshot, contract, state, staged, given, step_days=work.days, earlier=earlier, accept=accept
+            )
         for day, finding in repeated_keys(snapshot, contract, publication, state.ready, to_come).items():
             checks[day] = checks[day].failing(finding)
         failpoint("gate.judged")

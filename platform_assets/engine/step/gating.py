@@ -6,6 +6,7 @@ A check that cannot be carried out raises: nothing is published that was not loo
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
 
@@ -16,11 +17,13 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness
 from platform_assets.engine.step.losses import losses
+from platform_assets.engine.step.settled import settled_checks
 from platform_assets.engine.step.staging import Staged
 from platform_assets.quality import baseline
 from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
 from platform_assets.quality.gates import conservation_findings, contract_findings
 from platform_assets.quality.losses import scant_finding, with_rows_before
+from platform_assets.quality.metrics import MISMATCHES
 from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.rivals import rivals_finding
@@ -36,6 +39,7 @@ from platform_assets.spark.compare.examples import (
     keys_without,
 )
 from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.windows import History
 from platform_assets.words import counted
 
@@ -48,6 +52,7 @@ def judge(
     contract: Contract,
     state: Readiness,
     staged: Staged,
+    spark: SparkOnDemand,
     *,
     step_days: Collection[date],
     earlier: Mapping[date, int],
@@ -59,6 +64,7 @@ def judge(
         snapshot: that the days were computed over.
         state: the staged days, `ready`, and what is there of the table so far.
         staged: as they lie in the stage.
+        spark: gives the session; called where published rows are to be read.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
         earlier: rows of the days that the step computed before these.
         accept: checks of which a person accepts what would block, by day.
@@ -78,6 +84,8 @@ def judge(
                 by_check[check] = _reconciliation(platform, contract, days, staged)
             case "volume":
                 by_check[check] = _volume(snapshot, contract, state, staged, step_days, earlier)
+            case "settled":
+                by_check[check] = settled_checks(snapshot, contract, state, staged, spark, accept)
             case _:
                 raise AssertionError(check)
     return {
@@ -181,15 +189,12 @@ def _reconciliation(platform: Platform, contract: Contract, days: Collection[dat
             reconciliation_finding(contract, declared, day, differing, platform.masking)
             for declared, differing in compared
         ]
-        result[day] = checked(
-            "reconciliation",
-            [finding for finding in findings if finding],
-            "; ".join(reconciled(declared) for declared, _ in compared),
-            {
-                name: sum(getattr(differing, name) for _, differing in compared)
-                for name in ("missing", "extra", "unequal")
-            },
-        )
+        numbers = {
+            name: sum(getattr(differing, name) for _, differing in compared) for name in ("missing", "extra", "unequal")
+        }
+        said = "; ".join(reconciled(declared) for declared, _ in compared)
+        of_day = checked("reconciliation", [finding for finding in findings if finding], said, numbers)
+        result[day] = replace(of_day, figures={MISMATCHES: sum(numbers.values())})
     return result
 
 

@@ -56,6 +56,15 @@ def effects(
     return day_changes(until_now, rows, contract) if until_now else {}
 
 
+def published_rows(
+    session: SparkSession, contract: Contract, snapshot: LakeSnapshot, spans: Collection[tuple[date, date]]
+) -> DataFrame:
+    """Return the published rows of some days, in the columns that the table has."""
+    path = snapshot.platform.lake.table_path(contract.name)
+    there = StructType.fromJson(json.loads(schema_at(path, snapshot.release.versions[contract.name])))
+    return read_days(session, path, snapshot.files(contract.name), there, spans)
+
+
 def _until_now(
     session: SparkSession,
     contract: Contract,
@@ -64,9 +73,8 @@ def _until_now(
     spans: Collection[tuple[date, date]],
 ) -> DataFrame | None:
     """The published days in the columns of the contract, as far as they have them; None if they have another key."""
-    path = snapshot.platform.lake.table_path(contract.name)
-    there = StructType.fromJson(json.loads(schema_at(path, snapshot.release.versions[contract.name])))
-    rows = read_days(session, path, snapshot.files(contract.name), there, spans)
+    rows = published_rows(session, contract, snapshot, spans)
+    there = rows.schema
     if types_in(there.json()) == types_in(schema.json()):
         return rows
     if not set(contract.key) <= set(there.fieldNames()):

@@ -26,11 +26,13 @@ from platform_assets.operations.plan_record import (
     write_record,
 )
 from platform_assets.operations.stages.stages import drop_stage, narrow_stage
-from platform_assets.planning.backfill.backfill import Backfill, Obstacle
+from platform_assets.planning.backfill.backfill import Backfill, Obstacle, approved_by
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.key_scope import ScopeError
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.quality.findings import Check
+from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.words import counted
@@ -184,6 +186,12 @@ def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
     except ScopeError as error:
         todo = f"`platform-assets plan cancel {sitting.record.name}`, and apply it again, or without `only`."
         raise sitting.stop(error.what, todo) from error
+
+
+def accepted_by_plan(sitting: Sitting) -> tuple[Check, ...]:
+    """Return what an approval of a plan accepts of its days: that settled figures move."""
+    decided = sitting.platform.ledger.decisions(PlanDecision, as_far_as_readable=True)
+    return ("settled",) if approved_by(sitting.record.file, sitting.record.hash, decided) else ()
 
 
 def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:

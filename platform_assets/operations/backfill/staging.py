@@ -14,6 +14,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.operations.backfill.explain import scope_in
 from platform_assets.operations.backfill.sitting import (
     Sitting,
+    accepted_by_plan,
     keys_stay_apart,
     may_go_on,
     publication_by,
@@ -38,6 +39,9 @@ from platform_assets.words import counted
 Days = Mapping[str, tuple[date, ...]]
 _KEPT_EVERY_S = 1.0
 """So that whoever watches sees it go on, and not every batch waits for the disk."""
+
+_SHOWN = 10
+"""Days that failed and are named."""
 
 
 class Jobs:
@@ -96,7 +100,9 @@ class Jobs:
 
         try:
             with keys_stay_apart(sitting):
-                result = refresh_stage(platform, self._spark, author, STAGE + file.name, told, request)
+                result = refresh_stage(
+                    platform, self._spark, author, STAGE + file.name, told, request, accept=accepted_by_plan(sitting)
+                )
         except BaseException as error:
             self._note(seconds + time.monotonic() - began, bytes=_staged_bytes(sitting))  # what is staged of it stays
             if not isinstance(error, Exception):  # a person's Ctrl-C, or a run that was terminated
@@ -237,6 +243,14 @@ def _stage(sitting: Sitting, step: RecordedStep, jobs: Jobs) -> tuple[StepResult
     failed: dict[str, dict[date, str]] = {}
     for one in done:
         failed.setdefault(one.table, {}).update(one.not_published)
+    if any(finding.check == "settled" for one in done for findings in one.held.values() for finding in findings):
+        looked_at = sitting.record.hash
+        raise sitting.stop(
+            f"settled figures move at {step.share} %, and nobody approved it as {looked_at}",
+            f"Ask somebody to run `platform-assets plan approve FILE --hash {looked_at} --reason … --by …`; then apply "
+            "it again.",
+            _lines(failed),
+        )
     refuse_failed(sitting, failed, step.share)
     return done
 
@@ -247,14 +261,18 @@ def refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], sh
     Raises:
         StoppedError: there are any.
     """
-    lines = [f"{table} {day}: {why}" for table, days in failed.items() for day, why in sorted(days.items())]
-    if lines:
+    if lines := _lines(failed):
         raise sitting.stop(
-            f"{counted(len(lines), 'day')} did not pass the gates of their contract at {share} %",
+            f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
             "Mend the code and apply the plan again. What it reads is as it was when it began: after other data, "
             f"`platform-assets plan cancel {sitting.record.name}` first.",
-            lines[:10],
+            lines,
         )
+
+
+def _lines(failed: Mapping[str, Mapping[date, str]]) -> list[str]:
+    """Return the first days that failed, each with the reason."""
+    return [f"{table} {day}: {why}" for table, days in failed.items() for day, why in sorted(days.items())][:_SHOWN]
 
 
 def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: OpenStage | None = None) -> None:

@@ -23,6 +23,7 @@ from platform_assets.operations.erasure.places import ErasureError, Place
 from platform_assets.planning.parts import bytes_among, parts_of
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.quality.findings import FELL_FROM
+from platform_assets.quality.metrics import LAG
 from platform_assets.records.digest import Digest
 from platform_assets.records.erased_keys import AS_DELIVERED, ErasedKeys
 from platform_assets.records.history import DayRecord
@@ -251,6 +252,7 @@ def _added(one: RawProfile, other: RawProfile) -> RawProfile:
         _sum(one.tombstones, other.tombstones),
         _sum(one.withdrawals, other.withdrawals),
         _sum(one.ahead, other.ahead),
+        _sum(one.lags, other.lags),
         dict(Counter(one.taken) + Counter(other.taken)),
     )
 
@@ -264,7 +266,7 @@ def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
 
     But from how many rows it fell: what of these may never come back is not known.
     """
-    less = {"tombstones": out.tombstones, "withdrawals": out.withdrawals, AHEAD: out.ahead}
+    less = {"tombstones": out.tombstones, "withdrawals": out.withdrawals, AHEAD: out.ahead, LAG: out.lags}
     return {
         name: number - less[name].get(day, 0) if name in less else number
         for name, number in record.figures.items()

@@ -14,6 +14,7 @@ from platform_assets.operations.lineage.new_since import NewSince
 from platform_assets.planning.day_states import in_force
 from platform_assets.planning.loaded import comes_with
 from platform_assets.quality.findings import ACCEPTABLE
+from platform_assets.quality.settled import drift_of
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.records.refused import TiedTo
 from platform_assets.visible import for_shell
@@ -177,10 +178,17 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
         record = new.snapshot.days(table, [day]).get(day)
         shown = record if record and record.digest else None
         by = platform.ledger.head(shown.publication) if shown else None
-        arrivals = new.arrivals(table, day, record) if with_arrivals else ()
+        since_then = _as_settled(platform, record) if hold.gate == "settled" and record else record
+        arrivals = new.arrivals(table, day, since_then) if with_arrivals else ()
         waits = _undelivered(new.snapshot, hold, came)
         held.append(HeldDay(hold, since, shown, by, arrivals, others[0] if others else None, waits))
     return tuple(held)
+
+
+def _as_settled(platform: Platform, shown: DayRecord) -> DayRecord:
+    """Return what a day was when it settled or was last accepted: earlier small corrections are to blame, too."""
+    history = platform.ledger.history(shown.table, shown.day) if drift_of(shown.figures) else ()
+    return next((record for record in history if record.digest and not drift_of(record.figures)), shown)
 
 
 def _undelivered(snapshot: LakeSnapshot, hold: Hold, came: dict[str, set[date]]) -> str | None:

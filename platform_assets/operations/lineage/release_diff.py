@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.engine.day_contents import KEPT_ASIDE
+from platform_assets.engine.day_contents import is_kept_aside
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import version_in
 from platform_assets.lakehouse.releases import Release
@@ -38,7 +38,7 @@ class DayDifference:
         """Counts that the gates looked at and that differ, before and after."""
         then = self.before.figures if self.before else {}
         now = self.after.figures if self.after else {}
-        names = [name for name in {**then, **now} if name not in KEPT_ASIDE and then.get(name) != now.get(name)]
+        names = [name for name in {**then, **now} if not is_kept_aside(name) and then.get(name) != now.get(name)]
         return {name: (then.get(name), now.get(name)) for name in names}
 
 

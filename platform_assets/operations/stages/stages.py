@@ -48,6 +48,7 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.quality.findings import Check
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 Look = Callable[[OpenStage, Mapping[str, Mapping[date, str]]], None]
@@ -80,6 +81,7 @@ def refresh_stage(
     progress: OnProgress = no_progress,
     request: Request = BY_PERSON,
     plan: Plan | None = None,
+    accept: Collection[Check] = (),
 ) -> RefreshResult:
     """Compute the days that are stale on what a stage shows into it; open it over the current release if need be.
 
@@ -90,6 +92,7 @@ def refresh_stage(
         spark: gives the session; not called where there is nothing to do.
         request: which tables and days.
         plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
+        accept: checks whose findings a person has accepted.
 
     Raises:
         StageError: nothing was ever published, so that there is nothing to lie over.
@@ -105,7 +108,7 @@ def refresh_stage(
         stage = Stage(platform, author, before, _keep(platform, before))
         plan = planned(stage, request, plan)
         spark = analysed(platform, [step.table for step in plan.steps], spark)
-        steps, struck = fill(stage, plan, spark, progress, request)
+        steps, struck = fill(stage, plan, spark, progress, request, accept)
     return RefreshResult((), steps, struck, plan=plan)
 
 

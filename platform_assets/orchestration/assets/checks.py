@@ -33,6 +33,8 @@ CHECKS: Mapping[Check, str] = {
     "reconciliation": "The same keys and amounts as in the tables it was made from.",
     "volume": "As many rows as are usual for such a day. With too little history to say so a day has no result, or a "
     "warning if it lost more than half of its rows.",
+    "settled": "No settled figure moved further than declared, unless a person accepted it or an approved plan brought "
+    "it. A day that is not settled yet has no result.",
     "freshness": "Every day that should be there by now is there, and none is held.",
 }
 _SHOWN = 5

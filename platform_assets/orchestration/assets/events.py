@@ -9,10 +9,11 @@ import dagster as dg
 from dagster._core.definitions.utils import is_valid_owner
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span, Window
-from platform_assets.engine.day_contents import KEPT_ASIDE
+from platform_assets.engine.day_contents import is_kept_aside
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.told_errors import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
+from platform_assets.quality.metrics import day_metrics
 from platform_assets.records.differences import DayChange
 from platform_assets.records.manifest import Warned
 from platform_assets.visible import visible
@@ -84,11 +85,14 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
         size: of its files, bytes.
         seconds: the day's share of the time its table took.
     """
-    counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if name not in KEPT_ASIDE}
+    counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if not is_kept_aside(name)}
+    metrics = day_metrics(rows, others)
+    measured = {name: dg.MetadataValue.float(value) for name, value in metrics.items() if name not in counted}
     read = {name: counted.pop(name) for name in _READ if name in counted}
     return {
         "dagster/row_count": dg.MetadataValue.int(rows),
         **counted,
+        **measured,
         **read,
         "seconds": dg.MetadataValue.float(round(seconds, 3)),
         "bytes": dg.MetadataValue.int(size),

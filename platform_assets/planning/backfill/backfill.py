@@ -146,7 +146,7 @@ class Backfill:
 
 def gates_of(contract: Contract) -> str:
     """What a contract holds days against that does not make them, such as a reconciliation, as a text to compare."""
-    return repr((contract.checks, contract.reconciles))
+    return repr((contract.checks, contract.reconciles, contract.settled))
 
 
 def backfill_hash(
@@ -185,8 +185,12 @@ def consent(file: PlanFile, because: tuple[str, ...], hash: str, decided: Iterab
         hash: of the backfill as it is now.
         decided: all approvals, of all plans.
     """
-    given = people(said.who for said in decided if said.hash == hash and not is_same(said.who, file.owner))
-    return Consent(file.approvals.people if because else 0, because, given)
+    return Consent(file.approvals.people if because else 0, because, approved_by(file, hash, decided))
+
+
+def approved_by(file: PlanFile, hash: str, decided: Iterable[PlanDecision]) -> tuple[str, ...]:
+    """Return who approved a backfill as it is; its owner does not count."""
+    return people(said.who for said in decided if said.hash == hash and not is_same(said.who, file.owner))
 
 
 def people(names: Iterable[str]) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ class RawProfile:
         tombstones: how many of those rows are tombstones, by day.
         withdrawals: how many of them take an arrival back, by day.
         ahead: how many of them arrived before their day, by day.
+        lags: by how many days delivered rows arrived after their day, added up, by day.
         taken: rows of each arrival, neither tombstones nor withdrawals.
         software: that read them, as a manifest has it.
     """
@@ -48,6 +49,7 @@ class RawProfile:
     tombstones: dict[date, int] = field(default_factory=dict)
     withdrawals: dict[date, int] = field(default_factory=dict)
     ahead: dict[date, int] = field(default_factory=dict)
+    lags: dict[date, int] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)
     software: dict[str, str] = field(default_factory=dict)
 
@@ -91,9 +93,11 @@ def profile_raw(staged: DataFrame) -> RawProfile:
     """Profile staged raw rows, or dead letters, by day and arrival in one pass."""
     columns = [name for name in staged.columns if name != DAY]
     kind = F.col("_kind") if "_kind" in columns else F.lit(None).cast("string")
-    is_ahead = F.lit(False)
+    is_ahead, lag = F.lit(False), F.lit(0)
     if "_arrival_date" in columns:
-        is_ahead = (F.col("_arrival_date") < F.col(DAY)) & ~kind.isin(TOMBSTONE, WITHDRAWAL)
+        is_delivered = ~kind.isin(TOMBSTONE, WITHDRAWAL)
+        is_ahead = (F.col("_arrival_date") < F.col(DAY)) & is_delivered
+        lag = F.when(is_delivered & ~is_ahead, F.datediff("_arrival_date", DAY)).otherwise(0)
     rows = (
         staged.groupBy(DAY, "_arrival")
         .agg(
@@ -101,6 +105,7 @@ def profile_raw(staged: DataFrame) -> RawProfile:
             F.count_if(kind == TOMBSTONE).alias("_tombstones"),
             F.count_if(kind == WITHDRAWAL).alias("_withdrawals"),
             F.count_if(is_ahead).alias("_ahead"),
+            F.sum(lag).alias("_lag"),
             *digest_sums(columns),
         )
         .collect()
@@ -109,6 +114,7 @@ def profile_raw(staged: DataFrame) -> RawProfile:
     tombstones: dict[date, int] = {}
     withdrawals: dict[date, int] = {}
     ahead: dict[date, int] = {}
+    lags: dict[date, int] = {}
     taken: dict[str, int] = {}
     for row in rows:
         day, arrival = row[DAY], row["_arrival"]
@@ -116,8 +122,10 @@ def profile_raw(staged: DataFrame) -> RawProfile:
         tombstones[day] = tombstones.get(day, 0) + row["_tombstones"]
         withdrawals[day] = withdrawals.get(day, 0) + row["_withdrawals"]
         ahead[day] = ahead.get(day, 0) + row["_ahead"]
+        if "_arrival_date" in columns:
+            lags[day] = lags.get(day, 0) + row["_lag"]
         taken[arrival] = taken.get(arrival, 0) + row["_rows"] - row["_tombstones"] - row["_withdrawals"]
-    return RawProfile(digests, tombstones, withdrawals, ahead, taken, software_of(staged.sparkSession))
+    return RawProfile(digests, tombstones, withdrawals, ahead, lags, taken, software_of(staged.sparkSession))
 
 
 def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:

@@ -1,0 +1,186 @@
+"""A settled figure does not move unasked: small steps pass, what adds up to more waits for a person or a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from platform_assets import contracts
+from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.results import StepResult
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.operations.acceptance import acceptance
+from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.backfill.explain import approve
+from platform_assets.operations.backfill.sitting import StoppedError
+from platform_assets.operations.lineage.held_days import held_days
+from platform_assets.operations.metrics import table_metrics
+from platform_assets.settings import project_root
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.tills import NO_RECONCILIATION, nth, plan
+from platform_assets_tests.support.world import World
+
+GOLD, SHOWN = "gold.tills", 8
+FAR = "till 2: paid 22.00 became 27.00 (+5.00); at most 1.00 allowed"
+SAME_DAY = 'inputs=(Input("silver.sales", same_day()),),'
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Eight days of two tills, of which those up to the fourth are settled, and the code of their tables."""
+
+    world: World
+    home: Path
+
+    def copied_to(self, state: Path) -> Shop:
+        return replace(self, world=self.world.copied_to(state))
+
+    def arrive(self, name: str, *lines: tuple[int, int, str]) -> None:
+        """Land a file on the eighth day with what tills took on other days."""
+        rows = [{"till": till, "at": f"{nth(day)}T10:00:00Z", "paid": paid} for day, till, paid in lines]
+        self.world.deliver_rows("sales", str(nth(SHOWN)), name, rows)
+
+    def refresh(self) -> StepResult:
+        with importable(self.home):
+            return next(step for step in self.world.refresh().steps if step.table == GOLD)
+
+    def seen(self, day: int) -> dict[int, Decimal]:
+        return {row["till"]: row["paid"] for row in self.world.rows(GOLD, str(nth(day)))}
+
+
+def shop(lakes: Lakes) -> Shop:
+    world = lakes.new(days=SHOWN, domains=PACKAGE)
+    home = write_domain(
+        world.settings.state.parent / "code",
+        contracts=(
+            NO_RECONCILIATION,
+            ("Reconciliation, Rule", "Reconciliation, Rule, Settled"),
+            (SAME_DAY, f'{SAME_DAY} settled=(Settled(("paid",), ("till",), 3, "1.00"),),'),
+        ),
+    )
+    made = Shop(world, home)
+    for day in range(1, SHOWN + 1):
+        lines = [{"till": till, "at": f"{nth(day)}T10:00:00Z", "paid": f"{10 * day + till}"} for till in (1, 2)]
+        world.deliver_rows("sales", str(nth(day)), f"{day}.jsonl", lines)
+    made.refresh()
+    made.arrive("c1.jsonl", (1, 1, "11.60"), (2, 2, "27.00"), (3, 3, "0.50"), (7, 1, "99.00"))
+    return made
+
+
+def reasons(done: StepResult) -> dict[date, str]:
+    return {day: findings[0].message.partition("moved: ")[2] for day, findings in done.held.items()}
+
+
+def accept(shop: Shop, days: Collection[int]) -> StepResult:
+    with importable(shop.home), shop.world.open() as platform:
+        accepted = acceptance(platform, GOLD, [nth(day) for day in days])
+        assert accepted.checks == {"settled"}
+        author = Author("accept", "finance knows", "zoe")
+        return recompute_step(
+            platform,
+            lambda: shop.world.spark,
+            accepted.step,
+            author,
+            accept=accepted.checks,
+            looked_at=accepted.made_from,
+        )
+
+
+def measured(shop: Shop) -> dict[str, dict[str, float]]:
+    """The metrics of the first day, without its seconds."""
+    with importable(shop.home), shop.world.open() as platform:
+        tables = ("raw.sales", "silver.sales", GOLD)
+        found: dict[str, Any] = dict(table_metrics(LakeSnapshot.now(platform), dict.fromkeys(tables, nth(SHOWN))))
+        assert found["raw.sales"]["refused_share"] == {str(nth(day)): 0.0 for day in range(1, SHOWN + 1)}
+        assert found["raw.sales"]["lag_of_arrival_days_p95"] == pytest.approx(2.217)
+        assert found[GOLD]["duration_s_p95"] > 0
+        return {
+            table: {name: value for name, value in of_table["days"][str(nth(1))].items() if name != "seconds"}
+            for table, of_table in found.items()
+        }
+
+
+def blamed(platform: Platform) -> dict[date, list[str]]:
+    return {
+        held.hold.day: sorted(arrival.path.rpartition("/")[2] for arrival in held.arrivals)
+        for held in held_days(platform, platform.ledger.holds())
+    }
+
+
+def test_what_moves_a_settled_figure_too_far_is_held_also_in_small_steps_until_it_is_accepted(
+    prepared: Prepared,
+) -> None:
+    """Four refreshes and an acceptance, each of them with Spark."""
+    made = prepared(shop)
+    done = made.refresh()
+    assert reasons(done) == {nth(2): FAR}
+    assert made.seen(1) == {1: Decimal("11.60"), 2: 12}
+    assert made.seen(2) == {1: 21, 2: 22}, "readers keep what they have"
+    assert made.seen(3) == {1: 31, 2: 32, 3: Decimal("0.50")}
+    assert made.seen(7)[1] == 99, "a day that is not settled yet is corrected as it comes"
+    assert measured(made) == {
+        "raw.sales": {"lag_of_arrival_days": 2.333333},  # two rows on their day, one a week later
+        "silver.sales": {"duplicates_per_1000": 333.333333, "quarantined_share": 0.0},
+        GOLD: {"mismatches": 0.0},
+    }
+
+    made.arrive("c2.jsonl", (1, 1, "12.20"), (3, 3, "5.00"))
+    with importable(made.home), made.world.open() as platform:
+        withdraw(platform, lambda: made.world.spark, ["sales/2017-01-04/4.jsonl"], Author("test", "all of the day"))
+    done = made.refresh()
+    assert reasons(done) == {
+        nth(1): "till 1: paid 11.00 became 12.20 (+1.20); at most 1.00 allowed",
+        nth(3): "till 3: paid 0.00 became 5.00 (+5.00); at most 1.00 allowed",
+        nth(4): "till 2: paid 42.00 became nothing (-42.00) and 1 more sum; at most 1.00 allowed",
+    }
+    assert made.seen(4) == {1: 41, 2: 42}
+    with importable(made.home), made.world.open() as platform:
+        assert {hold.gate for hold in platform.ledger.holds()} == {"settled"}
+        assert blamed(platform) == {
+            nth(1): ["c1.jsonl", "c2.jsonl"],
+            nth(2): ["c1.jsonl"],
+            nth(3): ["c1.jsonl", "c2.jsonl"],
+            nth(4): [],
+        }
+
+    assert sorted(accept(made, (1, 3, 4)).published) == [nth(1), nth(3), nth(4)]
+    assert (made.seen(1)[1], made.seen(3)[3]) == (Decimal("12.20"), Decimal(5))
+    assert not made.seen(4)
+    made.arrive("c3.jsonl", (1, 1, "13.10"), (3, 3, "5.70"))
+    assert not reasons(made.refresh()), "what was accepted is what counts from then on"
+    made.arrive("c4.jsonl", (1, 1, "13.30"))
+    assert reasons(made.refresh()) == {nth(1): "till 1: paid 12.20 became 13.30 (+1.10); at most 1.00 allowed"}
+
+
+def test_an_approved_plan_moves_a_settled_figure(prepared: Prepared) -> None:
+    """A refresh and two sittings of a plan, each of them with Spark."""
+    made = prepared(shop)
+    made.refresh()
+    file = plan(days={"list": [str(nth(2))]}, gates=[], rollout=[100], afterwards={"verify": 0})
+    with importable(made.home), made.world.open() as platform:
+        author = Author("apply", "a plan", "zoe")
+        with pytest.raises(StoppedError, match="settled figures move at 100 %, and nobody approved it") as stopped:
+            apply(platform, lambda: made.world.spark, file, author)
+        assert "till 2: paid 22.00 became 27.00 (+5.00)" in stopped.value.what
+        looked_at = stopped.value.todo.partition("--hash ")[2].split()[0]
+        approve(platform, file, looked_at, Author("", "right", "bob"))
+        assert apply(platform, lambda: made.world.spark, file, author).state == "published"
+        assert not platform.ledger.holds()
+    assert made.seen(2) == {1: 21, 2: 27}
+
+
+def test_the_examples_of_the_guide_are_declarations_and_what_a_person_sees() -> None:
+    text = (project_root() / "docs" / "settled.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        exec(compile(block, "docs/settled.md", "exec"), {**vars(contracts)})
+    assert f"settled figures moved: {FAR}" in text
