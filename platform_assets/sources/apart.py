@@ -1,114 +1,182 @@
-"""A separate process for what Arrow does with bytes of others.
+"""A process of its own for what a library written in C++ does with bytes of others.
 
-A file can be made so that reading it crashes a C++ library, or makes it take all memory. In a process of its own that
-costs the file alone: it is refused by name, and the next question starts the process anew. `ProcessPoolExecutor` would
-do less here: it runs a script without `if __name__ == "__main__"` once more in each process, and does not say which
-signal ended one, so that a good file would be refused where the system had no memory left.
+Such a library ends its process at some bytes that were made up for it, or takes all memory there is. In a process that
+does nothing else, that is a problem of the file alone. It is started when it is first needed, and again where it died.
+The two speak in lines of JSON, of the types that functions declare: whoever took that process over by a file can say
+something wrong of the file, and have nothing done by whoever asked.
 """
 
 from __future__ import annotations
 
 import atexit
 import errno
+import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from inspect import signature
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar
+from typing import IO, Any, ParamSpec, TypeVar, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from platform_assets.sources.landing import ChangedError, LinkError
+from platform_assets.sources.limits import LimitError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+_SENT: dict[str, type[Exception]] = {error.__name__: error for error in (ChangedError, LinkError, LimitError)}
+"""Errors that arrive as what they are, besides those of the system; of any other its words do."""
+_MOST_ANSWER = 1 << 26
 _MOST_MEMORY = 4 << 30
 """Bytes of addresses, of which libraries reserve far more than they use."""
 
-_process: subprocess.Popen[bytes] | None = None
-_turn = Lock()
-
 
 class UnendurableError(Exception):
-    """Reading a file ends the process that looks into it; the text says how."""
+    """What was to be done ends whoever does it; the text says how."""
 
 
-def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call a function of a module in the other process and return its result, or raise its error.
-
-    Raises:
-        UnendurableError: the process died of it, twice, or would have needed too much memory.
-        OSError: the process was killed, as systems do that have no memory left, or the function raises it.
-    """
-    with _turn:
-        result, error = _ask(pickle.dumps((work, args, kwargs)))
-    if error is not None:
-        raise error
-    return result  # type: ignore[no-any-return]
-
-
-def ahead(work: Callable[..., object]) -> None:
-    """Start the process unless it runs, and have it import a function's module meanwhile."""
-    with _turn, suppress(OSError):  # `apart` tries again, and says what is wrong
-        _started(work.__module__)
-
-
-def rest() -> None:
-    """End the process until the next question."""
-    with _turn:
-        _end()
-
-
-def _ask(question: bytes) -> tuple[Any, Exception | None]:
-    for is_last in (False, True):
-        try:
-            process = _started()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(question)
-            process.stdin.flush()
-            answer: tuple[Any, Exception | None] = pickle.load(process.stdout)  # noqa: S301 - of our own code
-            return answer
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            code = _end()
-            if code == -signal.SIGKILL:
-                raise OSError(errno.ENOMEM, "who looked into it was killed, perhaps for want of memory") from None
-            if is_last:
-                raise UnendurableError(f"ends the process that looks into it ({_how(code)})") from None
-        except BaseException:
-            _end(kill=True)  # or its answer would be taken for that to the next question
-            raise
-    raise AssertionError("it is asked twice at most")
-
-
-def _started(imported: str = __name__) -> subprocess.Popen[bytes]:
-    global _process
-    if _process is None:
-        # A session of its own: a Ctrl-C is for this process, and when it is gone there is nothing more to read.
-        _process = subprocess.Popen(
-            [sys.executable, "-c", f"from {__name__} import serve; import {imported}; serve()"],
+class _Process:
+    def __init__(self, imported: str = "") -> None:
+        # A session of its own: a Ctrl-C is for whoever asks, and with it gone there is nothing more to be read.
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import serve; serve({imported!r})"],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    def ask(self, question: bytes) -> bytes:
+        """The answer to a question, both a line.
+
+        Raises:
+            EOFError, OSError: the process died.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(question)
+        self._process.stdin.flush()
+        return _line(self._process.stdout)
+
+    def end(self) -> int:
+        """By which signal it ended, or what it returned, as processes say it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(OSError):  # what is left in it, nobody reads
+                stream.close()
+        return self._process.wait()
+
+    def kill(self) -> None:
+        """Whatever it does."""
+        self._process.kill()
+        self.end()
+
+
+_process: _Process | None = None
+_turn = Lock()
+
+
+def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """The result of a function, called in another process.
+
+    Args:
+        work: of a module, with types that pydantic writes as JSON and reads again; so has what is given to it.
+
+    Raises:
+        UnendurableError: the process died of it, twice, or would have needed too much memory.
+        OSError: the process was killed by somebody, as systems do that have no memory left, or the function raises it.
+        ChangedError, LinkError, LimitError: the function raises it.
+        RuntimeError: it raises anything else.
+    """
+    bound = signature(work).bind(*args, **kwargs).arguments
+    given = {name: _type_of(work, name).dump_python(value, mode="json") for name, value in bound.items()}
+    question = json.dumps([work.__module__, work.__qualname__, given]).encode() + b"\n"
+    with _turn:
+        answer = _answered(question)
+    try:
+        said = json.loads(answer)
+        if "result" in said:
+            result: _T = _type_of(work, "return").validate_python(said["result"], strict=False)
+            return result
+        name, text, number, file = said["error"]
+    except (ValueError, TypeError, KeyError, ValidationError) as error:
+        raise UnendurableError("has the process that looks into it say what makes no sense") from error
+    if name == UnendurableError.__name__:
+        raise UnendurableError(str(text))
+    if number is not None:
+        raise OSError(int(number), str(text), file)
+    raise _SENT[name](str(text)) if name in _SENT else RuntimeError(f"{name}: {text}")
+
+
+def ahead(work: Callable[..., object]) -> None:
+    """Start that process unless it is there, so that it is ready once a function is called in it."""
+    with _turn, suppress(OSError):  # it cannot be started now: whoever asks tries again, and is told
+        _started(work.__module__)
+
+
+def rest() -> None:
+    """End that process, until something is asked again."""
+    with _turn:
+        _ended()
+
+
+def _answered(question: bytes) -> bytes:
+    for is_last in (False, True):
+        try:
+            return _started().ask(question)
+        except (EOFError, BrokenPipeError):
+            code = _ended()
+            if code == -signal.SIGKILL:
+                raise OSError(errno.ENOMEM, "who looked into it was killed, perhaps for want of memory") from None
+            if is_last:
+                raise UnendurableError(f"ends the process that looks into it ({_how(code)})") from None
+        except BaseException:
+            # An answer that nobody waited for would be taken for that to the next question.
+            _kill()
+            raise
+    raise AssertionError("it is asked twice at most")
+
+
+def _line(stream: IO[bytes]) -> bytes:
+    """The next line, whole: half of one is what a dead process said last."""
+    line = stream.readline(_MOST_ANSWER)
+    if not line.endswith(b"\n"):
+        raise EOFError
+    return line
+
+
+@cache
+def _type_of(work: Callable[..., object], name: str) -> TypeAdapter[Any]:
+    """The declared type of a parameter of a function, or of its `return`."""
+    return TypeAdapter(get_type_hints(work, include_extras=True)[name])
+
+
+def _started(imported: str = "") -> _Process:
+    global _process
+    if _process is None:
+        _process = _Process(imported)
     return _process
 
 
-def _end(*, kill: bool = False) -> int:
-    """Wait until the process ended and return its exit code, negative for a signal."""
+def _ended() -> int:
     global _process
     process, _process = _process, None
-    if process is None:
-        return 0
-    if kill:
+    return process.end() if process else 0
+
+
+def _kill() -> None:
+    global _process
+    process, _process = _process, None
+    if process:
         process.kill()
-    for stream in (process.stdin, process.stdout):
-        assert stream is not None
-        with suppress(OSError):
-            stream.close()
-    return process.wait()
 
 
 def _how(code: int) -> str:
@@ -117,33 +185,49 @@ def _how(code: int) -> str:
     return f"exit code {code}"
 
 
-def serve() -> None:
-    """Answer the questions at standard input until it ends."""
-    with suppress(ImportError, OSError, ValueError):  # a system without such a limit, or with a lower one
+def _bound_memory() -> None:
+    with suppress(ImportError, OSError, ValueError):  # a system without such a bound, or with a lower one
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold what was delivered
+        # Nobody looks into what is left of a process that died of a file, which may lie there in whole.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _answer(question: bytes) -> dict[str, object]:
+    module, name, given = json.loads(question)
+    work = getattr(import_module(module), name)
+    try:
+        result = work(**{name: _type_of(work, name).validate_python(value) for name, value in given.items()})
+        return {"result": _type_of(work, "return").dump_python(result, mode="json")}
+    except MemoryError:
+        text = f"takes more than {_MOST_MEMORY >> 30} GiB to look into"
+        return {"error": [UnendurableError.__name__, text, None, None]}
+    except OSError as error:
+        if error.errno is not None:
+            return {
+                "error": [type(error).__name__, error.strerror, error.errno, error.filename and str(error.filename)]
+            }
+        return {"error": [type(error).__name__, str(error), None, None]}
+    except Exception as error:  # noqa: BLE001 - whoever asks knows what it means
+        return {"error": [type(error).__name__, str(error), None, None]}
+
+
+def serve(imported: str = "") -> None:
+    """Do what is asked for at standard input, until that ends.
+
+    Args:
+        imported: a module that will be asked for.
+    """
+    _bound_memory()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
+    if imported:
+        import_module(imported)
     with suppress(EOFError):
         while True:
-            answers.write(_answer(*pickle.load(sys.stdin.buffer)))  # noqa: S301 - of the process that started this one
+            answers.write(json.dumps(_answer(_line(sys.stdin.buffer))).encode() + b"\n")
             answers.flush()
 
 
-def _answer(work: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-    try:
-        return pickle.dumps((work(*args, **kwargs), None))
-    except MemoryError:
-        return pickle.dumps((None, UnendurableError(f"takes more than {_MOST_MEMORY >> 30} GiB to look into")))
-    except Exception as error:  # noqa: BLE001 - it is raised where the question came from
-        try:
-            content = pickle.dumps((None, error))
-            pickle.loads(content)  # noqa: S301 - some errors can be written and not be read
-        except Exception:  # noqa: BLE001
-            return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
-        return content
-
-
-atexit.register(_end)
+atexit.register(_ended)

@@ -136,7 +136,7 @@ def test_an_interruption_leaves_no_answer_for_the_next_question(monkeypatch: pyt
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("platform_assets.sources.apart.pickle.load", interrupted)
+        patched.setattr("platform_assets.sources.apart._line", interrupted)
         with pytest.raises(KeyboardInterrupt):
             apart(add, 1, 1)
     assert not is_running(number)
