@@ -14,6 +14,7 @@ from platform_assets.contracts.errors import ContractError, unknown_table
 from platform_assets.contracts.exposures import Exposure, exposure_problems
 from platform_assets.contracts.mistakes import check_declaration, refuse
 from platform_assets.contracts.protected import Protected
+from platform_assets.contracts.rule_problems import rule_problems
 from platform_assets.contracts.table import Contract
 from platform_assets.contracts.versions import code_version_problems
 from platform_assets.contracts.windows import AsOf
@@ -123,7 +124,8 @@ class Catalogue:
     def histories(self) -> frozenset[str]:
         """The raw tables whose silver rows are read as of a day."""
         as_of = {read.table for contract in self.tables for read in contract.inputs if isinstance(read.window, AsOf)}
-        return frozenset(read.table for contract in self.tables if contract.name in as_of for read in contract.inputs)
+        raw = [contract.inputs[:1] for contract in self.tables if contract.name in as_of]
+        return frozenset(read.table for reads in raw for read in reads)
 
     def protecting(self, name: str) -> tuple[Protected, ...]:
         """What protects days of a table: what does so of any raw table that it is made from."""
@@ -170,6 +172,7 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
                 field=name,
             )
         if not unknown:
+            yield from rule_problems(contract, by_name)
             yield from _reconciliation_problems(contract, by_name)
             yield from _comparison_problems(contract, by_name)
             yield from _lineage_problems(contract, by_name)

@@ -7,8 +7,10 @@ import re
 import subprocess
 import sys
 from datetime import date
+from decimal import Decimal
 
 from platform_assets import contracts
+from platform_assets.contracts.kinds import KINDS
 from platform_assets.settings import project_root
 
 PAGE = project_root() / "docs" / "contracts.md"
@@ -31,6 +33,14 @@ def test_every_class_of_a_declaration_and_every_window_is_on_the_page() -> None:
     )
     functions = {name for name in contracts.__all__ if name.islower()}
     assert set(re.findall(r"^\| `(\w+)\(", text, re.MULTILINE)) == functions
+
+
+def test_every_example_of_a_kind_of_rule_is_one() -> None:
+    rows = re.findall(r"^\| `\w+\(.*\| `(\w+\(.*\))` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    rules = [
+        contracts.Rule("r", eval(row, {**vars(contracts), "Decimal": Decimal}), "", severity="warn") for row in rows
+    ]
+    assert [rule.kind.name for rule in rules] == [kind.__name__ for kind in KINDS]
 
 
 def test_every_example_is_a_declaration() -> None:
