@@ -54,7 +54,8 @@ def rule_problems(contract: Contract, by_name: Mapping[str, Contract]) -> Iterat
     """Yield rules that look at columns that are not there, or compare types that do not compare."""
     for rule in contract.rules:
         judged = by_name[contract.inputs[0].table] if rule.quarantines else contract
-        types = {_DAY: "date", **{column.name: column.type for column in judged.columns}}
+        types = {column.name: column.type for column in judged.columns}
+        types |= {_DAY: "date"} if rule.kind.is_condition else {}
         yield from _column_problems(contract, rule, judged, rule.kind.columns, types)
         there = by_name.get(rule.kind.table)
         if rule.kind.columns and {*rule.kind.columns} <= types.keys():

@@ -43,6 +43,16 @@ def test_every_example_of_a_kind_of_rule_is_one() -> None:
     assert [rule.kind.name for rule in rules] == [kind.__name__ for kind in KINDS]
 
 
+def test_every_example_of_the_page_of_rules_is_one_and_no_kind_is_left_out() -> None:
+    text = (project_root() / "docs" / "rules.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^\| [^|]+ \| `([^`]+)` \|", text.partition("## What becomes")[0], re.MULTILINE)
+    kinds = [eval(example, vars(contracts).copy()) for example in examples]
+    rules = [contracts.Rule("r", kind, "", severity="warn") for kind in kinds]
+    assert {rule.kind.name for rule in rules} == {kind.__name__ for kind in KINDS} | {"condition"}
+    exec(text.partition("```python\n")[2].partition("```")[0], names := vars(contracts).copy())
+    assert [rule.severity for rule in names["RULES"]] == ["quarantine", "block", "warn", "warn"]
+
+
 def test_every_example_is_a_declaration() -> None:
     names: dict[str, object] = {**vars(contracts), "date": date}
     names["ORDER_ID"] = contracts.Column("order_id", "long", "The order.", nullable=False)

@@ -5,7 +5,7 @@ A check that cannot be carried out raises: nothing is published that was not loo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness
 from platform_assets.engine.step.losses import losses
+from platform_assets.engine.step.rules import examples_of
 from platform_assets.engine.step.staging import Staged
 from platform_assets.quality import baseline
 from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
@@ -24,6 +25,7 @@ from platform_assets.quality.losses import scant_finding, with_rows_before
 from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.rivals import rivals_finding
+from platform_assets.quality.rules import broken_beyond, judged_in_check, rule_finding, rules_checked
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.quality.volume import volume_finding, volume_verdicts
@@ -36,6 +38,7 @@ from platform_assets.spark.compare.examples import (
     keys_without,
 )
 from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.compare.rules import keys_in_quarantine
 from platform_assets.spark.windows import History
 from platform_assets.words import counted
 
@@ -76,6 +79,8 @@ def judge(
                 by_check[check] = _conservation(platform, contract, days, staged)
             case "reconciliation":
                 by_check[check] = _reconciliation(platform, contract, days, staged)
+            case "rules":
+                by_check[check] = _rules(snapshot, contract, days, staged)
             case "volume":
                 by_check[check] = _volume(snapshot, contract, state, staged, step_days, earlier)
             case _:
@@ -137,7 +142,11 @@ def _rivals(
     source = platform.catalogue[contract.inputs[0].table]
     counts = {day: rivals for day in days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
     raw, masking = staged.inputs.get(source.name), platform.masking
-    examples = keys_of_rivals(raw, counts, source, contract.rules) if counts and isinstance(raw, DataFrame) else _NONE
+    examples = (
+        keys_of_rivals(raw, counts, source, contract.quarantine_rules)
+        if counts and isinstance(raw, DataFrame)
+        else _NONE
+    )
     found: dict[date, tuple[Finding, ...]] = {}
     for day, rivals in counts.items():
         shown = [f"{masking.shown_key(source, source.key, key[:-1])} ({key[-1]})" for key in examples.get(day, ())]
@@ -153,7 +162,7 @@ def _conservation(platform: Platform, contract: Contract, days: Collection[date]
     wrong = [day for day in days if expected[day] != staged.digest(day).rows]
     # Keys can be compared only where the transform left them their names.
     if wrong and isinstance(raw, DataFrame) and source.key == contract.key:
-        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source, contract.rules)
+        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source, contract.quarantine_rules)
     result: dict[date, Checked] = {}
     for day in days:
         row_balance = staged.row_balance(day)
@@ -191,6 +200,26 @@ def _reconciliation(platform: Platform, contract: Contract, days: Collection[dat
             },
         )
     return result
+
+
+def _rules(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
+    counts = {day: staged.rule_counts(contract, day) for day in days}
+    findings: dict[date, list[Finding]] = {day: [] for day in days}
+    for rule in judged_in_check(contract):
+        broken = {day: of_day[rule.name] for day, of_day in counts.items() if rule.name in of_day}
+        broken = {day: count for day, count in broken.items() if broken_beyond(rule, count)}
+        examples: Mapping[date, Sequence[str]] = {}
+        if broken and not rule.quarantines:
+            examples = examples_of(snapshot, contract, rule, _rows(staged), broken, staged.inputs)
+        elif broken:
+            source = snapshot.platform.catalogue[contract.inputs[0].table]
+            raw, shown = staged.inputs[source.name], snapshot.platform.masking.shown_key
+            assert isinstance(raw, DataFrame)
+            keys = keys_in_quarantine(rule, raw, broken, source)
+            examples = {day: [shown(source, source.key, key) for key in of_day] for day, of_day in keys.items()}
+        for day, count in broken.items():
+            findings[day].append(rule_finding(contract, rule, day, count, examples.get(day, ())))
+    return {day: rules_checked(contract, counts[day], findings[day]) for day in days}
 
 
 def _differences(staged: Staged, declared: Reconciliation, days: Collection[date]) -> dict[date, Differences]:
