@@ -162,6 +162,7 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
         yield ContractError(f"{name} is declared twice.", "Rename or remove one of the contracts.", table=name)
     for name in _repeated(domain.name for domain in domains):
         yield ContractError(f"Two domains have the name {name!r}.", "Rename one of them.", field="name")
+    types_of = {name: {column.name: column.type for column in each.columns} for name, each in by_name.items()}
     for contract in by_name.values():
         unknown = [read.table for read in contract.inputs if read.table not in by_name]
         for name in unknown:
@@ -172,7 +173,8 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
                 field=name,
             )
         if not unknown:
-            yield from rule_problems(contract, by_name)
+            if contract.inputs:
+                yield from rule_problems(contract.name, contract.rules, contract.inputs[0].table, types_of)
             yield from _reconciliation_problems(contract, by_name)
             yield from _comparison_problems(contract, by_name)
             yield from _lineage_problems(contract, by_name)

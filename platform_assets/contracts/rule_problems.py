@@ -2,88 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.kinds import family_of, type_problem
 from platform_assets.contracts.rules import Rule
-from platform_assets.contracts.windows import AsOf
 from platform_assets.errors import did_you_mean
 
-if TYPE_CHECKING:
-    from platform_assets.contracts.table import Contract
+Types = Mapping[str, str]
+"""The type of each column, by name."""
 
 _DAY = "event_date"
 
 
-def declared_rule_problems(contract: Contract) -> Iterator[ContractError]:
-    """Yield what is wrong with the rules of a silver or gold table, whatever it reads."""
-    names = [rule.name for rule in contract.rules]
-    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        yield ContractError(
-            f"The contract of {contract.name} has two rules of the name {name!r}, and quarantined rows and findings "
-            "say no more than it.",
-            "Rename one.",
-            table=contract.name,
-            field=name,
-        )
-    as_of = {read.table for read in contract.inputs if isinstance(read.window, AsOf)}
-    for rule in contract.rules:
-        if contract.layer == "gold" and rule.quarantines:
+def declared_rule_problems(table: str, rules: Sequence[Rule], as_of: Collection[str]) -> Iterator[ContractError]:
+    """Yield what is wrong with the rules of a silver or gold table, whatever it reads.
+
+    Args:
+        table: whose rules.
+        rules: as declared.
+        as_of: the tables that it reads as of the day.
+    """
+    seen: set[str] = set()
+    for rule in rules:
+        if rule.name in seen:
+            what = "has the name of another one, and quarantined rows and findings say no more than it"
+            yield _error(table, rule, what, "Rename one.")
+        seen.add(rule.name)
+        if table.startswith("gold.") and rule.quarantines:
             yield _error(
-                contract,
+                table,
                 rule,
                 "would quarantine rows of a gold table: a row of an aggregate stands for many rows, and all that is "
                 "summed up without it would be wrong",
                 "Give it severity='block' or severity='warn', or quarantine on the silver table.",
             )
-        if contract.layer == "gold" and rule.kind.within == "window":
+        if table.startswith("gold.") and rule.kind.within == "window":
             todo = "Look within the day, or declare it on the silver table."
-            yield _error(contract, rule, "looks within moves_within_days, which only silver tables have", todo)
+            yield _error(table, rule, "looks within moves_within_days, which only silver tables have", todo)
         if rule.kind.table and rule.kind.table not in as_of:
             yield _error(
-                contract,
+                table,
                 rule,
                 f"looks into {rule.kind.table}, which the table does not read as of the day",
                 f"Add Input({rule.kind.table!r}, as_of()) to `inputs`: days are then judged anew when it changes.",
             )
 
 
-def rule_problems(contract: Contract, by_name: Mapping[str, Contract]) -> Iterator[ContractError]:
-    """Yield rules that look at columns that are not there, or compare types that do not compare."""
-    for rule in contract.rules:
-        judged = by_name[contract.inputs[0].table] if rule.quarantines else contract
-        types = {column.name: column.type for column in judged.columns}
-        types |= {_DAY: "date"} if rule.kind.is_condition else {}
-        yield from _column_problems(contract, rule, judged, rule.kind.columns, types)
-        there = by_name.get(rule.kind.table)
-        if rule.kind.columns and {*rule.kind.columns} <= types.keys():
-            if problem := type_problem(rule.kind, types):
-                yield _error(contract, rule, problem, "Compare columns and values of one type.")
-            if there is not None:
-                yield from _reference_problems(contract, rule, there, types)
-
-
-def _reference_problems(
-    contract: Contract, rule: Rule, there: Contract, types: Mapping[str, str]
+def rule_problems(
+    table: str, rules: Sequence[Rule], first_input: str, types_of: Mapping[str, Types]
 ) -> Iterator[ContractError]:
-    theirs = {column.name: column.type for column in there.columns}
-    yield from _column_problems(contract, rule, there, rule.kind.theirs, theirs)
-    for our, their in zip(rule.kind.columns, rule.kind.theirs, strict=True):
-        if their in theirs and family_of(types[our]) != family_of(theirs[their]):
-            what = f"looks for {our} ({types[our]}) in {there.name}.{their} ({theirs[their]}), which do not compare"
-            yield _error(contract, rule, what, "Look into a column of the same type.")
+    """Yield rules that look at columns that are not there, or compare types that do not compare.
+
+    Args:
+        table: whose rules.
+        rules: as declared.
+        first_input: of the table; of silver, the raw table.
+        types_of: the columns of every table.
+    """
+    for rule in rules:
+        kind, judged = rule.kind, first_input if rule.quarantines else table
+        types = {**types_of[judged], **({_DAY: "date"} if kind.is_condition else {})}
+        yield from _column_problems(table, rule, judged, kind.columns, types)
+        if not {*kind.columns} <= types.keys():
+            continue
+        if problem := type_problem(kind, types):
+            yield _error(table, rule, problem, "Compare columns and values of one type.")
+        theirs = types_of.get(kind.table, {})
+        yield from _column_problems(table, rule, kind.table, kind.theirs, theirs)
+        for our, their in zip(kind.columns, kind.theirs, strict=False):
+            if their in theirs and family_of(types[our]) != family_of(theirs[their]):
+                what = f"looks for {our} ({types[our]}) in {kind.table}.{their} ({theirs[their]}), which do not compare"
+                yield _error(table, rule, what, "Look into a column of the same type.")
 
 
 def _column_problems(
-    contract: Contract, rule: Rule, judged: Contract, names: tuple[str, ...], types: Mapping[str, str]
+    table: str, rule: Rule, judged: str, names: Sequence[str], types: Types
 ) -> Iterator[ContractError]:
     for name in dict.fromkeys(name for name in names if name not in types):
         todo = f"{did_you_mean(name, types)}Name one of {', '.join(types)}."
-        yield _error(contract, rule, f"looks at {name!r}, which {judged.name} does not declare", todo)
+        yield _error(table, rule, f"looks at {name!r}, which {judged} does not declare", todo)
 
 
-def _error(contract: Contract, rule: Rule, what: str, todo: str) -> ContractError:
-    whose = f"The rule {rule.name!r} of {contract.name}"
-    return ContractError(f"{whose} {what}.", todo, table=contract.name, field=rule.name)
+def _error(table: str, rule: Rule, what: str, todo: str) -> ContractError:
+    return ContractError(f"The rule {rule.name!r} of {table} {what}.", todo, table=table, field=rule.name)

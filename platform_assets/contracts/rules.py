@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
@@ -15,6 +15,13 @@ from platform_assets.contracts.mistakes import check_declaration
 
 _PART = re.compile(r"(\d{1,12}) rows?|(\d{1,3}(?:\.\d{1,10})?) ?%")
 _FORMS = "Write a number of rows, a percentage up to 100 % or both, as `3 rows, 0.5 %`."
+
+
+class RuleCount(NamedTuple):
+    """Rows of a day that break a rule, among those that it judges."""
+
+    broken: int = 0
+    judged: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class RowTolerance:
         return None if percent > 100 else cls(int(found.get("rows", 0)), percent)
 
     def allows(self, broken: int, judged: int) -> bool:
-        """Return whether so many rows of all that were judged may break the rule."""
+        """Return whether so many of the judged rows may break the rule."""
         return broken <= self.rows or 100 * broken <= self.percent * judged
 
     def __str__(self) -> str:

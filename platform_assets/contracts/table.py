@@ -255,7 +255,8 @@ class Contract:
                     name,
                 )
         if not wrong_among(self.rules, self.name):
-            yield from declared_rule_problems(self)
+            as_of = {read.table for read in self.inputs if isinstance(read.window, AsOf)}
+            yield from declared_rule_problems(self.name, self.rules, as_of)
         if len({i.parameter for i in self.inputs}) < len(self.inputs):
             yield self._error("has two inputs of one name", "Read each table through one window.", "inputs")
         if self.layer == "silver":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
 from platform_assets.contracts import Contract, Rule
+from platform_assets.contracts.rules import RuleCount
 from platform_assets.quality.findings import Checked, Finding, checked
-from platform_assets.records.rule_count import RuleCount, RuleCounts
 from platform_assets.words import counted
 
 
@@ -47,7 +47,7 @@ def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, ex
     )
 
 
-def rules_checked(contract: Contract, counts: RuleCounts, findings: Collection[Finding]) -> Checked:
+def rules_checked(contract: Contract, counts: Mapping[str, RuleCount], findings: Collection[Finding]) -> Checked:
     """Return what the check `rules` says of a day."""
     rules = judged_in_check(contract)
     broken = {rule.name: counts.get(rule.name, RuleCount()).broken for rule in rules}

@@ -76,7 +76,7 @@ def test_a_rule_that_no_row_could_keep_or_break(wrong: Callable[[], Rule], why: 
 @pytest.mark.parametrize(
     ("contract", "changes", "why", "todo"),
     [
-        (SILVER_TRANSACTIONS, {"rules": (rule("true"), rule("true"))}, "two rules of the name 'r'", "Rename"),
+        (SILVER_TRANSACTIONS, {"rules": (rule("true"), rule("true"))}, "the name of another one", "Rename"),
         (DAILY_SALES, {"rules": (rule("true", "quarantine"),)}, "stands for many rows", "severity='block'"),
         (DAILY_SALES, {"rules": (rule(unique("lines", within="window"), "warn"),)}, "only silver", "within the day"),
         (

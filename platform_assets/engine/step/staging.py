@@ -10,6 +10,7 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
+from platform_assets.contracts.rules import RuleCount
 from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -28,7 +29,6 @@ from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
-from platform_assets.records.rule_count import RuleCounts
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.raw.rules import rule_counts
 from platform_assets.spark.sail.session import is_sail
@@ -89,7 +89,7 @@ class Staged:
         kept = self.digest(day).rows
         return RowBalance(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
 
-    def rule_counts(self, contract: Contract, day: date) -> RuleCounts:
+    def rule_counts(self, contract: Contract, day: date) -> Mapping[str, RuleCount]:
         """Return how many rows of a day each rule judged, by name; rules that set aside any number are not counted."""
         tolerant = [rule for rule in contract.quarantine_rules if rule.allowed is not None]
         return {**self.profile(day).rules, **rule_counts(tolerant, (self.counts or {}).get(day, {}))}

@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Rule
+from platform_assets.contracts.rules import RuleCount
 from platform_assets.records.digest import Digest
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
-from platform_assets.records.rule_count import RuleCount
-from platform_assets.spark.compare.rules import rule_aggregates, rule_counts_of
+from platform_assets.spark.compare.rules import rule_aggregates
+from platform_assets.spark.raw.rules import rule_counts
 from platform_assets.spark.session.software import software_of
 from platform_assets.spark.tables.row_hash import digest_of, digest_sums
 
@@ -93,7 +94,7 @@ def profile(
             digest=digest_of(row, row["_rows"]),
             nulls={name: row[f"_nulls_{n}"] for n, name in enumerate(required) if row[f"_nulls_{n}"]},
             repeated_keys=repeated.get(row[DAY], 0),
-            rules=rule_counts_of(row, rules, row["_rows"]),
+            rules=rule_counts(rules, row.asDict()),
         )
         for row in figures
     }

@@ -10,16 +10,13 @@ from collections.abc import Collection, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.records.row_kinds import TOMBSTONE
-from platform_assets.records.rule_count import RuleCount
 from platform_assets.spark.compare.examples import Keys, first_keys
-from platform_assets.spark.raw.rules import is_void
-from platform_assets.spark.raw.rules import with_verdict as with_raw_verdict
-from platform_assets.spark.tables.rules import applies, has_null, keeps
+from platform_assets.spark.raw.rules import applies, has_null, is_void, keeps, verdicts, with_verdict
 from platform_assets.spark.windows import History
 
 _GROUP_ROWS = "_group_rows"
@@ -43,17 +40,7 @@ Beside = History | Neighbours | None
 
 def rule_aggregates(rules: Sequence[Rule]) -> list[Column]:
     """Count the rows of a day that break each rule by themselves, and those that it judges."""
-    breaking = [F.count_if(~keeps(rule)).alias(f"_breaks_{rule.name}") for rule in rules]
-    judged = [F.count_if(applies(rule)).alias(f"_judged_{rule.name}") for rule in rules if rule.where.strip()]
-    return [*breaking, *judged]
-
-
-def rule_counts_of(row: Row, rules: Sequence[Rule], rows: int) -> dict[str, RuleCount]:
-    """Return what `rule_aggregates` counted of a day of so many rows."""
-    return {
-        rule.name: RuleCount(row[f"_breaks_{rule.name}"], row[f"_judged_{rule.name}"] if rule.where.strip() else rows)
-        for rule in rules
-    }
+    return [F.count_if(verdict).alias(name) for rule in rules for name, verdict in verdicts(rule).items()]
 
 
 def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[date, int]:
@@ -88,10 +75,9 @@ def keys_breaking(
 def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], source: Contract) -> Keys:
     """Return the first keys of delivered rows that break a rule."""
     some = raw.where(F.col(DAY).isin(sorted(days)))
-    breaks = f"_breaks_{rule.name}"
-    judged = with_raw_verdict(some, [rule], source.void_condition, [rule])
+    judged = with_verdict(some, [rule], source.void_condition, [rule])
     counted = (F.col("_kind") != TOMBSTONE) & ~is_void(source.void_condition)
-    return first_keys(judged.where(F.col(breaks) & counted), source.key)
+    return first_keys(judged.where(counted & F.col(f"_breaks_{rule.name}")), source.key)
 
 
 def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:

@@ -22,7 +22,7 @@ from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.replays import DIGITS, Delivery
 from platform_assets.planning.replays import file_order as file_order_of
 from platform_assets.records.row_kinds import BREACH, RECORD, TOMBSTONE, VOID
-from platform_assets.spark.raw.rules import counts_of, is_void, names_of, with_verdict
+from platform_assets.spark.raw.rules import is_void, verdicts, with_verdict
 from platform_assets.spark.tables.parts import SHARE, in_parts
 
 FILE_ORDER, PLACE = "_file_order", "_place"
@@ -162,7 +162,7 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
     key, order = source.key, order_of(source)
     is_row = F.col("_kind") != TOMBSTONE
     tolerant = [rule for rule in rules if rule.allowed is not None]
-    of_rules = names_of(tolerant)
+    of_rules = [name for rule in tolerant for name in verdicts(rule)]
     columns = dict.fromkeys((DAY, *key, "_kind", *order, "_good", *of_rules))
     judged = with_verdict(raw, rules, source.void_condition, tolerant).select(*columns)
     breaks = F.col("_kind") == BREACH  # competes as a tombstone does: what it beats is neither kept nor voided
@@ -187,7 +187,7 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
         (F.min("_content") != F.max("_content")).alias("_differ"),
         (F.min("_declared") == F.max("_declared")).alias("_are_equal"),
         *newest,
-        *counts_of(tolerant, is_row & ~F.col("_void")),
+        *(F.count_if(is_row & ~F.col("_void") & F.col(name)).alias(name) for name in of_rules),
     )
     # Names of ours begin with `_`, which no column of a key does.
     newest_record, newest_void, newest_tombstone = (F.col(f"_{kind}") for kind in (RECORD, VOID, TOMBSTONE))
