@@ -97,7 +97,7 @@ def one_of(column: str, *values: Value) -> Kind:
 
 
 def matches(column: str, pattern: str) -> Kind:
-    """Ask for a text that a regular expression (of Java) matches from its first to its last character."""
+    """Ask for a text that a regular expression matches as a whole; it has to be one for Python and for Java."""
     wrong = ""
     try:
         re.compile(pattern)
