@@ -27,12 +27,11 @@ def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, ex
     Args:
         examples: of such rows, sensitive values masked.
     """
-    allowed = rule.allowed
     share = f"{100 * count.broken / count.judged:.2f} %" if count.judged else "none"
     what = (
         f"{count.broken:,} of {counted(count.judged, 'row')} ({share}) break the rule {rule.name!r} ({rule.kind.text})"
     )
-    limit = f"at most {allowed}" if allowed else "no row"
+    limit = f"at most {rule.allowed}"
     first = f"; first {examples[0]}" if examples else ""
     set_aside = " and go to quarantine" if rule.quarantines else ""
     return Finding(

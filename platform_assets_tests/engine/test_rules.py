@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,7 @@ from platform_assets.domains.retail.contracts import (
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.planning.selection import Request
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
@@ -109,7 +111,7 @@ def test_rules_of_every_severity_judge_silver_and_gold_and_are_asked_again_when_
     [rules] = [check for check in step.checks[day(5)].checks if check.check == "rules"]
     assert (rules.outcome, rules.sentence) == ("passed", "4 rules kept, or broken as tolerated: some_sold by 1 row")
     [rules] = [check for check in step.checks[day(3)].checks if check.check == "rules"]
-    assert rules.findings[0].examples == ("product_id 9",)
+    assert [finding.examples for finding in rules.findings] == [("product_id 9",), ("sales_value 1.00",)]
     assert [row["_reason"] for row in world.rows("quarantine.transactions")] == ["some_sold"]
     assert reasons(world, GOLD).keys() == {5}
     assert "first store_id 7, department DELI" in reasons(world, GOLD)[5]
@@ -129,3 +131,19 @@ def test_rules_of_every_severity_judge_silver_and_gold_and_are_asked_again_when_
     assert reasons(world, SILVER).keys() == {4}
     assert not reasons(world, GOLD)
     assert "'departments'" in warned(world, GOLD)[5][0]
+
+
+def test_a_gold_table_with_the_name_of_a_silver_one_leaves_its_quarantine_alone(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
+    names = {"contracts": (('"gold.tills"', '"gold.sales"'), ("(RAW, SILVER, GOLD, WEEK)", "(RAW, SILVER, GOLD)"))}
+    gold = (("def tills(sales)", "def sales(sales)"), ("return tills(", "return sales("))
+    with importable(write_domain(tmp_path / "home", **names, gold=gold)):
+        world = make_world(days=1, domains=PACKAGE)
+        rows = [
+            {"till": till, "at": "2017-01-01T02:00:00Z", "paid": paid} for till, paid in ((1, "1.00"), (2, "-1.00"))
+        ]
+        world.deliver_rows("sales", "2017-01-01", "sales.jsonl", rows)
+        world.refresh()
+        assert [row["till"] for row in world.rows("gold.sales")] == [1]
+        assert [row["_reason"] for row in world.rows("quarantine.sales")] == ["paid_known"]

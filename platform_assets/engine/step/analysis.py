@@ -117,11 +117,10 @@ def _contract_errors(
 
 def _rule_errors(spark: SparkSession, contract: Contract, source: Contract, errors: list[PlatformError]) -> None:
     raw = _empty(spark, source, is_raw=True)
-    if _is_right(
-        lambda: with_verdict(raw, contract.quarantine_rules, None)
-    ):  # the raw table's own condition is told there
+    rules = contract.quarantine_rules
+    if _is_right(lambda: with_verdict(raw, rules, None)):  # the raw table's own condition is told there
         return
-    for rule in contract.quarantine_rules:
+    for rule in rules:
         what = f"The rule {rule.name!r} of {contract.name} is no condition over {source.name}: {_shown(rule)}"
         with _noted(errors, contract, rule.name, what):
             with_verdict(raw, [rule], None).schema  # noqa: B018  over Spark Connect, this asks

@@ -141,12 +141,9 @@ def _rivals(
     """What is to be said of keys whose version no declared order settled, by day."""
     source = platform.catalogue[contract.inputs[0].table]
     counts = {day: rivals for day in days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
-    raw, masking = staged.inputs.get(source.name), platform.masking
-    examples = (
-        keys_of_rivals(raw, counts, source, contract.quarantine_rules)
-        if counts and isinstance(raw, DataFrame)
-        else _NONE
-    )
+    raw, masking, examples = staged.inputs.get(source.name), platform.masking, _NONE
+    if counts and isinstance(raw, DataFrame):
+        examples = keys_of_rivals(raw, counts, source, contract.quarantine_rules)
     found: dict[date, tuple[Finding, ...]] = {}
     for day, rivals in counts.items():
         shown = [f"{masking.shown_key(source, source.key, key[:-1])} ({key[-1]})" for key in examples.get(day, ())]
@@ -210,7 +207,7 @@ def _rules(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], s
         broken = {day: count for day, count in broken.items() if broken_beyond(rule, count)}
         examples: Mapping[date, Sequence[str]] = {}
         if broken and not rule.quarantines:
-            examples = examples_of(snapshot, contract, rule, _rows(staged), broken, staged.inputs)
+            examples = examples_of(snapshot, contract, rule, staged.profiles, _rows(staged), broken, staged.inputs)
         elif broken:
             source = snapshot.platform.catalogue[contract.inputs[0].table]
             raw, shown = staged.inputs[source.name], snapshot.platform.masking.shown_key

@@ -56,12 +56,13 @@ def examples_of(
     snapshot: LakeSnapshot,
     contract: Contract,
     rule: Rule,
+    staged: Collection[date],
     rows: DataFrame,
     days: Collection[date],
     inputs: Mapping[str, InputRows],
 ) -> dict[date, tuple[str, ...]]:
-    """Return the first keys, or values, of rows that break a rule on some days, sensitive ones masked."""
-    beside = _beside(snapshot, contract, rule, rows, days, inputs)
+    """Return the first keys, or values, of rows that break a rule on some of the staged days, sensitive ones masked."""
+    beside = _beside(snapshot, contract, rule, rows, staged, inputs)
     names, found = keys_breaking(rule, rows, days, contract.row_key, beside)
     shown = snapshot.platform.masking.shown_key
     return {day: tuple(shown(contract, names, key) for key in keys) for day, keys in found.items()}

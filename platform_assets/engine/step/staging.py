@@ -218,11 +218,7 @@ def _planned(
 
 
 def _profiles(
-    session: SparkSession,
-    contract: Contract,
-    days: Collection[date],
-    rows: DataFrame,
-    folder: Location,
+    session: SparkSession, contract: Contract, days: Collection[date], rows: DataFrame, folder: Location
 ) -> dict[date, Profile]:
     """Profiles of the days that have rows in the stage, which are days that were asked for."""
     # On a cluster the driver would fetch what its executors have at hand.

@@ -63,12 +63,11 @@ def keys_breaking(
     Returns:
         The names of what is shown, and the values by day.
     """
-    some = rows.where(F.col(DAY).isin(sorted(days)))
-    alone = some.where(~keeps(rule))
+    wanted, columns = F.col(DAY).isin(sorted(days)), rule.kind.columns
+    alone = rows.where(wanted & ~keeps(rule))
     if rule.kind.is_condition:
         return key, first_keys(alone, key)
-    columns = rule.kind.columns
-    found = alone.select(DAY, *columns).unionByName(_broken(rule, some, beside).select(DAY, *columns))
+    found = alone.select(DAY, *columns).unionByName(_broken(rule, rows, beside).select(DAY, *columns).where(wanted))
     return columns, first_keys(found, columns)
 
 
