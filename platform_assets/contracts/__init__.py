@@ -19,6 +19,7 @@ from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
 from platform_assets.contracts.expected import EveryDays, Weekdays
 from platform_assets.contracts.exposures import Exposure
+from platform_assets.contracts.kinds import compare, exists, in_range, length, matches, not_null, one_of, unique
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule
@@ -78,9 +79,17 @@ __all__ = [
     "Window",
     "all_history",
     "as_of",
+    "compare",
+    "exists",
+    "in_range",
+    "length",
+    "matches",
     "month_to_date",
+    "not_null",
     "offsets",
+    "one_of",
     "same_date",
     "same_day",
     "span",
+    "unique",
 ]

@@ -20,7 +20,7 @@ from platform_assets.contracts.mistakes import check_declaration
 Severity = Literal["block", "warn"]
 """What a finding does: `block` keeps the day unpublished, `warn` is shown with the published day."""
 
-FailureClass = Literal["contract", "conservation", "reconciliation", "volume", "settled", "code", "missing"]
+FailureClass = Literal["contract", "conservation", "reconciliation", "rules", "volume", "settled", "code", "missing"]
 """What a run of a table can fail by: a check that blocked; `code`, where its transform or a check crashed; `missing`,
 where no verdict came, because the machine or Spark failed, or it took longer than `verdict_within_minutes`."""
 
@@ -160,7 +160,7 @@ class Circuit:
 
     failures: tuple[Times, Times] = (5, 5)
     per: Literal["runs", "dates"] = "runs"
-    classes: tuple[FailureClass, ...] = ("contract", "conservation", "reconciliation", "volume", "code")
+    classes: tuple[FailureClass, ...] = ("contract", "conservation", "reconciliation", "rules", "volume", "code")
     warnings: bool = False
     at_once: tuple[FailureClass, ...] = ()
     rollbacks: tuple[Times, Days] | None = None

@@ -13,5 +13,10 @@ def quarantine_table(silver: str) -> str:
     return f"quarantine.{silver.partition('.')[2]}"
 
 
+def with_quarantine(table: str) -> tuple[str, ...]:
+    """Return a table and, of a silver one, its quarantine: a gold table of the same name has none."""
+    return (table, quarantine_table(table)) if table.startswith("silver.") else (table,)
+
+
 SUPERSEDED = "superseded."
 """Before the name of a silver table without its layer: the rows of which newer versions count, looked up in raw."""

@@ -14,6 +14,7 @@ from platform_assets.contracts.errors import ContractError, unknown_table
 from platform_assets.contracts.exposures import Exposure, exposure_problems
 from platform_assets.contracts.mistakes import check_declaration, refuse
 from platform_assets.contracts.protected import Protected
+from platform_assets.contracts.rule_problems import rule_problems
 from platform_assets.contracts.table import Contract
 from platform_assets.contracts.versions import code_version_problems
 from platform_assets.contracts.windows import AsOf
@@ -123,7 +124,8 @@ class Catalogue:
     def histories(self) -> frozenset[str]:
         """The raw tables whose silver rows are read as of a day."""
         as_of = {read.table for contract in self.tables for read in contract.inputs if isinstance(read.window, AsOf)}
-        return frozenset(read.table for contract in self.tables if contract.name in as_of for read in contract.inputs)
+        raw = [contract.inputs[:1] for contract in self.tables if contract.name in as_of]
+        return frozenset(read.table for reads in raw for read in reads)
 
     def protecting(self, name: str) -> tuple[Protected, ...]:
         """What protects days of a table: what does so of any raw table that it is made from."""
@@ -160,6 +162,7 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
         yield ContractError(f"{name} is declared twice.", "Rename or remove one of the contracts.", table=name)
     for name in _repeated(domain.name for domain in domains):
         yield ContractError(f"Two domains have the name {name!r}.", "Rename one of them.", field="name")
+    types_of = {name: {column.name: column.type for column in each.columns} for name, each in by_name.items()}
     for contract in by_name.values():
         unknown = [read.table for read in contract.inputs if read.table not in by_name]
         for name in unknown:
@@ -170,6 +173,8 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
                 field=name,
             )
         if not unknown:
+            if contract.inputs:
+                yield from rule_problems(contract.name, contract.rules, contract.inputs[0].table, types_of)
             yield from _reconciliation_problems(contract, by_name)
             yield from _comparison_problems(contract, by_name)
             yield from _lineage_problems(contract, by_name)

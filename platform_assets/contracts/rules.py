@@ -1,41 +1,139 @@
-"""Conditions that every row of a silver table must meet."""
+"""Rules: what rows of a table must meet, and what becomes of a row or a day that breaks them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from decimal import Decimal
+from typing import Literal, NamedTuple
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.kinds import Kind, condition
 from platform_assets.contracts.mistakes import check_declaration
+
+_PART = re.compile(r"(\d{1,12}) rows?|(\d{1,3}(?:\.\d{1,10})?) ?%")
+_FORMS = "Write a number of rows, a percentage up to 100 % or both, as `3 rows, 0.5 %`."
+
+
+class RuleCount(NamedTuple):
+    """Rows of a day that break a rule, among those that it judges."""
+
+    broken: int = 0
+    judged: int = 0
+
+
+@dataclass(frozen=True)
+class RowTolerance:
+    """How many rows may break a rule: as many as the greater of both allows.
+
+    Args:
+        rows: a number.
+        percent: a share of the rows that the rule judges.
+    """
+
+    rows: int = 0
+    percent: Decimal = Decimal(0)
+
+    @classmethod
+    def parse(cls, text: str) -> RowTolerance | None:
+        """Return the tolerance that a text says; None where it is none, or an impossible one."""
+        found: dict[str, Decimal] = {}
+        for part in text.split(",") if text.strip() else ():
+            match = _PART.fullmatch(part.strip())
+            field = "" if match is None else "rows" if match[1] else "percent"
+            if match is None or field in found:
+                return None
+            found[field] = Decimal(match[1] or match[2])
+        percent = found.get("percent", Decimal(0))
+        return None if percent > 100 else cls(int(found.get("rows", 0)), percent)
+
+    def allows(self, broken: int, judged: int) -> bool:
+        """Return whether so many of the judged rows may break the rule."""
+        return broken <= self.rows or 100 * broken <= self.percent * judged
+
+    def __str__(self) -> str:
+        parts = [f"{self.rows:,} row{'' if self.rows == 1 else 's'}"] if self.rows or not self.percent else []
+        parts += [f"{self.percent} %"] if self.percent else []
+        return " or ".join(parts)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A condition every row must meet; a row that breaks it goes to quarantine with the rule's name as reason.
+    """What every row must meet, and what becomes of it or of its day otherwise.
 
     Args:
         name: identifier, shown as the reason.
-        expression: Spark SQL over the columns of the raw contract and the day of the event, `event_date`; what the
-            platform adds to them is out of its sight. Null counts as broken.
+        expression: of a kind, as `in_range("amount", 0)`; or a condition of your own in Spark SQL, as a text. It is
+            about delivered rows where it quarantines, and sees the columns of the raw contract; else about the rows to
+            be published, and sees the columns of its own table. Both have the day, `event_date`. Null counts as broken.
         description: what a reader should know, for the quarantine listing.
-        breach: what becomes of the key. With `skip` its older version stays, as if the row had never come. With `void`
-            the row takes the key back: for a value that a source corrects to "missing", such as -9999.
+        breach: what becomes of the key of a row in quarantine. With `skip` its older version stays, as if the row had
+            never come. With `void` the row takes the key back: for a value that a source corrects to "missing", such as
+            -9999.
+        severity: `quarantine` sets the row aside, of silver tables only; `block` keeps the day unpublished; `warn`
+            publishes it with a warning.
+        where: a condition in Spark SQL; rows that do not meet it are not judged.
+        tolerance: how many of the judged rows of a day may break the rule, as `3 rows`, `0.5 %` or `3 rows, 0.5 %`;
+            none by default. More rows in quarantine than that keep the day unpublished; by default any number may be.
     """
 
     name: str
-    expression: str
+    expression: str | Kind
     description: str
     breach: Literal["skip", "void"] = "skip"
+    severity: Literal["quarantine", "block", "warn"] = "quarantine"
+    where: str = ""
+    tolerance: str = ""
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The rule {self.name!r}", self._problems)
 
+    @property
+    def kind(self) -> Kind:
+        """What it asks of rows."""
+        return self.expression if isinstance(self.expression, Kind) else condition(self.expression)
+
+    @property
+    def allowed(self) -> RowTolerance | None:
+        """How many rows may break it before the day is refused or warned of; None where any number may."""
+        return None if self.quarantines and not self.tolerance.strip() else RowTolerance.parse(self.tolerance)
+
+    @property
+    def quarantines(self) -> bool:
+        """Whether a row that breaks it is set aside."""
+        return self.severity == "quarantine"
+
     def _problems(self) -> Iterator[ContractError]:
-        if not IDENTIFIER.fullmatch(self.name) or not self.expression.strip():
+        whose = f"The rule {self.name!r}"
+        if not IDENTIFIER.fullmatch(self.name) or not self.kind.text.strip():
             yield ContractError(
-                f"The rule {self.name!r} has no identifier as its name, or no expression.",
+                f"{whose} has no identifier as its name, or no expression.",
                 "Name it in lower-case letters, digits and underscores, and give a condition, as n > 0.",
+                field=self.name,
+            )
+        if self.kind.wrong:
+            todo = f"Correct the arguments of {self.kind.name}(…)."
+            yield ContractError(f"{whose} {self.kind.wrong}.", todo, field=self.name)
+        if RowTolerance.parse(self.tolerance) is None:
+            yield ContractError(f"{whose} has an impossible tolerance: {self.tolerance!r}.", _FORMS, field=self.name)
+        if self.quarantines and not self.kind.is_condition:
+            yield ContractError(
+                f"{whose} quarantines rows by {self.kind.name}, which looks at other rows: which version of a record "
+                "counts would change with these, in whatever order they come.",
+                "Give it severity='block' or severity='warn'.",
+                field=self.name,
+            )
+        if self.breach == "void" and not self.quarantines:
+            yield ContractError(
+                f"{whose} has breach='void' and severity={self.severity!r}: only a row in quarantine takes a key back.",
+                "Leave out one of them.",
+                field=self.name,
+            )
+        if self.kind.within == "window" and self.severity == "block":
+            yield ContractError(
+                f"{whose} blocks a day for rows of other days, which day depends on which of them came first.",
+                "Give it severity='warn', or look within the day.",
                 field=self.name,
             )

@@ -19,6 +19,7 @@ from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.mistakes import check_declaration, wrong_among
 from platform_assets.contracts.protected import Protected
+from platform_assets.contracts.rule_problems import declared_rule_problems
 from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.separable import separable_problems
 from platform_assets.contracts.settled import Settled, settled_problems
@@ -81,7 +82,8 @@ class Contract:
         columns: every column except `event_date`, in order.
         key: the natural key. Silver and gold have one row per key and day; silver over the whole table within
             `moves_within_days` of its raw input. `()` is one row a day, not for raw tables.
-        inputs: what the transform reads. Raw tables have none, silver tables exactly one raw table, same day.
+        inputs: what the transform reads. Raw tables have none, silver tables exactly one raw table, same day; after it
+            may follow silver tables as of the day, which only its rules look into.
         source: where arrivals of a raw table come from.
         event_time: the raw column (timestamp or date) whose UTC date is the day.
         updated_at: the raw column that orders the versions of a key, or several, the most significant first: moments,
@@ -101,7 +103,7 @@ class Contract:
         ahead_days: rows that arrive more days than this before their day wait in the late queue, too, and are taken
             when their day comes.
         protected: days that are not to change any more without a decision, here and in all that is made from it.
-        rules: conditions on raw rows, for silver tables.
+        rules: what rows must meet, of silver and gold tables: docs/rules.md.
         closed_days: days on which no rows are expected, such as the dates of a calendar of holidays.
         checks: which findings block a day and which only warn.
         reconciles: comparisons with the inputs, before a day is published.
@@ -256,27 +258,22 @@ class Contract:
                     "Set it on the raw table that it is made from, and leave it out here.",
                     name,
                 )
-        rules = [rule.name for rule in self.rules]
-        for name in dict.fromkeys(name for name in rules if rules.count(name) > 1):
-            yield self._error(
-                f"has two rules of the name {name!r}, and quarantined rows say no more than it", "Rename one.", name
-            )
+        if not wrong_among(self.rules, self.name):
+            as_of = {read.table for read in self.inputs if isinstance(read.window, AsOf)}
+            yield from declared_rule_problems(self.name, self.rules, as_of)
         if len({i.parameter for i in self.inputs}) < len(self.inputs):
             yield self._error("has two inputs of one name", "Read each table through one window.", "inputs")
         if self.layer == "silver":
-            reads = self.inputs[0]
-            if len(self.inputs) > 1 or not reads.table.startswith("raw.") or reads.window != Span(0, 0):
+            reads, *looked_into = self.inputs
+            unused = {read.table for read in looked_into} - {rule.kind.table for rule in self.rules}
+            if unused or not reads.table.startswith("raw.") or reads.window != Span(0, 0):
                 yield self._error(
                     "does not read exactly one raw table on the same day",
-                    "Give one same_day() input.",
+                    "Give one same_day() input; after it, only what a rule of the kind exists(…) looks into.",
                     "inputs",
                 )
-        elif any(i.table.startswith("raw.") for i in self.inputs) or self.rules:
-            yield self._error(
-                "reads raw or has row rules",
-                "Read silver or gold; rules belong to silver tables.",
-                "inputs",
-            )
+        elif any(i.table.startswith("raw.") for i in self.inputs):
+            yield self._error("reads raw", "Read silver or gold.", "inputs")
         if any(isinstance(i.window, AsOf) and not i.table.startswith("silver.") for i in self.inputs):
             yield self._error(
                 "reads something else than a silver table as of a day",
@@ -354,6 +351,21 @@ class Contract:
     def column_names(self) -> tuple[str, ...]:
         """Names of the declared columns, in order, without the day."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def given(self) -> tuple[Input, ...]:
+        """The inputs that the transform is given; what only rules of a silver table look into is not among them."""
+        return self.inputs[:1] if self.layer == "silver" else self.inputs
+
+    @property
+    def quarantine_rules(self) -> tuple[Rule, ...]:
+        """The rules by which delivered rows are set aside."""
+        return tuple(rule for rule in self.rules if rule.quarantines)
+
+    @property
+    def judging_rules(self) -> tuple[Rule, ...]:
+        """The rules about rows to be published, by which a day is refused or warned of."""
+        return tuple(rule for rule in self.rules if not rule.quarantines)
 
     @property
     def row_key(self) -> tuple[str, ...]:

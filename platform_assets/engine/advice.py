@@ -18,10 +18,10 @@ def advice(catalogue: Catalogue, tables: Collection[str]) -> Iterator[Mistake]:
         if contract.name not in tables or contract.layer != "silver":
             continue
         source, package = catalogue[contract.inputs[0].table], catalogue.domain_of(contract.name).transforms
-        for rule in contract.rules if source.voided is None else ():
-            if rule.breach == "skip" and _DELETES.search(rule.expression):
+        for rule in contract.quarantine_rules if source.voided is None else ():
+            if rule.breach == "skip" and _DELETES.search(rule.kind.text):
                 what = (
-                    f"the rule {rule.name!r} of {contract.name} ({rule.expression}) looks as if it left out deleted "
+                    f"the rule {rule.name!r} of {contract.name} ({rule.kind.text}) looks as if it left out deleted "
                     "rows. A row that breaks a rule is skipped, and the older version of its key counts again."
                 )
                 todo = f"Declare the delete on {source.name}, as voided=\"op = 'D'\"."

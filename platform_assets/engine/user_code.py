@@ -64,7 +64,7 @@ def transform_module(domain: Domain, contract: Contract) -> str:
 
 def parameters(contract: Contract) -> list[str]:
     """The parameters of the function that computes a table."""
-    return [read.parameter for read in contract.inputs]
+    return [read.parameter for read in contract.given]
 
 
 def missing_module(domain: Domain, contract: Contract) -> ContractError:

@@ -27,7 +27,7 @@ class Configuration:
     """What a contract says about the content of its table.
 
     Args:
-        parts: by name: columns, key, inputs, rules, order.
+        parts: by name: columns, key, inputs, rules, order; judged, where a day can be refused by a rule.
     """
 
     parts: Parts
@@ -82,13 +82,15 @@ def need_of(changes: Iterable[ContractChange]) -> Need:
 
 def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
     """The parts of a contract that a day's content follows from, and those of its inputs by which it is computed."""
+    judged = {rule.name: _judged(rule) for rule in contract.rules if rule.allowed is not None}
     return Configuration(
         {
             "columns": {column.name: [column.type, column.nullable] for column in contract.columns},
             "key": list(contract.key),
             "inputs": {read.table: window_text(read.window) for read in contract.inputs},
-            "rules": {rule.name: _rule(rule) for rule in contract.rules},
+            "rules": {rule.name: _rule(rule) for rule in contract.quarantine_rules},
             "order": _order(catalogue, contract),
+            **({"judged": judged} if judged else {}),  # no row depends on it, but what was refused by another is tried
         }
     )
 
@@ -109,6 +111,7 @@ def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
         *_columns(before.get("columns", {}), after.get("columns", {})),
         *_whole("key", before.get("key"), after.get("key"), _listed),
         *_named("rule", before.get("rules", {}), after.get("rules", {})),
+        *(replace(one, compatible=True) for one in _named("rule", before.get("judged", {}), after.get("judged", {}))),
         *_named("input", before.get("inputs", {}), after.get("inputs", {})),
         *_orders(before.get("order", {}), after.get("order", {})),
     )
@@ -217,7 +220,14 @@ def _listed(names: list[str]) -> str:
 
 
 def _rule(rule: Rule) -> str:
-    return rule.expression if rule.breach == "skip" else f"{rule.expression}, a breach takes the key back"
+    text = f"{rule.kind.text} where {rule.where}" if rule.where.strip() else rule.kind.text
+    return text if rule.breach == "skip" else f"{text}, a breach takes the key back"
+
+
+def _judged(rule: Rule) -> str:
+    """Say by what a day is refused or warned of; what sets rows aside is among the rules."""
+    what = "rows in quarantine" if rule.quarantines else f"{rule.severity} unless {_rule(rule)}"
+    return f"{what}, at most {rule.allowed}"
 
 
 def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]]:

@@ -11,11 +11,11 @@ from typing import Literal
 from platform_assets.contracts import Contract, Severity
 from platform_assets.records.manifest import Warned
 
-Check = Literal["contract", "conservation", "reconciliation", "volume", "settled", "freshness"]
+Check = Literal["contract", "conservation", "reconciliation", "rules", "volume", "settled", "freshness"]
 Outcome = Literal["passed", "not judged", "warned", "blocked"]
 Numbers = Mapping[str, int | Decimal]
 
-ACCEPTABLE: frozenset[Check] = frozenset({"reconciliation", "settled", "volume"})
+ACCEPTABLE: frozenset[Check] = frozenset({"reconciliation", "rules", "settled", "volume"})
 """Checks whose findings a person may accept: what they find can be true. A broken promise or a lost row cannot."""
 
 ACCEPTED = "accepted_"
@@ -183,6 +183,7 @@ def checks_before_publication(contract: Contract) -> tuple[Check, ...]:
         "contract": True,
         "conservation": contract.layer == "silver",
         "reconciliation": bool(contract.reconciles),
+        "rules": any(rule.allowed is not None for rule in contract.rules),
         "volume": True,
         "settled": bool(contract.settled),
     }

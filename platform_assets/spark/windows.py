@@ -76,6 +76,15 @@ class History:
     key: Sequence[str]
     order: Sequence[str] = (DAY,)
 
+    def intervals(self) -> DataFrame:
+        """Return the rows with `_valid_from` and `_valid_to` in place of their day; the second is null to the last."""
+        ordered = SortWindow.partitionBy(*self.key).orderBy(*self.order)
+        return self._frame.select(
+            *(name for name in self._frame.columns if name != DAY),
+            F.col(DAY).alias("_valid_from"),
+            F.lead(DAY).over(ordered).alias("_valid_to"),
+        )
+
     def as_of_join(self, rows: DataFrame) -> DataFrame:
         """Add to each row the attributes of its key as of the row's `event_date`.
 
@@ -84,12 +93,7 @@ class History:
         Returns:
             All rows, in any order; attributes are null where nothing was known of the key by that day.
         """
-        ordered = SortWindow.partitionBy(*self.key).orderBy(*self.order)
-        history = self._frame.select(
-            *(name for name in self._frame.columns if name != DAY),
-            F.col(DAY).alias("_valid_from"),
-            F.lead(DAY).over(ordered).alias("_valid_to"),
-        )
+        history = self.intervals()
         then = (F.col(DAY) >= F.col("_valid_from")) & (F.isnull("_valid_to") | (F.col(DAY) < F.col("_valid_to")))
         names = [name for name in history.columns if name in rows.columns and name not in self.key]
         history = history.drop(*names)

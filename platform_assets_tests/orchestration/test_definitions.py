@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import dagster as dg
 import pytest
 
-from platform_assets.orchestration.assets.checks import CHECKS
+from platform_assets.contracts import Rule, exists, in_range
+from platform_assets.domains.retail.contracts import DAILY_SALES, SILVER_TRANSACTIONS
+from platform_assets.orchestration.assets.checks import CHECKS, check_specs
+from platform_assets.orchestration.assets.events import describe_table
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.quality.findings import Check
 from platform_assets.settings import Settings, project_root
@@ -55,6 +59,24 @@ def test_no_two_tables_look_alike_where_dagster_shows_the_last_part_of_a_key(set
     shown = [key.path[-1] for key in keys]
     assert {"raw.transactions", "silver.transactions"} <= set(shown)
     assert len(set(shown)) == len(shown)
+
+
+@pytest.mark.filterwarnings("ignore:Specifying a partitions_def")
+def test_rules_that_judge_days_are_a_check_and_the_catalogue_says_what_they_do() -> None:
+    rules = (
+        Rule("some", in_range("lines", 1), "No store is empty.", severity="warn", tolerance="2 rows"),
+        Rule("known", exists("department", table="silver.products"), "Departments are known.", severity="block"),
+    )
+    days = dg.DailyPartitionsDefinition("2017-01-01")
+    [warns] = [spec for spec in check_specs(replace(DAILY_SALES, rules=rules[:1]), days) if spec.name == "rules"]
+    [blocks] = [spec for spec in check_specs(replace(DAILY_SALES, rules=rules), days) if spec.name == "rules"]
+    assert (warns.blocking, blocks.blocking) == (False, True)
+    assert not [spec for spec in check_specs(SILVER_TRANSACTIONS, days) if spec.name == "rules"]
+    text = describe_table(replace(DAILY_SALES, rules=rules))
+    assert "published with a warning unless `some`" in text
+    assert "No store is empty. At most 2 rows may break it." in text
+    assert "A day is not published unless `known` (`(department) exists in silver.products as of the day`)" in text
+    assert "Rows are set aside unless `week_of_year`" in describe_table(SILVER_TRANSACTIONS)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,31 @@ def test_what_rows_depend_on_does(changed):
     assert parts(replace(SILVER_TRANSACTIONS, **changed)).hash != BEFORE
 
 
+def test_a_kind_of_rule_means_what_the_same_condition_in_sql_means():
+    texts = {rule.name: rule.kind.text for rule in SILVER_TRANSACTIONS.rules}
+    assert texts["week_of_year"] == "week BETWEEN 1 AND 53"
+    as_texts = tuple(replace(rule, expression=rule.kind.text) for rule in SILVER_TRANSACTIONS.rules)
+    assert parts(replace(SILVER_TRANSACTIONS, rules=as_texts)).hash == BEFORE
+    assert "judged" not in parts(SILVER_TRANSACTIONS).parts
+
+
+@pytest.mark.parametrize(
+    ("changed", "what", "compatible"),
+    [
+        ({"where": "week > 0"}, "rule 'r' changed from n > 0 to n > 0 where week > 0", False),
+        ({"tolerance": "3 rows"}, "rule 'r' added (rows in quarantine, at most 3 rows)", True),
+        ({"severity": "warn"}, "rule 'r' added (warn unless n > 0, at most 0 rows)", True),
+    ],
+)
+def test_rules_that_change_are_told_and_tried_anew_and_those_that_only_judge_are_no_content(changed, what, compatible):
+    rule = Rule("r", "n > 0", "A rule.")
+    before = parts(replace(SILVER_TRANSACTIONS, rules=(rule,)))
+    after = parts(replace(SILVER_TRANSACTIONS, rules=(replace(rule, **changed),)))
+    assert before.hash != after.hash
+    changes = {change.what: change.compatible for change in contract_changes(before.parts, after.parts)}
+    assert changes[what] is compatible
+
+
 @pytest.mark.parametrize("changed", [{"moves_within_days": 7}, {"updated_at": None}, {"voided": None}])
 def test_how_raw_rows_are_ordered_counts_for_the_silver_table_that_orders_them(changed):
     assert parts(SILVER_TRANSACTIONS, replace(RAW_TRANSACTIONS, **changed)).hash != BEFORE

@@ -56,7 +56,7 @@ def test_what_a_person_accepts_is_shown_and_counted_and_keeps_no_day_back():
 
 
 def test_a_broken_promise_and_a_lost_row_cannot_be_accepted():
-    assert set(ACCEPTABLE) == {"reconciliation", "settled", "volume"}
+    assert set(ACCEPTABLE) == {"reconciliation", "rules", "settled", "volume"}
 
 
 def test_every_table_has_the_checks_that_make_sense_for_it():

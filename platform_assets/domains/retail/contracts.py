@@ -14,6 +14,8 @@ from platform_assets.contracts import (
     Reconciliation,
     Rule,
     as_of,
+    compare,
+    in_range,
     month_to_date,
     same_day,
     span,
@@ -134,12 +136,12 @@ SILVER_TRANSACTIONS = Contract(
         Rule("store_known", "store_id > 0", "Every line belongs to a store."),
         Rule(
             "quantity_in_range",
-            "quantity BETWEEN 0 AND 1000000",
+            in_range("quantity", 0, 1_000_000),
             "Units are never negative.",
         ),
         Rule(
             "sales_value_in_range",
-            "sales_value BETWEEN 0 AND 100000",
+            in_range("sales_value", 0, 100_000),
             "A line is never negative or absurd.",
         ),
         Rule(
@@ -147,10 +149,10 @@ SILVER_TRANSACTIONS = Contract(
             "retail_disc >= 0 AND coupon_disc >= 0 AND coupon_match_disc >= 0",
             "Discounts are given as positive dollars.",
         ),
-        Rule("week_of_year", "week BETWEEN 1 AND 53", "Weeks run from 1 to 53."),
+        Rule("week_of_year", in_range("week", 1, 53), "Weeks run from 1 to 53."),
         Rule(
             "updated_after_sale",
-            "updated_at >= transaction_timestamp",
+            compare("updated_at", ">=", "transaction_timestamp"),
             "No version is older than its sale.",
         ),
     ),

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY, AsOf, Catalogue, Contract, Input, Reconciliation, Span
+from platform_assets.contracts import DAY, AsOf, Catalogue, Contract, Input, Reconciliation, Rule, Span
 from platform_assets.engine.mistake import Mistake
 from platform_assets.engine.platform import transform_of
 from platform_assets.engine.state.reference_data import history_key, history_order
@@ -23,7 +23,9 @@ from platform_assets.engine.step.read_proof import refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import refuse_what_cannot_repeat
 from platform_assets.errors import PlatformError
 from platform_assets.spark.compare.reconciliation import compared
-from platform_assets.spark.raw.rules import with_verdict
+from platform_assets.spark.compare.rules import rule_aggregates
+from platform_assets.spark.raw.rules import keeps, with_verdict
+from platform_assets.spark.tables.determinism import not_repeatable
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.scans import is_made_of_given_rows, with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
@@ -78,9 +80,9 @@ def analysis_mistakes(
             (history_key(catalogue, read.table), history_order(catalogue, read.table))
             if isinstance(read.window, AsOf)
             else ((), ())
-            for read in contract.inputs
+            for read in contract.given
         )
-        for wrong in _transform_errors(spark, contract, sources, histories, transform):
+        for wrong in _transform_errors(spark, contract, sources[: len(histories)], histories, transform):
             yield Mistake.of(wrong, package, table=contract.name)
 
 
@@ -102,8 +104,10 @@ def _contract_errors(
         with _noted(errors, contract, "voided", what):
             rows = _empty(spark, contract, is_raw=True).select(*contract.column_names)
             rows.where(contract.void_condition).schema  # noqa: B018
-    if contract.rules:
+    if contract.quarantine_rules:
         _rule_errors(spark, contract, sources[0], errors)
+    if contract.judging_rules:
+        _judging_errors(spark, contract, errors)
     for declared in contract.reconciles:
         read = next(read for read in contract.inputs if read.table == declared.upstream)
         source = next(source for source in sources if source.name == declared.upstream)
@@ -113,12 +117,31 @@ def _contract_errors(
 
 def _rule_errors(spark: SparkSession, contract: Contract, source: Contract, errors: list[PlatformError]) -> None:
     raw = _empty(spark, source, is_raw=True)
-    if _is_right(lambda: with_verdict(raw, contract.rules, None)):  # the raw table's own condition is told there
+    rules = contract.quarantine_rules
+    if _is_right(lambda: with_verdict(raw, rules, None)):  # the raw table's own condition is told there
         return
-    for rule in contract.rules:
-        what = f"The rule {rule.name!r} of {contract.name} is no condition over {source.name}: {rule.expression}"
+    for rule in rules:
+        what = f"The rule {rule.name!r} of {contract.name} is no condition over {source.name}: {_shown(rule)}"
         with _noted(errors, contract, rule.name, what):
             with_verdict(raw, [rule], None).schema  # noqa: B018  over Spark Connect, this asks
+
+
+def _judging_errors(spark: SparkSession, contract: Contract, errors: list[PlatformError]) -> None:
+    rows = _empty(spark, contract)
+    if not _is_right(lambda: rows.groupBy(DAY).agg(*rule_aggregates(contract.judging_rules))):
+        for rule in contract.judging_rules:
+            what = f"The rule {rule.name!r} of {contract.name} is no condition over its columns: {_shown(rule)}"
+            with _noted(errors, contract, rule.name, what):
+                rows.groupBy(DAY).agg(*rule_aggregates([rule])).schema  # noqa: B018
+    for rule in contract.judging_rules if not errors else ():
+        if changing := not_repeatable(rows.select(keeps(rule))):
+            named = ", ".join(changing)
+            what = f"The rule {rule.name!r} of {contract.name} would not say the same a second time: it uses {named}"
+            errors.append(ExpressionError(f"{what}.", contract.name, rule.name))
+
+
+def _shown(rule: Rule) -> str:
+    return f"{rule.kind.text} where {rule.where}" if rule.where.strip() else rule.kind.text
 
 
 def _reconciliation_errors(
@@ -176,7 +199,7 @@ def _transform_errors(
 ) -> tuple[PlatformError, ...]:
     given = {
         read.parameter: _input(spark, read, source, *history)
-        for read, source, history in zip(contract.inputs, sources, histories, strict=True)
+        for read, source, history in zip(contract.given, sources, histories, strict=True)
     }
     try:
         with users_code(contract.name):

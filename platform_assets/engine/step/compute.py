@@ -233,7 +233,8 @@ def _changes(
     schema = spark_schema(contract).json()
     changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
     dead = quarantine_table(contract.name)
-    if contract.rules or snapshot.has(dead):  # what rules of before refused may be there still
+    # What rules of before refused may be there still
+    if contract.quarantine_rules or (contract.layer == "silver" and snapshot.has(dead)):
         bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
         contents = _contents(work, snapshot, dead, publication, bad, state.made_from, {})
         letters = {day: content for day, content in contents.items() if content.files or content.base}

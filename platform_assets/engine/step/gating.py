@@ -5,7 +5,7 @@ A check that cannot be carried out raises: nothing is published that was not loo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness
 from platform_assets.engine.step.losses import losses
+from platform_assets.engine.step.rules import examples_of
 from platform_assets.engine.step.settled import settled_checks
 from platform_assets.engine.step.staging import Staged
 from platform_assets.quality import baseline
@@ -27,6 +28,7 @@ from platform_assets.quality.metrics import MISMATCHES
 from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.rivals import rivals_finding
+from platform_assets.quality.rules import broken_beyond, judged_in_check, rule_finding, rules_checked
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.quality.volume import volume_finding, volume_verdicts
@@ -39,6 +41,7 @@ from platform_assets.spark.compare.examples import (
     keys_without,
 )
 from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.compare.rules import keys_in_quarantine
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.windows import History
 from platform_assets.words import counted
@@ -82,6 +85,8 @@ def judge(
                 by_check[check] = _conservation(platform, contract, days, staged)
             case "reconciliation":
                 by_check[check] = _reconciliation(platform, contract, days, staged)
+            case "rules":
+                by_check[check] = _rules(snapshot, contract, days, staged)
             case "volume":
                 by_check[check] = _volume(snapshot, contract, state, staged, step_days, earlier)
             case "settled":
@@ -144,8 +149,9 @@ def _rivals(
     """What is to be said of keys whose version no declared order settled, by day."""
     source = platform.catalogue[contract.inputs[0].table]
     counts = {day: rivals for day in days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
-    raw, masking = staged.inputs.get(source.name), platform.masking
-    examples = keys_of_rivals(raw, counts, source, contract.rules) if counts and isinstance(raw, DataFrame) else _NONE
+    raw, masking, examples = staged.inputs.get(source.name), platform.masking, _NONE
+    if counts and isinstance(raw, DataFrame):
+        examples = keys_of_rivals(raw, counts, source, contract.quarantine_rules)
     found: dict[date, tuple[Finding, ...]] = {}
     for day, rivals in counts.items():
         shown = [f"{masking.shown_key(source, source.key, key[:-1])} ({key[-1]})" for key in examples.get(day, ())]
@@ -161,7 +167,7 @@ def _conservation(platform: Platform, contract: Contract, days: Collection[date]
     wrong = [day for day in days if expected[day] != staged.digest(day).rows]
     # Keys can be compared only where the transform left them their names.
     if wrong and isinstance(raw, DataFrame) and source.key == contract.key:
-        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source, contract.rules)
+        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source, contract.quarantine_rules)
     result: dict[date, Checked] = {}
     for day in days:
         row_balance = staged.row_balance(day)
@@ -196,6 +202,26 @@ def _reconciliation(platform: Platform, contract: Contract, days: Collection[dat
         of_day = checked("reconciliation", [finding for finding in findings if finding], said, numbers)
         result[day] = replace(of_day, figures={MISMATCHES: sum(numbers.values())})
     return result
+
+
+def _rules(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
+    counts = {day: staged.rule_counts(contract, day) for day in days}
+    findings: dict[date, list[Finding]] = {day: [] for day in days}
+    for rule in judged_in_check(contract):
+        broken = {day: of_day[rule.name] for day, of_day in counts.items() if rule.name in of_day}
+        broken = {day: count for day, count in broken.items() if broken_beyond(rule, count)}
+        examples: Mapping[date, Sequence[str]] = {}
+        if broken and not rule.quarantines:
+            examples = examples_of(snapshot, contract, rule, staged.profiles, _rows(staged), broken, staged.inputs)
+        elif broken:
+            source = snapshot.platform.catalogue[contract.inputs[0].table]
+            raw, shown = staged.inputs[source.name], snapshot.platform.masking.shown_key
+            assert isinstance(raw, DataFrame)
+            keys = keys_in_quarantine(rule, raw, broken, source)
+            examples = {day: [shown(source, source.key, key) for key in of_day] for day, of_day in keys.items()}
+        for day, count in broken.items():
+            findings[day].append(rule_finding(contract, rule, day, count, examples.get(day, ())))
+    return {day: rules_checked(contract, counts[day], findings[day]) for day in days}
 
 
 def _differences(staged: Staged, declared: Reconciliation, days: Collection[date]) -> dict[date, Differences]:

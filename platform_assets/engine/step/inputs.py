@@ -138,6 +138,7 @@ def _prepare_silver(
 ) -> Prepared:
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
+    rules = contract.quarantine_rules
     raw_days = {*days, *_days_before(platform, source, days, snapshot)}
     withdrawn, delivered = Counter[date](), Counter[date]()
     if has_withdrawals(source.name, raw_days, snapshot):
@@ -146,12 +147,13 @@ def _prepare_silver(
             withdrawn[platform.counted_on(source.name, day)] += rows
     raw = _versions(platform, spark, source, contract, days, snapshot)
     with users_code(contract.name):
-        counts = with_withdrawn(row_balances(raw, source, contract.rules), withdrawn)
+        counts = with_withdrawn(row_balances(raw, source, rules), withdrawn)
     if len(raw_days) > len(set(days)) or (source.source is not None and source.source.replaces):
         for day, rows in delivered_rows(effective_raw_rows(platform, spark, source, raw_days, snapshot)).items():
             delivered[platform.counted_on(source.name, day)] += rows
         for day, rows in delivered.items():  # also those that others replace, which are superseded
             counts[day]["raw"] = rows + withdrawn[day]
+    looked_into = {also.table: _input(platform, spark, also, days, snapshot) for also in contract.inputs[1:]}
     any_bad = any(balance["quarantined"] for balance in counts.values())
     heavy = any(
         has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
@@ -165,9 +167,9 @@ def _prepare_silver(
         frame,
         clustered=not heavy,
         parts=parts,
-        quarantined=quarantined(raw, source.column_names, contract.rules, source.void_condition) if any_bad else None,
+        quarantined=quarantined(raw, source.column_names, rules, source.void_condition) if any_bad else None,
         counts=counts,
-        inputs={source.name: raw},
+        inputs={source.name: raw, **looked_into},
         own_jobs=own_jobs,
     )
 
@@ -184,7 +186,7 @@ def superseded_rows(
     """The raw rows of some days of a silver table of which another version counts, each with what beat it."""
     source = platform.catalogue[contract.inputs[0].table]
     raw = _versions(platform, spark, source, contract, days, snapshot)
-    return superseded(with_verdict(raw, contract.rules, source.void_condition).where("_good"), source)
+    return superseded(with_verdict(raw, contract.quarantine_rules, source.void_condition).where("_good"), source)
 
 
 def counting_rows(
@@ -208,13 +210,13 @@ def _versions(
     raw = in_order(raw, source, *snapshot.places(source))
     is_replaced = source.source is not None and source.source.replaces
     raw = within_reach_only(newest_deliveries(raw) if is_replaced else raw, source.moves_within_days)
-    return valid_at_start(raw, platform.calendar.first, source, contract.rules) if before else raw
+    return valid_at_start(raw, platform.calendar.first, source, contract.quarantine_rules) if before else raw
 
 
 def _newest(
     source: Contract, contract: Contract, raw: DataFrame, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
-    good = with_verdict(raw, contract.rules, source.void_condition).where("_good").drop("_good")
+    good = with_verdict(raw, contract.quarantine_rules, source.void_condition).where("_good").drop("_good")
     newest = greatest(good, source, parts, heavy=heavy)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import date
 
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.dead_letters import with_quarantine
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.moves.half_moves import moved_meanwhile
 from platform_assets.engine.moves.ties import partners
@@ -259,7 +259,7 @@ class Stage:
 
     def _forget(self, table: str, days: Collection[date]) -> None:
         """Take days out again, with what gates said of them and what was quarantined."""
-        self.staged = self.staged.without((table, quarantine_table(table)), days)
+        self.staged = self.staged.without(with_quarantine(table), days)
 
 
 def _differing(before: Mapping[date, str], after: Mapping[date, str]) -> tuple[date, ...]:

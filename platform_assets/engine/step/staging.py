@@ -10,6 +10,7 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
+from platform_assets.contracts.rules import RuleCount
 from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -17,6 +18,7 @@ from platform_assets.engine.step.inputs import InputRows, Prepared, prepare
 from platform_assets.engine.step.moved_keys import moved_keys
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
+from platform_assets.engine.step.rules import judge_beside_others
 from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.storage.location import Location
@@ -28,6 +30,7 @@ from platform_assets.quality.gates import RowBalance
 from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.raw.rules import rule_counts
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.sail.types import as_spark_counts
 from platform_assets.spark.session.cluster import is_one_process
@@ -84,6 +87,11 @@ class Staged:
         raw, bad, voided, gone = (counts.get(name, 0) for name in ("raw", "quarantined", "voided", "withdrawn"))
         kept = self.digest(day).rows
         return RowBalance(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
+
+    def rule_counts(self, contract: Contract, day: date) -> Mapping[str, RuleCount]:
+        """Return how many rows of a day each rule judged, by name; rules that set aside any number are not counted."""
+        tolerant = [rule for rule in contract.quarantine_rules if rule.allowed is not None]
+        return {**self.profile(day).rules, **rule_counts(tolerant, (self.counts or {}).get(day, {}))}
 
     def figures(self, day: date) -> dict[str, int]:
         """Counts to publish with a day: with how many it was computed, and of silver, what became of its raw rows."""
@@ -163,6 +171,7 @@ def stage_days(
             rows = read_staged(session, folder)
             moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
         profiles = _profiles(session, contract, days, rows, folder)
+        judge_beside_others(snapshot, contract, profiles, rows, folder, prepared.inputs)
         of_made = profiles if scope is None else profile(made, (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:
@@ -214,7 +223,7 @@ def _profiles(
     # On a cluster the driver would fetch what its executors have at hand.
     unique = days_of_unique_keys(folder, contract.key) if is_one_process(session) else ()
     required = [column.name for column in contract.columns if not column.nullable]
-    profiles = profile(rows, required, contract.row_key, unique)
+    profiles = profile(rows, required, contract.row_key, unique, contract.judging_rules)
     failpoint("stage.profiled")
     if strays := set(profiles) - set(days):
         raise TransformError(

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
-from platform_assets.contracts import Contract
+from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.admissions import admit, software_compared, why_no_sail
 from platform_assets.engine.platform import Author, Platform
@@ -22,6 +22,7 @@ from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.admission import Admission
 from platform_assets.spark.compare.reconciliation import compared
+from platform_assets.spark.compare.rules import rule_aggregates
 from platform_assets.spark.sail.equal_list import other_versions
 from platform_assets.spark.sail.session import columns_for, sail_session, server_of
 from platform_assets.spark.sail.shown_equal import refused_contract, refused_expressions
@@ -133,7 +134,7 @@ def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date
     """
     snapshot = LakeSnapshot.now(platform)
     days = snapshot.days(contract.name)
-    letters = snapshot.days(quarantine_table(contract.name)) if contract.rules else {}
+    letters = snapshot.days(quarantine_table(contract.name)) if contract.quarantine_rules else {}
     broken = [day for day, record in letters.items() if record.rows and day in days][-1:]
     return frozenset([*draw.of([day for day, record in days.items() if record.rows] or days), *broken])
 
@@ -156,6 +157,8 @@ def _planned(platform: Platform, session: SparkSession, contract: Contract) -> l
     with users_code(contract.name):
         made = prepare(platform, session, contract, newest, snapshot)
     frames = [made.frame]
+    if counts := rule_aggregates(contract.judging_rules):
+        frames.append(made.frame.groupBy(DAY).agg(*counts))
     for declared in contract.reconciles:
         theirs = made.inputs[declared.upstream]
         assert not isinstance(theirs, History)  # a contract is refused that is reconciled with one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import date
 
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.dead_letters import quarantine_table, with_quarantine
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.open_stage import OpenStage
@@ -85,8 +85,7 @@ def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date,
 def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
     """The stage as it can be gone on with: without the days of `of_other_code`, and what gates said of them."""
     other = of_other_code(platform, stage)
-    companions = {quarantine_table(table) for table in other}
-    gone = {*other, *companions}
+    gone = {name for table in other for name in with_quarantine(table)}
     return stage.model_copy(
         update={
             "staged": stage.staged.without(gone),

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.dead_letters import with_quarantine
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned
@@ -198,7 +198,7 @@ def narrow_stage(platform: Platform, name: str, wanted: Mapping[str, Collection[
         for table in {*staged.tables, *(hold.table for hold in staged.holds)} & set(platform.catalogue.names):
             there = {*staged.of(table), *(hold.day for hold in staged.holds if hold.table == table)}
             gone = there.difference(wanted.get(table, ()))
-            staged = staged.without((table, quarantine_table(table)), gone)
+            staged = staged.without(with_quarantine(table), gone)
             reasons[table] = {day: why for day, why in reasons.get(table, {}).items() if day not in gone}
         write_stage(platform.lake, before.model_copy(update={"staged": staged, "reasons": reasons}))
 

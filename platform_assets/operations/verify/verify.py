@@ -220,7 +220,7 @@ class _Work:
 
     def _quarantine(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
         """Quarantined rows of days that have, or had, any."""
-        if not self.contract.rules:
+        if not self.contract.quarantine_rules:
             return {}
         recorded = self.platform.ledger.current_days(quarantine_table(self.contract.name), at=self.snapshot.number)
         by_day: dict[date, Verified] = {}

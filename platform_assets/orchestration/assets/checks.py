@@ -23,6 +23,7 @@ from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.orchestration.told_errors import listed, plain
 from platform_assets.planning.windows import which
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
+from platform_assets.quality.rules import judged_in_check
 from platform_assets.records.history import DayRecord
 from platform_assets.visible import visible
 from platform_assets.words import counted
@@ -31,6 +32,7 @@ CHECKS: Mapping[Check, str] = {
     "contract": "Columns and types as declared, keys unique, no nulls where none may be; little set aside.",
     "conservation": "Every row delivered is accounted for: kept, superseded, voided, quarantined or refused.",
     "reconciliation": "The same keys and amounts as in the tables it was made from.",
+    "rules": "No more rows break a rule of the contract than it tolerates.",
     "volume": "As many rows as are usual for such a day. With too little history to say so a day has no result, or a "
     "warning if it lost more than half of its rows.",
     "settled": "No settled figure moved further than declared, unless a person accepted it or an approved plan brought "
@@ -72,6 +74,8 @@ def _blocks(contract: Contract, name: Check) -> bool:
     """Whether what the check finds can keep a day from being published; a finding that only warns keeps none."""
     if contract.layer == "raw" or name == "freshness":
         return False
+    if name == "rules":
+        return any(rule.severity != "warn" for rule in judged_in_check(contract))
     return name != "reconciliation" or any(declared.severity == "block" for declared in contract.reconciles)
 
 
@@ -276,7 +280,7 @@ def _rows_to_look_at(contract: Contract, day: date, *, held: bool) -> dict[str, 
         table = refused_table(contract.name)
     elif held:
         table = contract.inputs[0].table
-    elif contract.rules:
+    elif contract.quarantine_rules:
         table = quarantine_table(contract.name)
     else:
         return {}

@@ -29,6 +29,12 @@ _READ = ("days_read", "files_read")
 _SHOWN_IN_PLACE = 999
 """Characters of Markdown that Dagster shows where they stand; what is longer is hidden behind a link."""
 
+_RULES = {
+    "quarantine": "Rows are set aside",
+    "block": "A day is not published",
+    "warn": "A day is published with a warning",
+}
+
 
 def asset_key(table: str) -> dg.AssetKey:
     """The name of the table: in graphs and lists Dagster shows no more of a key than its last part."""
@@ -151,7 +157,10 @@ def describe_table(contract: Contract) -> str:
     for read in contract.inputs:
         lines.append(f"- A day reads {read.table}: {describe_window(read.window)}.")
     for rule in contract.rules:
-        lines.append(f"- Rows are set aside unless `{rule.name}`: {rule.description}")
+        lines.append(f"- {_RULES[rule.severity]} unless `{rule.name}` (`{rule.kind.text}`): {rule.description}")
+        if rule.allowed is not None and rule.tolerance:
+            refused = "; with more the day is not published" if rule.quarantines else ""
+            lines[-1] += f" At most {rule.allowed} may break it{refused}."
     lines += ["", f"See rows: `platform-assets read {contract.name} --day DAY`; what a day was made from: "]
     lines[-1] += f"`platform-assets why {contract.name} DAY`"
     lines += ["", "Days that a command published are among the events here; *Runs* has only what Dagster started."]

@@ -23,12 +23,12 @@ Keys = Mapping[date, Sequence[Key]]
 
 def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequence[str]) -> Keys:
     """Keys of rows that have no value in a column."""
-    return _first(_of(rows, days).where(F.isnull(column)), key)
+    return first_keys(_of(rows, days).where(F.isnull(column)), key)
 
 
 def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> Keys:
     """Keys that more than one row of a day has."""
-    return _first(_of(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
+    return first_keys(_of(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
 
 
 def keys_not_as_expected(
@@ -56,14 +56,14 @@ def keys_not_as_expected(
     sides = expected.drop("_newest").unionByName(actual).groupBy(DAY, *key)
     with kept_frames() as keep:
         both = keep(sides.agg(F.bool_or("_there").alias("_is"), F.bool_or(~F.col("_there")).alias("_should")))
-        return _first(both.where("_should and not _is"), key), _first(both.where("_is and not _should"), key)
+        return first_keys(both.where("_should and not _is"), key), first_keys(both.where("_is and not _should"), key)
 
 
 def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> Keys:
     """Keys whose version no declared order settled, each followed by the files that its versions came in."""
     found = rivals(_of(raw, days), source, rules)
     files = F.array_join(F.transform(F.array_sort("_files"), lambda file: F.substring_index(file, "/", -2)), ", ")
-    return _first(found.withColumn("_files", files), (*source.key, "_files"))
+    return first_keys(found.withColumn("_files", files), (*source.key, "_files"))
 
 
 def as_text(names: Iterable[str]) -> list[Column]:
@@ -75,7 +75,8 @@ def _of(rows: DataFrame, days: Collection[date]) -> DataFrame:
     return rows.where(F.col(DAY).isin(sorted(days)))
 
 
-def _first(rows: DataFrame, key: Sequence[str]) -> Keys:
+def first_keys(rows: DataFrame, key: Sequence[str]) -> Keys:
+    """Return the first keys of some rows by day."""
     in_order = SortWindow.partitionBy(DAY).orderBy(*(F.asc_nulls_last(name) for name in key))
     ranked = rows.select(*dict.fromkeys((DAY, *key))).distinct().withColumn("_rank", F.row_number().over(in_order))
     shown = ranked.where(F.col("_rank") <= EXAMPLES).select(DAY, "_rank", F.array(*as_text(key)).alias("_key"))

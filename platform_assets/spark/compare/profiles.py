@@ -9,9 +9,12 @@ from datetime import date
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY
+from platform_assets.contracts import DAY, Rule
+from platform_assets.contracts.rules import RuleCount
 from platform_assets.records.digest import Digest
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
+from platform_assets.spark.compare.rules import rule_aggregates
+from platform_assets.spark.raw.rules import rule_counts
 from platform_assets.spark.session.settings import software_of
 from platform_assets.spark.tables.row_hash import digest_of, digest_sums
 
@@ -24,11 +27,13 @@ class Profile:
         digest: content, with the number of rows.
         nulls: rows without a value, by column; only columns that have any.
         repeated_keys: keys that more than one row has.
+        rules: how many rows were judged by each rule, and broke it.
     """
 
     digest: Digest = Digest()
     nulls: dict[str, int] = field(default_factory=dict)
     repeated_keys: int = 0
+    rules: dict[str, RuleCount] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,18 @@ class RawProfile:
 
 
 def profile(
-    staged: DataFrame, required: Sequence[str], key: Sequence[str], unique: Collection[date] = ()
+    staged: DataFrame,
+    required: Sequence[str],
+    key: Sequence[str],
+    unique: Collection[date] = (),
+    rules: Sequence[Rule] = (),
 ) -> dict[date, Profile]:
     """Profile every staged day in one pass over all columns and one over the key.
 
     Args:
         key: columns that should identify a row within its day; none skips the second pass.
         unique: days on which they are known to, which the second pass leaves out.
+        rules: about rows to be published, each counted as far as single rows say so.
 
     Returns:
         One profile per day that has rows.
@@ -73,6 +83,7 @@ def profile(
             F.expr("count(1) AS _rows"),
             *digest_sums(columns),
             *(F.expr(f"count_if(isnull(`{name}`)) AS _nulls_{n}") for n, name in enumerate(required)),
+            *rule_aggregates(rules),
         )
         .collect()
     )
@@ -84,6 +95,7 @@ def profile(
             digest=digest_of(row, row["_rows"]),
             nulls={name: row[f"_nulls_{n}"] for n, name in enumerate(required) if row[f"_nulls_{n}"]},
             repeated_keys=repeated.get(row[DAY], 0),
+            rules=rule_counts(rules, row.asDict()),
         )
         for row in figures
     }

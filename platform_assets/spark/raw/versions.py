@@ -22,7 +22,7 @@ from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.replays import DIGITS, Delivery
 from platform_assets.planning.replays import file_order as file_order_of
 from platform_assets.records.row_kinds import BREACH, RECORD, TOMBSTONE, VOID
-from platform_assets.spark.raw.rules import is_void, with_verdict
+from platform_assets.spark.raw.rules import is_void, verdicts, with_verdict
 from platform_assets.spark.tables.parts import SHARE, in_parts
 
 FILE_ORDER, PLACE = "_file_order", "_place"
@@ -150,7 +150,8 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
     Args:
         raw: rows that count, tombstones included, `in_order`.
         source: contract of the raw table.
-        rules: of the silver table.
+        rules: of the silver table that set rows aside; of those with a tolerance it is counted how many rows they
+            judge, and how many of these break them.
 
     Returns:
         By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys`, those of which
@@ -160,8 +161,10 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
     """
     key, order = source.key, order_of(source)
     is_row = F.col("_kind") != TOMBSTONE
-    columns = dict.fromkeys((DAY, *key, "_kind", *order, "_good"))
-    judged = with_verdict(raw, rules, source.void_condition).select(*columns)
+    tolerant = [rule for rule in rules if rule.allowed is not None]
+    of_rules = [name for rule in tolerant for name in verdicts(rule)]
+    columns = dict.fromkeys((DAY, *key, "_kind", *order, "_good", *of_rules))
+    judged = with_verdict(raw, rules, source.void_condition, tolerant).select(*columns)
     breaks = F.col("_kind") == BREACH  # competes as a tombstone does: what it beats is neither kept nor voided
     kinds = {RECORD: F.col("_kind") == RECORD, VOID: F.col("_kind") == VOID, TOMBSTONE: ~is_row | breaks}
     newest = [
@@ -184,6 +187,7 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
         (F.min("_content") != F.max("_content")).alias("_differ"),
         (F.min("_declared") == F.max("_declared")).alias("_are_equal"),
         *newest,
+        *(F.count_if(is_row & ~F.col("_void") & F.col(name)).alias(name) for name in of_rules),
     )
     # Names of ours begin with `_`, which no column of a key does.
     newest_record, newest_void, newest_tombstone = (F.col(f"_{kind}") for kind in (RECORD, VOID, TOMBSTONE))
@@ -209,10 +213,11 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
             F.count_if(F.col("_rows") > 0).alias("keys"),
             F.count_if((F.col("_rows") > 0) & (F.col("_good_rows") == 0)).alias("keys_quarantined"),
             F.count_if("_asked").alias("asked"),
+            *(F.sum(name).alias(name) for name in of_rules),
         )
         .collect()
     )
-    figures = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions")
+    figures = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions", *of_rules)
     balances = {row[DAY]: {"rivals": 0, **{name: row[name] for name in figures}} for row in counts}
     if many := sum(row["asked"] for row in counts):
         judged = judged.where(F.col(DAY).isin([row[DAY] for row in counts if row["asked"]]))

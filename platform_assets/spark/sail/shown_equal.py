@@ -45,7 +45,7 @@ def refused_contract(contract: Contract, source: Contract | None = None) -> Iter
     Args:
         source: of silver, the raw table: its rows that break a rule are kept as a text.
     """
-    for column in source.columns if source and contract.rules else ():
+    for column in source.columns if source and contract.quarantine_rules else ():
         if column.type == "double":
             yield f"rows that break its rules are kept as JSON, in which the double {column.name} has other digits"
     for column in contract.columns:

@@ -274,7 +274,7 @@ def test_every_version_of_the_truth_keeps_the_contract(month: Path, name: str, r
     assert good["event_date"].is_between(MONTH.first, MONTH.last).all()
     assert (good["updated_at"].dt.date() <= good["arrival_date"]).all()
     assert (good["event_date"] <= good["arrival_date"]).all()
-    rules = " AND ".join(f"({rule.expression})" for rule in silver.rules)
+    rules = " AND ".join(f"({rule.kind.text})" for rule in silver.rules)
     assert duckdb.execute(f"SELECT * FROM good WHERE ({rules}) IS NOT TRUE").fetchall() == []
 
 

@@ -1,0 +1,93 @@
+"""Rules about rows to be published: what they look at beside the staged rows, and examples of those that break them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Contract, Rule
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.inputs import InputRows
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.unique_keys import days_of_unique_keys
+from platform_assets.planning.windows import ranges
+from platform_assets.spark.compare.profiles import Profile
+from platform_assets.spark.compare.rules import Beside, Neighbours, breaking_beside_others, keys_breaking
+from platform_assets.spark.session.cluster import is_one_process
+from platform_assets.spark.tables.reading import read_days
+from platform_assets.spark.tables.schemas import spark_schema
+from platform_assets.spark.windows import History
+
+
+def judge_beside_others(
+    snapshot: LakeSnapshot,
+    contract: Contract,
+    profiles: Mapping[date, Profile],
+    rows: DataFrame,
+    folder: Location,
+    inputs: Mapping[str, InputRows],
+) -> None:
+    """Add to the profiles of staged days the rows that break rules only beside others.
+
+    Args:
+        snapshot: that the days were computed over.
+        profiles: with the counts of all rules, as far as single rows say so.
+        rows: staged.
+        folder: where they lie.
+        inputs: what they were made from, by table.
+    """
+    for rule in contract.judging_rules if profiles else ():
+        if rule.kind.is_condition:
+            continue
+        left = set(profiles)
+        beside = _beside(snapshot, contract, rule, rows, left, inputs)
+        if beside is None and is_one_process(rows.sparkSession):
+            left -= days_of_unique_keys(folder, rule.kind.columns)
+        some = rows.where(F.col(DAY).isin(sorted(left)))
+        for day, more in (breaking_beside_others(rule, some, beside) if left else {}).items():
+            counts = profiles[day].rules
+            counts[rule.name] = counts[rule.name]._replace(broken=counts[rule.name].broken + more)
+
+
+def examples_of(
+    snapshot: LakeSnapshot,
+    contract: Contract,
+    rule: Rule,
+    staged: Collection[date],
+    rows: DataFrame,
+    days: Collection[date],
+    inputs: Mapping[str, InputRows],
+) -> dict[date, tuple[str, ...]]:
+    """Return the first keys, or values, of rows that break a rule on some of the staged days, sensitive ones masked."""
+    beside = _beside(snapshot, contract, rule, rows, staged, inputs)
+    names, found = keys_breaking(rule, rows, days, contract.row_key, beside)
+    shown = snapshot.platform.masking.shown_key
+    return {day: tuple(shown(contract, names, key) for key in keys) for day, keys in found.items()}
+
+
+def _beside(
+    snapshot: LakeSnapshot,
+    contract: Contract,
+    rule: Rule,
+    rows: DataFrame,
+    days: Collection[date],
+    inputs: Mapping[str, InputRows],
+) -> Beside:
+    if rule.kind.table:
+        reference = inputs[rule.kind.table]
+        assert isinstance(reference, History)  # a contract is refused that reads it otherwise
+        return reference
+    if rule.kind.within != "window":
+        return None
+    platform = snapshot.platform
+    within = platform.catalogue[contract.inputs[0].table].moves_within_days
+    files = snapshot.files(contract.name)
+    near = {day + timedelta(n) for day in days for n in range(-within, within + 1)} & files.keys() - set(days)
+    path = platform.lake.table_path(contract.name)
+    return Neighbours(
+        read_days(rows.sparkSession, path, {day: files[day] for day in near}, spark_schema(contract), ranges(near)),
+        within,
+    )

@@ -1,0 +1,111 @@
+"""Rules about rows to be published: how many of a day break them, and a few of those.
+
+What one row says of itself is counted where staged days are profiled anyway. Rules about other rows read their own
+columns once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Contract, Rule
+from platform_assets.records.row_kinds import TOMBSTONE
+from platform_assets.spark.compare.examples import Keys, first_keys
+from platform_assets.spark.raw.rules import applies, has_null, is_void, keeps, verdicts, with_verdict
+from platform_assets.spark.windows import History
+
+_GROUP_ROWS = "_group_rows"
+
+
+class Neighbours(NamedTuple):
+    """Rows of other days that readers see of the table.
+
+    Args:
+        rows: with the columns of the staged ones.
+        within_days: how far apart equal rows are wrong.
+    """
+
+    rows: DataFrame
+    within_days: int
+
+
+Beside = History | Neighbours | None
+"""What a rule looks at beside the rows of a day."""
+
+
+def rule_aggregates(rules: Sequence[Rule]) -> list[Column]:
+    """Count the rows of a day that break each rule by themselves, and those that it judges."""
+    return [F.count_if(verdict).alias(name) for rule in rules for name, verdict in verdicts(rule).items()]
+
+
+def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[date, int]:
+    """Count the rows of each day that break a rule only beside other rows: repeated ones, or dangling references.
+
+    Args:
+        rule: of the kind `unique` or `exists`.
+        rows: staged.
+        beside: what it looks at besides these.
+    """
+    counts = _broken(rule, rows, beside).groupBy(DAY).agg(F.sum(_GROUP_ROWS).alias(_GROUP_ROWS)).collect()
+    return {row[DAY]: row[_GROUP_ROWS] for row in counts}
+
+
+def keys_breaking(
+    rule: Rule, rows: DataFrame, days: Collection[date], key: Sequence[str], beside: Beside
+) -> tuple[Sequence[str], Keys]:
+    """Return the first keys of rows that break a rule; of a rule about other rows, the values that it looks at.
+
+    Returns:
+        The names of what is shown, and the values by day.
+    """
+    wanted, columns = F.col(DAY).isin(sorted(days)), rule.kind.columns
+    alone = rows.where(wanted & ~keeps(rule))
+    if rule.kind.is_condition:
+        return key, first_keys(alone, key)
+    found = alone.select(DAY, *columns).unionByName(_broken(rule, rows, beside).select(DAY, *columns).where(wanted))
+    return columns, first_keys(found, columns)
+
+
+def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], source: Contract) -> Keys:
+    """Return the first keys of delivered rows that break a rule."""
+    some = raw.where(F.col(DAY).isin(sorted(days)))
+    judged = with_verdict(some, [rule], source.void_condition, [rule])
+    counted = (F.col("_kind") != TOMBSTONE) & ~is_void(source.void_condition)
+    return first_keys(judged.where(counted & F.col(f"_breaks_{rule.name}")), source.key)
+
+
+def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:
+    """The values of rows that break a rule beside others, each with the day and how many rows are wrong for it."""
+    groups = _groups(rule, rows)
+    if isinstance(beside, History):
+        return _dangling(rule, groups, beside)
+    again = groups.where(F.col(_GROUP_ROWS) > 1).withColumn(_GROUP_ROWS, F.col(_GROUP_ROWS) - 1)
+    if beside is None:
+        return again
+    elsewhere = _groups(rule, rows.unionByName(beside.rows)).drop(_GROUP_ROWS)
+    elsewhere = elsewhere.toDF("_day", *(f"_theirs_{n}" for n in range(len(elsewhere.columns) - 1)))
+    same = [F.col(ours) == F.col(theirs) for ours, theirs in zip(rule.kind.columns, elsewhere.columns[1:], strict=True)]
+    near = F.abs(F.datediff(DAY, "_day")).between(1, beside.within_days)
+    return groups.join(elsewhere, [*same, near], "left_semi").unionByName(
+        again.join(elsewhere, [*same, near], "left_anti")
+    )
+
+
+def _groups(rule: Rule, rows: DataFrame) -> DataFrame:
+    """The values that judged rows of a day have, each with its number of rows."""
+    judged = rows.where(applies(rule) & ~has_null(rule)).groupBy(DAY, *rule.kind.columns)
+    return judged.agg(F.count(F.lit(1)).alias(_GROUP_ROWS))
+
+
+def _dangling(rule: Rule, groups: DataFrame, reference: History) -> DataFrame:
+    theirs = {f"_theirs_{n}": name for n, name in enumerate(rule.kind.theirs)}
+    named = (F.col(name).alias(as_) for as_, name in theirs.items())
+    valid = reference.intervals().select(*named, "_valid_from", "_valid_to")
+    there = [F.col(ours) == F.col(as_) for ours, as_ in zip(rule.kind.columns, theirs, strict=True)]
+    then = (F.col(DAY) >= F.col("_valid_from")) & (F.isnull("_valid_to") | (F.col(DAY) < F.col("_valid_to")))
+    return groups.join(valid, [*there, then], "left_anti")
