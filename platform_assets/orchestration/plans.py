@@ -5,8 +5,6 @@ hash, is what is done. The whole rollout is one step: how many shares it has is 
 Dagster learns of then, each goes on after another has failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
