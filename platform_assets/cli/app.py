@@ -26,7 +26,7 @@ GROUPS = {
     "Begin": ("demo", "init", "check", "up", "land"),
     "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify", "reconcile"),
     "Change": ("refresh", "plan", "stage", "rollback", "withdraw", "reload", "erase"),
-    "Decide": ("late", "accept", "breaker"),
+    "Decide": ("late", "quarantine", "accept", "breaker"),
     "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),
 }
 """In the order of the help; each is a module in `commands`, with a function of its name or, for a group, an `app`."""

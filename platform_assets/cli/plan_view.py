@@ -252,7 +252,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "estimate": estimate_json(plan.estimate),
         "cannot_be_computed": blocked_json(plan),
         "bereft": bereft_json(plan),
-        "tries": dict(plan.tries),
+        "tries": {table: tried.day for table, tried in plan.tries.items()},
     }
 
 

@@ -112,6 +112,8 @@ class Checks:
         aside_percent: of a silver table, a day is warned of if of more than so many percent of its keys every row is in
             quarantine; of a raw table, a file if more than so many percent of its rows were refused at parsing. 100
             warns of none.
+        most_aside_percent: a silver day with more than so many percent of its keys in quarantine is held, and a file
+            for a raw table with more than so many percent of its rows refused is refused whole. 100 holds none.
         rivals: of a silver table, of a day of some of whose keys two versions are equal in all that the raw table
             declares (`updated_at`, arrival date, `order` of its files) and differ in content.
     """
@@ -120,6 +122,7 @@ class Checks:
     freshness: Severity = "warn"
     volume_blocks_after: tuple[int, int] = (3, 7)
     aside_percent: Percent = 10
+    most_aside_percent: Percent = 100
     rivals: Severity = "warn"
 
     def __post_init__(self) -> None:

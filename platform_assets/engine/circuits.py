@@ -46,13 +46,20 @@ def circuits(platform: Platform, tables: Collection[str] | None = None) -> dict[
     return found
 
 
-def stopped(platform: Platform, tables: Collection[str] | None = None) -> dict[str, Hold]:
+def stopped(
+    platform: Platform, tables: Collection[str] | None = None, states: Mapping[str, CircuitState] | None = None
+) -> dict[str, Hold]:
     """Return what keeps tables from being published: their own open circuit, or that of a table they are made from.
 
     An override lets a table pass whatever its inputs are.
+
+    Args:
+        platform: what to look at.
+        tables: only these; all by default.
+        states: of all circuits, where they have been read already.
     """
     asked = platform.catalogue.names if tables is None else tables
-    states = circuits(platform, platform.catalogue.with_inputs(asked))
+    states = circuits(platform, platform.catalogue.with_inputs(asked)) if states is None else states
     holds: dict[str, Hold] = {}
     for contract in platform.catalogue if any(state.stops for state in states.values()) else ():
         state = states.get(contract.name, CircuitState())

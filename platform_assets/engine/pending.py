@@ -15,6 +15,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.looks import last_look
 from platform_assets.engine.state.planner import look_at_all, past_of, states_around
+from platform_assets.planning.circuit import Try
 from platform_assets.planning.day_states import Stale, stale_through_data
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
@@ -98,8 +99,8 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     )
 
 
-def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict[str, date]:
-    """Return the tables whose open circuit is to be tried now, each with the day to compute: the newest that failed.
+def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict[str, Try]:
+    """Return the tries of open circuits that are due, by table.
 
     A try is due after the wait, and at once when the day would be made from other input or by other code.
 
@@ -111,7 +112,7 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
     if not states_of:  # as before nearly every step: the release need not be read
         return {}
     snapshot = LakeSnapshot(platform, platform.current_release(), is_try=True)
-    tries: dict[str, date] = {}
+    tries: dict[str, Try] = {}
     for table, state in states_of.items():
         day = state.failed.day if state.failed and state.state in ("open", "half-open") else None
         if state.failed is None or day is None or day not in platform.calendar:
@@ -120,7 +121,7 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
         before, now = state.failed.attempt, states.get(day)
         is_other = isinstance(now, Stale) and before != Attempt(now.fingerprint, platform.version(table))
         if isinstance(now, Stale) and (state.state == "half-open" or (is_other and before.fingerprint)):
-            tries[table] = day
+            tries[table] = Try(day, state.next_try)
     return tries
 
 

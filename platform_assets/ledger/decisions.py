@@ -27,6 +27,7 @@ from platform_assets.records.decisions import (
     PinDecision,
     PlanDecision,
     PublicationDecision,
+    QuarantineDecision,
     about,
     beginning,
     decided_by,
@@ -37,7 +38,7 @@ from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, Publica
 from platform_assets.visible import visible
 
 _LOG = logging.getLogger(__name__)
-D = TypeVar("D", LateDecision, PinDecision, PlanDecision)
+D = TypeVar("D", LateDecision, PinDecision, PlanDecision, QuarantineDecision)
 _MOST_PARAMETERS = 500
 _GREATEST_NUMBER = 2**31 - 1
 """That a column of whole numbers has room for on every database."""

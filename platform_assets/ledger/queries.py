@@ -24,6 +24,7 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    union_all,
     update,
 )
 
@@ -143,7 +144,8 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
     ranked = inner.subquery()
     query = _columns(ranked, arrivals)
     if refused_only:
-        query = query.where(ranked.c.newest == 1, (ranked.c.refused > 0) | ranked.c.reason.is_not(None))
+        is_refused = (ranked.c.refused > 0) | ranked.c.reason.is_not(None)
+        query = query.where(ranked.c.newest == 1, ranked.c.kind != "replay", is_refused)
     return query.order_by(ranked.c.release, ranked.c.table, ranked.c.arrival_date, ranked.c.path)
 
 
@@ -157,10 +159,18 @@ def known_files(table: str) -> Select[Any]:
 
 
 def refused_rows() -> Select[Any]:
-    """Count the rows of each raw table that were refused at parsing, of every file as it was delivered last."""
+    """Count the rows of each raw table that were refused at parsing, of every file as it was delivered last.
+
+    Rows that entered when they were replayed are no more among them.
+    """
     newest = all_arrivals(None, refused_only=True).order_by(None).subquery()
-    rows = cast(func.sum(newest.c.refused), BigInteger)  # PostgreSQL's sum of such is a decimal
-    return select(newest.c.table, rows.label("rows")).group_by(newest.c.table)
+    replayed = _counting(select(arrivals)).where(arrivals.c.kind == "replay").subquery()
+    stand = union_all(
+        select(newest.c.table, newest.c.refused.label("rows")),
+        select(replayed.c.table, replayed.c.refused - replayed.c.landed),
+    ).subquery()
+    rows = cast(func.sum(stand.c.rows), BigInteger)  # PostgreSQL's sum of such is a decimal
+    return select(stand.c.table, rows.label("rows")).group_by(stand.c.table)
 
 
 def refused_by_date(table: str, since: date) -> Select[Any]:
@@ -195,7 +205,7 @@ def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
     gone = gone.where(back.c.table == table, back.c.kind == "withdrawal", made.c.release <= at)
     query = _counting(select(*(its[name] for name in Delivery._fields)), at).where(
         its.table == table,
-        its.kind.in_(("delivery", "approval", "due")),
+        its.kind.in_(("delivery", "approval", "due", "replay")),
         its.reason.is_(None),
         its.landed > 0,
         _release <= at,

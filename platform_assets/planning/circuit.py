@@ -69,6 +69,19 @@ class Change:
     why: str
 
 
+@dataclass(frozen=True)
+class Try:
+    """A try of an open circuit that is due.
+
+    Args:
+        day: to compute without publishing it: the newest that failed.
+        due: when the wait before it ends, UTC. After a try that fails it is another moment, and so another try.
+    """
+
+    day: date
+    due: datetime | None
+
+
 State = Literal["closed", "open", "half-open", "frozen", "overridden"]
 
 

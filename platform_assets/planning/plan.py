@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.contracts.protected import why_protected
+from platform_assets.planning.circuit import Try
 from platform_assets.planning.day_states import (
     Blocked,
     DayState,
@@ -121,7 +122,7 @@ class Plan:
         by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
         bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
             table. They stay as they are until it is there.
-        tries: tables with an open circuit that a run tries now, each with the day that it computes, without publishing.
+        tries: tables with an open circuit that a run tries now.
         moment: what was looked at. On anything else the plan has to be made anew, as after raw tables took something.
     """
 
@@ -131,7 +132,7 @@ class Plan:
     blocked: Mapping[str, Mapping[date, BlockedDay]] = field(default_factory=dict)
     by_people: tuple[str, ...] = ()
     bereft: Mapping[str, Mapping[date, Blocked]] = field(default_factory=dict)
-    tries: Mapping[str, date] = field(default_factory=dict)
+    tries: Mapping[str, Try] = field(default_factory=dict)
     moment: str = ""
 
     @property

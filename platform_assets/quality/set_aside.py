@@ -7,6 +7,7 @@ are counted no more, though the rows that they had first stay in quarantine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
 
@@ -15,6 +16,9 @@ from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.quality.findings import Finding
 from platform_assets.records.manifest import Arrival
 
+_FAULT = re.compile(r"([^:]+): (?:\S+ is )?([^:;]+)")
+"""A fault as `spark.raw.parsing` writes it: a column or `broken line`, what is wrong, and mostly a value after it."""
+
 
 def much_refused(contract: Contract, arrival: Arrival) -> bool:
     """Whether more of a file's rows than the raw table's contract leaves unsaid were refused at parsing."""
@@ -22,7 +26,9 @@ def much_refused(contract: Contract, arrival: Arrival) -> bool:
 
 
 def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]) -> Finding | None:
-    """A warning of a silver day if of more of its keys than its contract leaves unsaid no row is good.
+    """Return a finding of a silver day if of more of its keys than its contract leaves unsaid no row is good.
+
+    It is a warning, and beyond `most_aside_percent` it keeps the day unpublished.
 
     Args:
         contract: of the table.
@@ -30,18 +36,28 @@ def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]
         figures: of that day alone: `keys` and `keys_quarantined`; neither, of a table that sets nothing aside.
     """
     keys, bad = figures.get("keys", 0), figures.get("keys_quarantined", 0)
-    if not _is_much(contract, bad, keys):
+    is_too_many = 100 * bad > contract.checks.most_aside_percent * keys
+    if not (is_too_many or _is_much(contract, bad, keys)):
         return None
+    most = contract.checks.most_aside_percent if is_too_many else contract.checks.aside_percent
+    # Of a day that is held, the rows are not published.
+    shown = f"platform-assets read {quarantine_table(contract.name)} --day {day}` shows them"
+    todo = "correct the deliveries or the rules, or raise `most_aside_percent`" if is_too_many else f"`{shown}"
     return Finding(
         check="contract",
         day=day,
-        severity="warn",
-        message=f"{contract.name} on {day}: {quarantined(figures)}, more than {contract.checks.aside_percent} %; "
-        f"`platform-assets read {quarantine_table(contract.name)} --day {day}` shows them",
-        expected=f"at most {contract.checks.aside_percent} % of the keys without a row that keeps the rules",
+        severity="block" if is_too_many else "warn",
+        message=f"{contract.name} on {day}: {quarantined(figures)}, more than {most} %; {todo}",
+        expected=f"at most {most} % of the keys without a row that keeps the rules",
         actual=quarantined(figures),
         numbers={"keys": keys, "keys_quarantined": bad},
     )
+
+
+def error_class(reason: str) -> str:
+    """Return what a row was refused for without its values: of several faults, the first."""
+    what = _FAULT.match(reason)
+    return f"{what[1]}: {what[2]}" if what else reason.partition(":")[0]
 
 
 def quarantined(figures: Mapping[str, int]) -> str:

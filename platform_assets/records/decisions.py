@@ -153,8 +153,34 @@ class CircuitDecision(Signed):
     until: datetime | None = None
 
 
+@dataclass(frozen=True)
+class QuarantineDecision(Signed):
+    """That a person needs rows no more that were refused or quarantined.
+
+    Args:
+        kind: always the same.
+        table: the raw table that refused them, or the silver table whose rule they broke.
+        arrival: path of the arrival that brought them.
+        day: of the rows; of refused ones, when they arrived.
+        error: their class of error.
+    """
+
+    kind: Literal["discard"]
+    table: str
+    arrival: str
+    day: date
+    error: str
+
+
 Decision = (
-    LateDecision | PinDecision | PublicationDecision | LiftDecision | MessageDecision | PlanDecision | CircuitDecision
+    LateDecision
+    | PinDecision
+    | PublicationDecision
+    | LiftDecision
+    | MessageDecision
+    | PlanDecision
+    | CircuitDecision
+    | QuarantineDecision
 )
 
 ABOUT: dict[str, type[Decision]] = {
@@ -165,6 +191,7 @@ ABOUT: dict[str, type[Decision]] = {
     "message": MessageDecision,
     "plan": PlanDecision,
     "circuit": CircuitDecision,
+    "quarantine": QuarantineDecision,
 }
 
 

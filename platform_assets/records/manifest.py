@@ -22,7 +22,7 @@ Decides = Literal[
 ]
 """What a person decides by a publication whose kind does not say so by itself."""
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload", "erasure"]
-ArrivalKind = Literal["delivery", "approval", "due", "withdrawal", "reload"]
+ArrivalKind = Literal["delivery", "approval", "due", "replay", "withdrawal", "reload"]
 _MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
 
 
@@ -177,8 +177,9 @@ class Arrival(_Value):
         erased: rows that were dropped, because somebody had what is theirs erased before.
         reason: why the whole file was refused.
         notes: what a person should know though nothing was refused, for example extra columns.
-        kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), the
-            withdrawal of an arrival, or that all of the table before it counts no more (`reload`).
+        kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), rows of
+            one that were refused and are read once more (`replay`), the withdrawal of an arrival, or that all of the
+            table before it counts no more (`reload`).
         origin: path of the arrival whose rows these are, or that is withdrawn.
     """
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import codecs
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 
 from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.records.line_copies import MARK
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.records import Records, on_lines
@@ -35,6 +36,8 @@ _AT_ONCE = 1 << 14
 _MOST_MEMBERS = 200_000
 _CUT_SHORT = "is gzip that was cut short; deliver it whole"
 _CHUNK = 1 << 20
+_BLANK = bytes(range(33))
+_LINE_END = f"{MARK}n".encode()
 
 
 class EncodingError(Exception):
@@ -273,3 +276,23 @@ def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
     """
     content = chunks(file, limits, _CHUNK)
     return on_lines(content) if file.format == "csv" else content
+
+
+def line_numbers(file: LandedFile, rows: Collection[int], limits: Limits = Limits()) -> Iterator[tuple[int, int]]:
+    """Yield in which line of a text file some of its rows begin, both counted from 1.
+
+    Args:
+        file: CSV, with its header, or JSON lines.
+        rows: numbers of rows.
+        limits: of what is in it.
+    """
+    row, line, rest, last = -(file.format == "csv"), 1, b"", max(rows, default=0)
+    for chunk in chain(lines_of(file, limits), [b"\n"]):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for text in whole:
+            row += bool(text.strip(_BLANK))
+            if row in rows and text.strip(_BLANK):
+                yield row, line
+            if row >= last:
+                return
+            line += 1 + text.count(_LINE_END)

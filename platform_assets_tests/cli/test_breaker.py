@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,9 +21,10 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.holds import failed_by, failures_recorded, write_holds
 from platform_assets.ledger import holds as ledger_holds
+from platform_assets.ledger.verdicts import Verdicts
 from platform_assets.operations import breaker, opening
 from platform_assets.operations.opening import open_platform
-from platform_assets.planning.circuit import CircuitState, circuit
+from platform_assets.planning.circuit import CircuitState, TableVerdict, circuit
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Warned
 from platform_assets.records.refused import Attempt
@@ -173,6 +174,35 @@ def test_what_opened_a_circuit_is_not_forgotten_for_however_many_tries_that_fail
         state = circuits(platform, [SILVER])[SILVER]
     assert state.stops
     assert state.why.startswith("5 of the last 5 runs failed")
+
+
+def test_the_end_of_a_freeze_leaves_open_what_opened_by_itself(run: Run, products: Settings) -> None:
+    for number in range(5):
+        fail(products, f"night-{number}")
+    assert run("breaker", "open", "all", *SIGNED).code == 0
+    assert state_of(run) == "frozen"
+    assert run("breaker", "close", "all", *SIGNED).code == 0
+    assert state_of(run) == "open"
+    assert run("breaker", "close", SILVER, *SIGNED).code == 0
+    assert run("breaker", "list").code == 0
+
+
+def test_a_list_of_circuits_reads_their_verdicts_once(
+    run: Run, products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(products, "night")
+    asked: list[object] = []
+    of = Verdicts.of
+
+    def counted(self: Verdicts, tables: Collection[str]) -> dict[str, tuple[TableVerdict, ...]]:
+        asked.append(tables)
+        return of(self, tables)
+
+    monkeypatch.setattr(Verdicts, "of", counted)
+    for command in (("list",), ("show", SILVER)):
+        asked.clear()
+        assert run("breaker", *command).code == 0
+        assert len(asked) == (1 if command == ("list",) else 2), "and its own, to be shown"
 
 
 def test_a_verdict_keeps_no_value_that_spark_quotes() -> None:

@@ -38,6 +38,7 @@ CASES: list[Any] = [
     pytest.param(["late", "list"], (), marks=pytest.mark.proof),
     pytest.param(["breaker", "list"], (), marks=pytest.mark.proof),
     pytest.param(["breaker", "open", TABLE, "--reason", "x"], (), marks=pytest.mark.proof),
+    pytest.param(["quarantine", "show", "raw.transactions"], (), marks=pytest.mark.proof),
     pytest.param(["outbox", "list"], (), marks=pytest.mark.proof),
     pytest.param(["outbox", "send"], (), marks=pytest.mark.proof),
     pytest.param(["releases"], (), marks=pytest.mark.proof),

@@ -153,6 +153,7 @@ def test_contract_and_conservation_cannot_be_weakened():
         "freshness",
         "volume_blocks_after",
         "aside_percent",
+        "most_aside_percent",
         "rivals",
     }
 

@@ -72,6 +72,21 @@ def test_what_is_wrong_is_refused_every_time(looked: Looked) -> None:
             looked(contracts=(("paid >= 0", "payed >= 0"),))
 
 
+@pytest.mark.parametrize(
+    ("amount", "says"),
+    [
+        ('"max(event_date)", "max(event_date)"', "max(event_date) is a date"),
+        ('"sum(paid)", "max(cast(paid as string))"', "max(cast(paid as string)) is a string"),
+    ],
+)
+def test_a_tolerance_of_an_amount_that_is_no_number_is_refused_by_name(looked: Looked, amount: str, says: str) -> None:
+    declared = '"sum(paid)", "sum(paid)"),)'
+    with pytest.raises(PlatformError) as refused:
+        looked("gold.tills", contracts=((declared, f"{amount}),), tolerance='0.05'"),))
+    assert says in refused.value.what
+    assert "silver.sales" in refused.value.what
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b'{"gold.tills": 7}'])
 def test_a_file_that_says_nothing_costs_a_look(looked: Looked, tmp_path: Path, content: bytes) -> None:
     looked()

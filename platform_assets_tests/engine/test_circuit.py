@@ -110,3 +110,40 @@ def test_a_table_whose_code_fails_is_stopped_tried_with_new_input_and_closed_by_
         path = platform.lake.table_path(SILVER)
         live = {file.path.partition("/")[0] for files in live_files(path).values() for file in files}
         assert {folder.name for folder in path.folders()} - {"_delta_log"} == live, "the stages of tries are gone"
+
+
+def test_a_try_computes_the_days_that_records_tie_to_the_one_that_failed(
+    lakes: Lakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three refreshes: both days, a move between them that is held with a broken promise, and a correction."""
+    world = lakes.new(days=3, domains="platform_assets_tests.support.domains.breaking_tills")
+    world.deliver_rows("transactions", "2017-01-02", "a.jsonl", [sale(n, 1, str(DAY)) for n in (2, 12)])
+    for day in ("2017-01-01", "2017-01-03"):
+        world.deliver_rows("transactions", day, "a.jsonl", [sale(int(day[-1]), 1, day)])
+    run(world, "first")
+
+    once = silver.transactions
+
+    def twice(transactions: DataFrame) -> DataFrame:
+        rows = once(transactions)
+        return rows.union(rows.where(f"event_date = DATE'{DAY}'"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(silver, "transactions", twice)
+        moved = sale(12, 1, "2017-01-03", updated_at="2017-01-03T12:00:00Z")
+        world.deliver_rows("transactions", "2017-01-03", "moved.jsonl", [moved])
+        run(world, "second")
+        opened = state(world)
+        assert (opened.state, opened.failed and opened.failed.day) == ("open", DAY)
+        with world.open() as platform:
+            assert {hold.day for hold in platform.ledger.holds(SILVER)} == {DAY, date(2017, 1, 3)}
+    correct(world, 1)
+    right = run(world, "third")
+    assert state(world).state == "closed"
+    assert {day for step in right.steps for day in step.published} == {DAY, date(2017, 1, 3)}
+    assert sorted((row["basket_id"], row["event_date"].day) for row in world.rows(SILVER)) == [
+        (1, 1),
+        (2, 2),
+        (3, 3),
+        (12, 3),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 
@@ -11,7 +12,8 @@ import dagster as dg
 import pytest
 
 from platform_assets.engine.pending import Waiting
-from platform_assets.orchestration.automation.refresh_requests import WHY_TAG, describe, pause_left_s, request
+from platform_assets.orchestration.automation.refresh_requests import WHY_TAG, describe, pause_left_s, request, work_of
+from platform_assets.planning.circuit import Try
 from platform_assets.planning.plan import Plan
 from platform_assets.sources.landing import Problem
 
@@ -63,3 +65,13 @@ def test_what_a_run_publishes_is_not_on_record_with_files_that_it_did_not_take()
 def test_a_long_reason_says_that_it_goes_on() -> None:
     why = request(stale_on([date(2017, 1, 1) + timedelta(2 * day) for day in range(9)]), "work", ()).tags[WHY_TAG]
     assert (len(why), why[-1]) == (250, "…")
+
+
+def test_a_try_of_a_circuit_waits_as_its_policy_says_and_not_for_the_pauses_of_runs_that_tried_it_before() -> None:
+    def work(due: datetime) -> str:
+        plan = Plan(tries={"silver.x": Try(date(2017, 1, 1), due)})
+        return work_of(replace(stale_on([]), plan=plan), {})
+
+    first, next_one = datetime(2017, 1, 2, 1, tzinfo=UTC), datetime(2017, 1, 2, 3, tzinfo=UTC)
+    assert work(first) == work(first)
+    assert work(first) != work(next_one)

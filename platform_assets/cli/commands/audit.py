@@ -44,6 +44,7 @@ from platform_assets.records.decisions import (
     MessageDecision,
     PinDecision,
     PlanDecision,
+    QuarantineDecision,
     from_content,
     signed,
 )
@@ -406,6 +407,8 @@ def _about(decision: Decision) -> str:
     match decision:
         case LateDecision():
             return f"{decision.table} {decision.day}, {decision.arrival}"
+        case QuarantineDecision():
+            return f"{decision.table} {decision.day}, {decision.error}, {decision.arrival}"
         case PinDecision():
             return f"{decision.publication} as {decision.name}" if decision.name else decision.publication
         case PlanDecision():

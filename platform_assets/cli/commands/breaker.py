@@ -50,8 +50,8 @@ def show(table: TableName, as_json: AsJson = False) -> None:
     """Show the circuit of a table: why it is open, since when, the next try, and its history; exit code 1 if open."""
     with platform_to_look() as platform:
         policy = platform.catalogue[table].circuit
-        state = circuits(platform, [table]).get(table, CircuitState())
-        by = stopped(platform, [table]).get(table)
+        states = circuits(platform, platform.catalogue.with_inputs([table]))
+        state, by = states.get(table, CircuitState()), stopped(platform, [table], states).get(table)
         verdicts = platform.ledger.verdicts.of([table]).get(table, ())
     if as_json:
         names = ("number", "at", "run", "day", "failed", "warned", "publication", "is_try", "is_pending")
@@ -124,7 +124,8 @@ def _decide(decide: Callable[[Platform], Collection[str]], *, as_json: bool) -> 
 
 def _print(platform: Platform, tables: Collection[str], *, as_json: bool) -> bool:
     """Print where circuits stand; return whether one is open."""
-    states, stops = circuits(platform), stopped(platform)
+    states = circuits(platform)
+    stops = stopped(platform, states=states)
     shown = {
         table: (states.get(table, CircuitState()), stops[table].table if table in stops else table) for table in tables
     }

@@ -88,8 +88,8 @@ class Ahead:
         """What it is going to do; of days that it publishes, what is held is told once it is done."""
         for sentence in self.stopped:
             say("[red]stopped[/]", sentence)
-        for table, day in self.plan.tries.items():
-            say("[bold]try[/]", f"{table} {day}, computed and judged without publishing it: its circuit is open")
+        for table, tried in self.plan.tries.items():
+            say("[bold]try[/]", f"{table} {tried.day}, computed and judged without publishing it: its circuit is open")
         if self.request.keys:
             which = f"rows of {self.request.keys}; the others are carried over, and estimates are of whole days"
             say("[bold]only[/]", which)

@@ -362,7 +362,7 @@ def _file(arrival: ArrivalRecord) -> str:
     if arrival.kind == "withdrawal":
         return f"[yellow]withdrawal[/] {escape(arrival.path)}: takes {escape(arrival.origin or '')} out again"
     taken = f"{counted(arrival.taken, 'row')} taken"
-    if arrival.kind in ("approval", "due"):
+    if arrival.kind in ("approval", "due", "replay"):
         return f"[green]{arrival.kind}[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
     parts = [f"{rows:,} {name}" for name, rows in (("refused", arrival.refused), ("erased", arrival.erased)) if rows]
     others = f" of {arrival.landed:,}, {', '.join(parts)}" if parts else ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import islice
 
 from py4j.protocol import Py4JError
@@ -16,6 +17,7 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.contracts.landing import Format
 from platform_assets.engine.day_contents import appended_change
+from platform_assets.engine.ingest.again import FIRST_TIME, Again
 from platform_assets.engine.ingest.copies import copies_for_spark
 from platform_assets.engine.ingest.unreadable import described_by, untakeable
 from platform_assets.engine.publishing import new_stage
@@ -35,7 +37,7 @@ from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.taking import changed_since, replaced_since
 from platform_assets.sources.text import CompressionError
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
-from platform_assets.spark.raw.dead_letters import refused_rows
+from platform_assets.spark.raw.dead_letters import is_refused, refused_rows
 from platform_assets.spark.raw.erased import erased_rows, without_erased
 from platform_assets.spark.raw.late_rows import late_rows
 from platform_assets.spark.raw.parsing import Layout, parse
@@ -45,7 +47,7 @@ from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.lost import lies_elsewhere
 from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import read_staged
-from platform_assets.spark.tables.schemas import DEAD_LETTERS, raw_schema
+from platform_assets.spark.tables.schemas import REFUSED, raw_schema
 from platform_assets.spark.tables.staging import stage
 from platform_assets.words import counted
 
@@ -87,11 +89,18 @@ class _UnaccountedError(Exception):
         self.reasons = reasons
 
 
-def ingest_batch(turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFile]) -> Taken:
+def ingest_batch(
+    turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFile], again: Again = FIRST_TIME
+) -> Taken:
     """Take some files whole, in one publication of raw, of the rows refused and of those that wait in the late queue.
 
     A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken; nor
     does one that changes meanwhile, or cannot be opened, of which nothing is recorded.
+
+    Args:
+        turn: at the table.
+        files: that were hashed.
+        again: what is taken once more of files that were refused before, whole or in part.
     """
     limits = Limits.of(turn.platform.settings)
     seen: dict[LandedFile, Inspection] = {}
@@ -105,7 +114,7 @@ def ingest_batch(turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFi
     while seen:
         try:
             with full_disk_explained(turn.contract.name):
-                return Taken(*_take_large(turn, spark, seen, refused), tuple(left.values()))
+                return Taken(*_take_large(turn, spark, seen, refused, again), tuple(left.values()))
         except _UnaccountedError as error:
             refused |= error.reasons
         except _ChangedError as error:
@@ -120,6 +129,7 @@ def _take_large(
     spark: SparkSession,
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
+    again: Again,
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
     """The same, with as many tasks as what came on a day may need, whatever days it is of."""
     sizes: Counter[date] = Counter()
@@ -127,7 +137,7 @@ def _take_large(
         sizes[file.arrival_date] += file.size
     part_bytes = turn.platform.settings.part_bytes
     with tasks_for(lambda: spark, parts_of(sizes, part_bytes), part_bytes) as given:
-        return _take(turn, given(), seen, refused)
+        return _take(turn, given(), seen, refused, again)
 
 
 def _take(
@@ -135,6 +145,7 @@ def _take(
     spark: SparkSession,
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
+    again: Again,
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
     platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     letters, queue = refused_table(contract.name), late_table(contract.name)
@@ -142,9 +153,11 @@ def _take(
         limits = Limits.of(platform.settings)
         of_all = platform.settings.copy_deliveries or not computes_here(platform.settings)
         replayed = _replayed(turn, [file for file in seen if file not in refused])
+        before = again.before(turn, publication)
         try:
             with copies_for_spark(seen, refused, folders[letters], limits, of_all=of_all) as copies:
-                _stage_rows(spark, turn, seen, refused, folders[contract.name], copies, replayed)
+                chosen = partial(again.taken, before=before)
+                _stage_rows(spark, turn, seen, refused, folders[contract.name], copies, replayed, chosen)
         except (CompressionError, LimitError, *NOT_AS_LISTED):
             _raise_if_changed(file for file in seen if file not in refused)
             raise
@@ -152,10 +165,18 @@ def _take(
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
         erased: Mapping[str, int] = {}
+        broken: Mapping[str, int] = {}
         undated: Mapping[str, int] = {}
+        if good and again:
+            staged = read_staged(spark, folders[contract.name])
+            broken = _by_arrival(staged.where(is_refused()))
+            rejected = _set_aside(again.left(staged, turn, before, good), folders[letters])
         if good and has_rows_without_day(platform.lake, contract.name, publication):
             staged = read_staged(spark, folders[contract.name])
-            rejected = _set_aside(refused_rows(staged), folders[letters])
+            if not again:
+                rejected = _set_aside(refused_rows(staged), folders[letters])
+                broken = rejected.taken
+            _refuse_mostly_broken(contract, seen, broken)
             waiting = _set_aside(late_rows(staged), folders[queue])
             erased = erased_rows(staged) if turn.erased else {}
             drop_rows_without_day(platform.lake, contract.name, publication)
@@ -166,14 +187,19 @@ def _take(
             undated = stage_undated(platform, spark, contract, publication, folders[contract.name], snapshot)
             failpoint("ingest.compared")
             taken = profile_raw(read_staged(spark, folders[contract.name]))
-        counted = (taken, rejected, waiting, erased, replayed, undated)
-        arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
+        counts = (taken, broken, waiting, erased, replayed, undated)
+        tried = {file: (before, len(rows)) for file in seen if (rows := again.rows.get(file.path))}
+        arrivals = tuple(
+            _arrival(contract, file, seen[file], refused.get(file), tried.get(file), *counts) for file in seen
+        )
         # What is recorded is what was read only if it is still there: size and time prove nothing of the content.
         _raise_if_changed(seen, {file for file, inspection in seen.items() if inspection.reason is not None})
         _check(dict(zip(seen, arrivals, strict=True)))
         changes = [
             appended_change(platform, snapshot.release, contract.name, publication, raw_schema(contract).json(), taken),
-            appended_change(platform, snapshot.release, letters, publication, DEAD_LETTERS.json(), rejected),
+            appended_change(platform, snapshot.release, letters, publication, REFUSED.json(), rejected)
+            if not again
+            else again.change(turn, publication, good, rejected),
             appended_change(platform, snapshot.release, queue, publication, raw_schema(contract).json(), waiting),
         ]
         failpoint("ingest.counted")
@@ -190,6 +216,7 @@ def _stage_rows(
     folder: Location,
     copies: Mapping[LandedFile, Location],
     replayed: Mapping[str, Delivery],
+    chosen: Callable[[DataFrame], DataFrame],
 ) -> None:
     """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
 
@@ -199,7 +226,7 @@ def _stage_rows(
     came = {file.path: replayed[file.path].arrival_date for file in seen if file.path in replayed}
 
     def parsed(files: Sequence[LandedFile]) -> DataFrame:
-        return without_erased(parse(spark, _layouts(files, seen, copies), contract, came), turn.erased)
+        return chosen(without_erased(parse(spark, _layouts(files, seen, copies), contract, came), turn.erased))
 
     def described(file: LandedFile) -> DataFrame:
         assert contract.source is not None
@@ -268,38 +295,60 @@ def _arrival(
     file: LandedFile,
     inspection: Inspection,
     reason: str | None,
+    tried: tuple[str, int] | None,
     taken: RawProfile,
-    rejected: RawProfile,
+    broken: Mapping[str, int],
     waiting: RawProfile,
     erased: Mapping[str, int],
     replayed: Mapping[str, Delivery],
     undated: Mapping[str, int],
 ) -> Arrival:
-    refused = rejected.taken.get(file.path, 0)
-    if inspection.landed and refused == inspection.landed:  # such an arrival has delivered nothing
+    before, landed = tried or ("", inspection.landed)
+    path = before + file.path
+    refused = broken.get(path, 0)
+    if landed and refused == landed and not tried:  # such an arrival has delivered nothing
         reason = reason or (
             f"has no row that can be taken: all {refused:,} are refused; `platform-assets read "
             f"{refused_table(contract.name)}` says why; repair the file under its name, or correct the contract and "
-            f"`platform-assets reload {contract.name}`"
+            f"`platform-assets quarantine replay {contract.name}`"
         )
-    notes = [*inspection.notes, *(replay_notes(replayed, file.path) if reason is None and inspection.landed else ())]
-    if lacks_record := undated.get(file.path, 0):
+    notes = [*inspection.notes, *(replay_notes(replayed, path) if reason is None and landed else ())]
+    if lacks_record := undated.get(path, 0):
         notes.append(waiting_note(contract, lacks_record))
     return Arrival(
         table=contract.name,
-        path=file.path,
+        path=path,
         arrival_date=file.arrival_date,
         size=file.size,
         sha256=file.sha256,
         modified_ns=file.modified_ns,
-        landed=inspection.landed,
-        taken=taken.taken.get(file.path, 0),
+        landed=landed,
+        taken=taken.taken.get(path, 0),
         refused=refused,
-        late=waiting.taken.get(file.path, 0),
-        erased=erased.get(file.path, 0),
+        late=waiting.taken.get(path, 0),
+        erased=erased.get(path, 0),
         reason=reason,
         notes=tuple(notes),
+        kind="replay" if tried else "delivery",
+        origin=file.path if tried else None,
     )
+
+
+def _refuse_mostly_broken(contract: Contract, seen: Mapping[LandedFile, Inspection], broken: Mapping[str, int]) -> None:
+    """Refuse files whole that have more broken rows than their contract takes; of one with no others, rows are kept."""
+    most = contract.checks.most_aside_percent
+    reasons = {
+        file: f"has {rows:,} broken rows of {landed:,}, more than the {most} % that its contract takes; repair "
+        f"it under its name, or correct the contract and `platform-assets quarantine replay {contract.name}`"
+        for file, landed in ((file, inspection.landed) for file, inspection in seen.items())
+        if 100 * (rows := broken.get(file.path, 0)) > most * landed and rows < landed
+    }
+    if reasons:
+        raise _UnaccountedError(reasons)
+
+
+def _by_arrival(rows: DataFrame) -> dict[str, int]:
+    return {row["_arrival"]: row["count"] for row in rows.groupBy("_arrival").count().collect()}
 
 
 def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:

@@ -10,6 +10,7 @@ from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import computed_with, loaded_empty, schema_to_replace
+from platform_assets.engine.ingest.again import repaired
 from platform_assets.engine.ingest.batch import ingest_batch
 from platform_assets.engine.ingest.listing import list_arrivals, quiet_days
 from platform_assets.engine.late.approvals import take_due
@@ -81,7 +82,7 @@ def ingest(
                 changed += problems
                 progress(replace(now, done=len(arrivals), batch=len(files)))
                 if files:
-                    taken = ingest_batch(turn, spark(), files)
+                    taken = ingest_batch(turn, spark(), files, repaired(turn, files))
                     arrivals += taken.arrivals
                     published |= taken.days
                     changed += taken.left

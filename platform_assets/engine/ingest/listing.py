@@ -14,7 +14,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.looks import last_look
 from platform_assets.planning.loaded import empty_days
-from platform_assets.sources.landing import Known, Listing, Problem
+from platform_assets.sources.landing import Known, LandedFile, Listing, Problem
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.listing import Hashes, landing_area, list_landing
 
@@ -86,6 +86,26 @@ def list_arrivals(
         among=among,
     )
     return replace(listing, problems=tuple(_with_what_counts(problem, contract) for problem in listing.problems))
+
+
+def landed_files(
+    platform: Platform, contract: Contract, paths: Collection[str]
+) -> tuple[dict[str, LandedFile], dict[str, str]]:
+    """Return files as they lie in the landing area, also those taken before, and what is wrong with others, by path."""
+    assert contract.source is not None
+    settings = platform.settings
+    listing = list_landing(
+        landing_area(settings),
+        contract.source,
+        {},
+        until=settings.current_day(),
+        settle_s=settings.settle_s,
+        limits=Limits.of(settings),
+        among=paths,
+    )
+    there = {file.path: file for file in listing.pending}
+    wrong = {problem.path: problem.message for problem in (*listing.problems, *listing.growing)}
+    return there, {path: wrong.get(path, "is not in the landing area any more") for path in paths if path not in there}
 
 
 def _with_what_counts(problem: Problem, contract: Contract) -> Problem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from platform_assets.engine.ingest.aside import open_rows
 from platform_assets.engine.platform import Platform
 from platform_assets.quality.repairs import repaired_by
 from platform_assets.quality.set_aside import much_refused
@@ -35,6 +36,13 @@ def refused_files(platform: Platform) -> RefusedFiles:
     standing = [file for file in ledger.arrivals(refused_only=True) if file.table in catalogue.names]
     standing = [file for file in standing if file.reason is not None or much_refused(catalogue[file.table], file)]
     tables = {file.table for file in standing}
+    left = {table: rows for table in tables if (rows := open_rows(platform, table)) is not None}
+    standing = [
+        file.model_copy(update={"refused": left[file.table][file.path]}) if file.table in left else file
+        for file in standing
+        if file.table not in left or file.path in left[file.table]
+    ]
+    standing = [file for file in standing if file.reason is not None or much_refused(catalogue[file.table], file)]
     withdrawn = {table: ledger.withdrawn(table) for table in tables}
     good = {
         table: [

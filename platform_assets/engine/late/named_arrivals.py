@@ -132,5 +132,8 @@ def _nothing_counts(
 def _entered_later(arrival: ArrivalRecord, arrivals: Sequence[ArrivalRecord]) -> list[ArrivalRecord]:
     mine = [other for other in arrivals if other.table == arrival.table]
     gone = {other.origin for other in mine if other.kind == "withdrawal"}
-    entered = [other for other in mine if other.kind in ("approval", "due") and other.path not in gone]
-    return [other for other in entered if other.origin == arrival.path]
+    entered = [other for other in mine if other.kind in ("approval", "due", "replay") and other.path not in gone]
+    found = [arrival]
+    for part in found:  # late rows of what was replayed enter as part of that
+        found += [other for other in entered if other.origin == part.path]
+    return found[1:]

@@ -93,6 +93,21 @@ def partners(
     return held_together(days, ties).keys() & set(staged)
 
 
+def published_together(platform: Platform, contract: Contract, day: date, snapshot: LakeSnapshot) -> tuple[date, ...]:
+    """Return a day with those held or stale that only pass together with it, because records moved between them."""
+    together, before = {day}, set[date]()
+    while together != before and has_ties(platform, contract):
+        before = together
+        near = within_reach(together, moves_within_days(platform, contract))
+        others = readiness(
+            platform, contract, sorted(near & snapshot.digests(contract.inputs[0].table).keys()), snapshot
+        )
+        waiting = {*others.ready, *others.held}
+        ties = _new_ties(platform, contract, sorted(together | waiting), snapshot.days(contract.name), snapshot)
+        together = together | (held_together(together, tuple(ties)).keys() & waiting)
+    return tuple(sorted(together))
+
+
 def tied_days(
     platform: Platform,
     contract: Contract,

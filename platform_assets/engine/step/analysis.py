@@ -13,8 +13,20 @@ from functools import lru_cache
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, NumericType
 
-from platform_assets.contracts import DAY, AsOf, Catalogue, Contract, Input, Reconciliation, Rule, Span
+from platform_assets.contracts import (
+    DAY,
+    Amount,
+    AsOf,
+    Catalogue,
+    Contract,
+    ContractError,
+    Input,
+    Reconciliation,
+    Rule,
+    Span,
+)
 from platform_assets.engine.mistake import Mistake
 from platform_assets.engine.platform import transform_of
 from platform_assets.engine.state.reference_data import history_key, history_order
@@ -154,7 +166,8 @@ def _reconciliation_errors(
 ) -> None:
     ours, theirs = _empty(spark, contract), _empty(spark, source)
     given = theirs if read.window == Span(0, 0) else Windowed(theirs, read.window, [_ANY_DAY])
-    if _is_right(lambda: compared(ours, given, declared, [_ANY_DAY])):
+    is_right = _is_right(lambda: compared(ours, given, declared, [_ANY_DAY]))
+    if is_right and declared.allowed.is_exact:
         return
     before = len(errors)
     for amount in declared.amounts:
@@ -165,10 +178,25 @@ def _reconciliation_errors(
                 f"`{side}` that is no aggregate over {whose}: {expression}"
             )
             with _noted(errors, contract, amount.name, what):
-                frame.groupBy(DAY, *declared.by).agg(F.expr(expression)).schema  # noqa: B018
-    if len(errors) == before:
+                type_ = frame.groupBy(DAY, *declared.by).agg(F.expr(expression)).schema.fields[-1].dataType
+                if not (declared.allowed.is_exact or isinstance(type_, NumericType)):
+                    errors.append(_without_tolerance(contract, declared, amount, expression, type_))
+    if not is_right and len(errors) == before:
         with _noted(errors, contract, "reconciles", f"{contract.name} cannot be reconciled with {source.name}"):
             compared(ours, given, declared, [_ANY_DAY]).schema  # noqa: B018
+
+
+def _without_tolerance(
+    contract: Contract, declared: Reconciliation, amount: Amount, expression: str, type_: DataType
+) -> ContractError:
+    return ContractError(
+        f"The amount {amount.name!r}, by which {contract.name} is reconciled with {declared.upstream}, is no number: "
+        f"{expression} is a {type_.simpleString()}, and the tolerance {declared.tolerance!r} is about numbers.",
+        "Compare it in a reconciliation of its own without an amount or a percentage in `tolerance`; a number of keys "
+        "is possible.",
+        table=contract.name,
+        field=amount.name,
+    )
 
 
 def _is_right(describe: Callable[[], DataFrame]) -> bool:

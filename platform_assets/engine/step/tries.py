@@ -1,11 +1,16 @@
-"""Tries of open circuits: one day computed in a stage of its own and judged, and never published."""
+"""Tries of open circuits: one day computed in a stage of its own and judged, and never published.
+
+With it go the days that only pass together with it, because records moved between them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import date
 
 from platform_assets.contracts import ContractError
 from platform_assets.engine.circuits import Failure, record_failure
+from platform_assets.engine.moves.ties import published_together
 from platform_assets.engine.pending import due_tries
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.state.readiness import readiness
@@ -30,18 +35,21 @@ def try_circuits(
         author: on whose behalf.
         progress: told how far it is.
     """
-    for table, day in due_tries(platform, tables).items():
-        _try(platform, spark, table, day, author, progress)
+    for table, due in due_tries(platform, tables).items():
+        _try(platform, spark, table, due.day, author, progress)
 
 
 def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author: Author, progress: OnProgress) -> None:
     with staging(platform.lake) as keep:
         stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders), is_try=True)
-        state = readiness(platform, platform.catalogue[table], [day], stage.snapshot, forced=[day])
+        contract = platform.catalogue[table]
+        state = readiness(platform, contract, [day], stage.snapshot, forced=[day])
+        days = published_together(platform, contract, day, stage.snapshot)
         attempt = Attempt(state.made_from.get(day, ""), platform.version(table))
         try:
-            judged = stage.step(spark, Step(table, (day,)), progress, forced=[day]).checks.get(day)
-            reasons = _reasons(judged, warnings=platform.catalogue[table].circuit.warnings) if judged else None
+            checks = stage.step(spark, Step(table, days), progress, forced=days).checks
+            judged = [checks[each] for each in (day, *days) if each in checks] if day in checks else []
+            reasons = _reasons(judged, warnings=contract.circuit.warnings) if judged else None
         except Exception as error:
             reasons = failed_by(error)
             if isinstance(error, ContractError):
@@ -55,6 +63,6 @@ def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author
         record_failure(platform, table, author.run, failure, is_try=True)
 
 
-def _reasons(judged: DayChecks, *, warnings: bool) -> dict[str, str]:
+def _reasons(judged: Collection[DayChecks], *, warnings: bool) -> dict[str, str]:
     """Return what fails a try, by check."""
-    return {each.check: each.message for each in (judged.findings if warnings else judged.blocking)}
+    return {each.check: each.message for day in judged for each in (day.findings if warnings else day.blocking)}

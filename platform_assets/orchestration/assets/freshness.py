@@ -96,7 +96,8 @@ def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterat
 def _looks(platform: Platform) -> Mapping[str, _Look]:
     """Return what says how a table stands, for each of the two checks."""
     held = held_days(platform, platform.ledger.holds(), with_arrivals=False)
-    states, stops = circuits(platform), stopped(platform)
+    states = circuits(platform)
+    stops = stopped(platform, states=states)
 
     def circuit(contract: Contract) -> dg.AssetCheckResult:
         state, by = states.get(contract.name, CircuitState()), stops.get(contract.name)

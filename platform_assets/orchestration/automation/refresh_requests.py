@@ -70,7 +70,8 @@ def _layers(run: dg.DagsterRun) -> set[str]:
 def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
     """A hash of exactly what a run would do: the files as they lie there, the days and what makes them, the code.
 
-    A correction delivered later is other work, and so are the same files after the code or a rule was mended.
+    A correction delivered later is other work, and so are the same files after the code or a rule was mended. So is
+    every try of an open circuit: its policy alone says when the next one is due.
     """
     total = hashlib.sha256()
     for table, files in sorted(pending.files.items()):
@@ -82,7 +83,7 @@ def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
         total.update("".join(f"|{table}|{day}" for day in sorted(days)).encode())
     for table, days in sorted(pending.due.items()):
         total.update("".join(f"|{table}|due {day}" for day in sorted(days)).encode())
-    total.update("".join(f"|{table}|try {day}" for table, day in sorted(pending.plan.tries.items())).encode())
+    total.update("".join(f"|{table}|{tried}" for table, tried in sorted(pending.plan.tries.items())).encode())
     total.update("".join(f"|{table}|{version}" for table, version in sorted(versions.items())).encode())
     return total.hexdigest()[:32]
 
@@ -155,7 +156,9 @@ def describe_work(pending: Waiting) -> str:
         count = sum(map(len, pending.quiet.values()))
         parts.append(f"{counted(count, 'day')} to load on which nothing had to come ({_by_table(pending.quiet)})")
     if pending.plan.tries:
-        parts.append(f"circuits to try ({_by_table({table: [day] for table, day in pending.plan.tries.items()})})")
+        parts.append(
+            f"circuits to try ({_by_table({table: [tried.day] for table, tried in pending.plan.tries.items()})})"
+        )
     return "; ".join(parts)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Rule
@@ -12,6 +13,7 @@ from platform_assets.records.row_kinds import BREACH, ERASED, TOMBSTONE
 from platform_assets.spark.raw.late_rows import is_late
 from platform_assets.spark.raw.payloads import payload
 from platform_assets.spark.raw.rules import with_broken_rules, with_verdict
+from platform_assets.spark.raw.versions import PLACE
 
 
 def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], voided: str | None) -> DataFrame:
@@ -26,11 +28,43 @@ def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], v
     )
 
 
+def is_refused() -> Column:
+    """Tell whether a row, as `parse` returns it, was refused."""
+    return F.isnull(DAY) & ~is_late() & (F.col("_kind") != ERASED)
+
+
 def refused_rows(parsed: DataFrame) -> DataFrame:
-    """The rows that `parse` refused; their day is their arrival date, since they have none that can be trusted."""
-    return parsed.where(F.isnull(DAY) & ~is_late() & (F.col("_kind") != ERASED)).select(
-        "_arrival",
-        F.col("_kind").alias("_reason"),
-        F.col("_rescued").alias("_payload"),
-        F.col("_arrival_date").alias(DAY),
-    )
+    """Return the rows that `parse` refused, of some whole files, as `REFUSED` has them."""
+    files = parsed.where(is_refused()).select("_arrival").distinct()
+    of_these = _numbered(parsed.join(F.broadcast(files), "_arrival", "left_semi")).where(is_refused())
+    return of_these.withColumn("_attempts", F.lit(1)).selectExpr(*_LETTER)
+
+
+def replayed_rows(parsed: DataFrame, tried: DataFrame, before: str) -> DataFrame:
+    """Return the rows of parsed files that are replayed, as arrivals of their own, each in the place that it first had.
+
+    Args:
+        parsed: all rows of the files.
+        tried: the rows that are replayed: `_arrival`, `_row`, `_place` and `_attempts`.
+        before: stands before the path of the file in the name of its arrival.
+    """
+    found = _numbered(parsed).drop(PLACE).join(F.broadcast(tried), ["_arrival", "_row"])
+    return found.withColumn("_arrival", F.concat(F.lit(before), "_arrival")).select(*parsed.columns)
+
+
+def refused_again(replayed: DataFrame, tried: DataFrame, before: str) -> DataFrame:
+    """Return the rows of `replayed_rows` that were refused once more, as rows of the files that they came with."""
+    refused = replayed.where(is_refused()).withColumn("_arrival", F.replace("_arrival", F.lit(before), F.lit("")))
+    again = refused.join(F.broadcast(tried), ["_arrival", PLACE])
+    return again.withColumn("_attempts", F.col("_attempts") + 1).selectExpr(*_LETTER)
+
+
+def _numbered(parsed: DataFrame) -> DataFrame:
+    in_file = SortWindow.partitionBy("_arrival").orderBy(PLACE)
+    return parsed.withColumn("_row", F.row_number().over(in_file).cast("long"))
+
+
+_LETTER = (
+    *("_arrival", "_kind AS _reason", "_rescued AS _payload", "_row", PLACE, "_attempts"),
+    f"_arrival_date AS {DAY}",
+)

@@ -13,7 +13,7 @@ from platform_assets.records.row_kinds import ERASED
 # Workers of a cluster have Python, and need not have this package.
 cloudpickle.register_pickle_by_value(erased_keys)
 
-_FROM = ("_arrival", "_arrival_date")
+_FROM = ("_arrival", "_arrival_date", "_place")
 
 
 def is_erased(rows: DataFrame, keys: ErasedKeys) -> Column:

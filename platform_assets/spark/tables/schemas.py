@@ -59,6 +59,11 @@ DEAD_LETTERS = schema_of(_arrival="string", _reason="string", _payload="string")
 The day of a refused row is its arrival date, since it has none that can be trusted.
 """
 
+REFUSED = schema_of(_arrival="string", _reason="string", _payload="string", _row="long", _place="long", _attempts="int")
+"""The same of rows refused at parsing, with the number of the row in its file from 1, its place among the versions of
+that file, and how often it was refused, 0 once its file came again with other content; null in rows from before these.
+"""
+
 
 def with_columns(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
     """A frame with columns added or replaced; Spark Connect adds every number of columns but none."""

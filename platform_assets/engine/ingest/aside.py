@@ -1,0 +1,125 @@
+"""What is set aside now: read from released files and the ledger, without a session."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from datetime import date
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.engine.platform import Platform
+from platform_assets.errors import PlatformError, did_you_mean
+from platform_assets.lakehouse.reading import row_reader
+from platform_assets.planning.quarantine import WHOLE_FILE, AsideRow, AsideSelection
+from platform_assets.quality.set_aside import error_class
+from platform_assets.records.decisions import QuarantineDecision
+
+_COLUMNS = ("_arrival", "_reason", "_payload", "_row", "_place", "_attempts", DAY)
+
+
+class QuarantineError(PlatformError):
+    """Nothing can be shown, replayed or discarded as asked; nothing was changed."""
+
+
+def aside(platform: Platform, selection: AsideSelection, *, everything: bool = False) -> tuple[AsideRow, ...]:
+    """Return the rows that are set aside, those of each table by day, arrival and number.
+
+    Args:
+        platform: what to look at.
+        selection: which.
+        everything: those as well that a person needs no more.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        QuarantineError: its rows are never set aside.
+    """
+    contracts = [platform.catalogue[selection.table]] if selection.table else list(platform.catalogue)
+    if selection.table and contracts[0].layer == "gold":
+        raise QuarantineError(
+            f"{selection.table} sets no rows aside: its rows are computed.",
+            "Name a raw table, which refuses what it cannot read, or a silver table, whose rules quarantine rows.",
+        )
+    decided = {(d.table, d.arrival, d.day, d.error): d for d in _decisions(platform)}
+    found: list[AsideRow] = []
+    for contract in contracts:
+        rows = _rows(platform, contract, selection.days) if contract.layer != "gold" else ()
+        for row in sorted(filter(selection.has, rows), key=lambda row: (row.day, row.arrival, row.number or 0)):
+            made = decided.get((row.table, row.arrival, row.day, row.error))
+            if made is None or everything:
+                found.append(replace(row, discarded=f"{made.who}: {made.reason}") if made else row)
+    return tuple(found)
+
+
+def chosen(platform: Platform, selection: AsideSelection, *, everything: bool = False) -> tuple[AsideRow, ...]:
+    """Return the rows that a person means, as `aside` does.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        QuarantineError: there are none.
+    """
+    if rows := aside(platform, selection, everything=everything):
+        return rows
+    others = aside(platform, AsideSelection(selection.table), everything=True)
+    near = did_you_mean(selection.error or "", {row.error for row in others})
+    near = near or did_you_mean(selection.arrival or "", {row.arrival for row in others})
+    before = ": a person discarded it" if any(map(selection.has, others)) else ""
+    raise QuarantineError(
+        f"Nothing of {selection} is set aside{before}.", f"{near}`platform-assets quarantine list --all` shows what is."
+    )
+
+
+def open_rows(platform: Platform, table: str) -> Counter[str] | None:
+    """Count the refused rows of each arrival that nobody discarded; None where none was replayed or discarded."""
+    is_replayed = any(arrival.kind == "replay" for arrival in platform.ledger.arrivals(table))
+    if not is_replayed and all(decision.table != table for decision in _decisions(platform)):
+        return None
+    counts: Counter[str] = Counter()
+    for row in aside(platform, AsideSelection(table)):
+        counts[row.arrival] += row.rows
+    return counts
+
+
+def _decisions(platform: Platform) -> tuple[QuarantineDecision, ...]:
+    return platform.ledger.decisions(QuarantineDecision, as_far_as_readable=True)
+
+
+def _rows(platform: Platform, contract: Contract, days: Collection[date] | None) -> Iterator[AsideRow]:
+    letters = refused_table(contract.name) if contract.source else quarantine_table(contract.name)
+    now = platform.current_release()
+    rows: list[AsideRow] = []
+    if letters in now.versions:
+        with row_reader(platform.lake, letters, _COLUMNS, now, days) as batches:
+            for row in (row for batch in batches for row in batch.to_pylist()):
+                texts = (row["_reason"], row["_arrival"], row["_reason"], row["_payload"] or "")
+                number, place, attempts = (row.get(name) for name in ("_row", "_place", "_attempts"))
+                attempts = 1 if attempts is None else attempts
+                rows.append(AsideRow(contract.name, row[DAY], *texts, 1, number, place, attempts))
+    return _refused(platform, contract, rows) if contract.source else _quarantined(platform, contract, rows)
+
+
+def _refused(platform: Platform, contract: Contract, rows: Collection[AsideRow]) -> Iterator[AsideRow]:
+    """Yield refused rows of files that count, and files that were refused whole."""
+    delivered = [arrival for arrival in platform.ledger.arrivals(contract.name) if arrival.kind == "delivery"]
+    newest, times = {file.path: file for file in delivered}, Counter(file.path for file in delivered)
+    gone = platform.ledger.withdrawn(contract.name)
+    for row in rows:
+        file = newest.get(row.arrival)
+        if file and file.refused and row.attempts and row.arrival not in gone:
+            yield replace(row, error=error_class(row.reason), attempts=max(row.attempts, times[row.arrival]))
+    for path, file in newest.items():
+        if file.reason is not None and not file.refused:
+            whole = AsideRow(contract.name, file.arrival_date, WHOLE_FILE, path, file.reason, rows=file.landed)
+            yield replace(whole, attempts=times[path])
+
+
+def _quarantined(platform: Platform, contract: Contract, rows: Collection[AsideRow]) -> Iterator[AsideRow]:
+    """Yield quarantined rows, each set aside by all that its day was computed from since it came."""
+    came = {each.path: each.publication for each in platform.ledger.arrivals(contract.inputs[0].table)} if rows else {}
+    released = platform.ledger.indexed() if rows else {}
+    histories = platform.ledger.histories(contract.name, {row.day for row in rows}) if rows else {}
+    for row in rows:
+        since = released.get(came.get(row.arrival, ""), -1)
+        made = [each for each in histories.get(row.day, ()) if released.get(each.publication, -1) > since]
+        yield replace(row, attempts=max(1, len({(each.fingerprint, each.made_by) for each in made})))
