@@ -28,9 +28,11 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
+from platform_assets.planning.days_on_demand import newest as newest_of
 from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
+from platform_assets.quality.seasonality import quiet_days
 from platform_assets.records.history import DayFigures, DayTotals
 
 
@@ -131,6 +133,9 @@ def _table_status(
     if contract.source:  # of which not all count, or not yet
         counting = loaded_days(contract, delivered, snapshot.delivered(contract.name))
         newest, days = max(counting, default=None), len(counting)
+    quiet = quiet_days(platform.catalogue, contract.name, loaded, tables.calendar)
+    if newest in quiet:
+        newest = max((mark.day for mark in newest_of(loaded, len(quiet) + 1) if mark.day not in quiet), default=None)
     delay = delays(platform.catalogue)[contract.name]
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
@@ -140,7 +145,7 @@ def _table_status(
     return TableStatus(
         table=contract.name,
         newest=newest,
-        days=days,
+        days=days - len(quiet),
         missing=len(missing),
         awaited=tuple(missing) if contract.source else (),
         stale=sum(isinstance(state, Stale) for state in states.values()),

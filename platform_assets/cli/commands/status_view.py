@@ -32,8 +32,8 @@ class TableStatus:
     """Where a table stands.
 
     Args:
-        newest: newest loaded day.
-        days: loaded days, empty ones included.
+        newest: newest of `days`.
+        days: loaded days, empty ones included, but not those on which nothing was expected and nothing came.
         missing: days of the calendar that are not loaded and should be.
         stale: days that would become something else, and can be computed; those that never were among them.
         held: days that are left alone, because they would come out as they were refused.
