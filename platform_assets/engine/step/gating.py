@@ -5,13 +5,14 @@ A check that cannot be carried out raises: nothing is published that was not loo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 
 from platform_assets.contracts import Contract, Reconciliation
+from platform_assets.contracts.dead_letters import SUPERSEDED
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness
@@ -23,7 +24,6 @@ from platform_assets.quality.gates import conservation_findings, contract_findin
 from platform_assets.quality.losses import scant_finding, with_rows_before
 from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
-from platform_assets.quality.rivals import rivals_finding
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.quality.volume import volume_finding, volume_verdicts
@@ -141,8 +141,35 @@ def _rivals(
     found: dict[date, tuple[Finding, ...]] = {}
     for day, rivals in counts.items():
         shown = [f"{masking.shown_key(source, source.key, key[:-1])} ({key[-1]})" for key in examples.get(day, ())]
-        found[day] = (rivals_finding(contract, source, day, rivals, shown),)
+        found[day] = (_rivals_finding(contract, source, day, rivals, shown),)
     return found
+
+
+def _rivals_finding(contract: Contract, source: Contract, day: date, rivals: int, examples: Sequence[str]) -> Finding:
+    """Report the keys of a silver day whose version was settled by an order that nobody declared.
+
+    Args:
+        contract: of the silver table.
+        source: contract of the raw table.
+        day: event date.
+        rivals: keys of which that is so.
+        examples: a few of them with the files that their versions came in, sensitive values masked.
+    """
+    declared = ", ".join((*source.versioned_by, "arrival date"))
+    what = f"{counted(rivals, 'key')} with rivals: versions of the same {declared} and another content"
+    shown = f"`platform-assets read {SUPERSEDED}{contract.table} --day {day}` shows the versions that lost"
+    first = f", such as {examples[0]}" if examples else ""
+    return Finding(
+        check="contract",
+        day=day,
+        severity=contract.checks.rivals,
+        message=f"{contract.name} on {day}: {what}{first}; the file by name and the row further down decided. {shown}; "
+        f"declare a finer order (`updated_at`, or `order` of the source), or more of a key",
+        expected=f"one content of a key for each {declared}",
+        actual=f"{what}; {shown}",
+        examples=tuple(examples),
+        numbers={"rivals": rivals},
+    )
 
 
 def _conservation(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
