@@ -181,7 +181,7 @@ def _named(noun: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> li
 
 
 def _orders(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ContractChange]:
-    """Changes of how the rows of inputs are told apart and ordered.
+    """Yield the changes of how the rows of inputs are told apart and ordered.
 
     Raw rows keep by which of their columns they were ordered when they were delivered; how far apart they are compared,
     and how the rest of the order goes, can change.

@@ -118,7 +118,7 @@ def _table_status(
     states: Mapping[date, DayState],
     refused: int = 0,
 ) -> TableStatus:
-    """Where one table stands.
+    """Tell where one table stands.
 
     Args:
         snapshot: that is looked at.

@@ -133,7 +133,7 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
 def _rivals(
     platform: Platform, contract: Contract, days: Collection[date], staged: Staged
 ) -> dict[date, tuple[Finding, ...]]:
-    """What is to be said of keys whose version no declared order settled, by day."""
+    """Report keys whose version no declared order settled, by day."""
     source = platform.catalogue[contract.inputs[0].table]
     counts = {day: rivals for day in days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
     raw, masking = staged.inputs.get(source.name), platform.masking

@@ -145,7 +145,7 @@ def _history(contract: Contract, state: CircuitState, now: datetime) -> str:
 
 
 def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -> dg.AssetCheckResult:
-    """What is overdue and what is held of a table: what its page says first must not be that all is well."""
+    """Tell what is overdue and what is held of a table: its page must not say first that all is well."""
     published = LakeSnapshot.now(platform).marks([contract.name])[contract.name]
     quiet = quiet_days(platform.catalogue, contract.name, published, platform.calendar)
     days = platform.calendar.days()
