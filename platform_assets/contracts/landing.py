@@ -63,14 +63,16 @@ class LandingFiles:
         resent: a file with the content of an earlier one is a `replay`: it keeps the place of the first in the order
             of versions. `anew` where content may go back to what it was: the file counts by its own arrival date.
         replaces: `days` where the source brings whole days: of each day only the rows of its newest arrival date count,
-            those of all files of that date. By default the rows of all arrivals count, and a key has its newest.
+            those of all files of that date. `table` where each arrival date brings a snapshot of the whole table: as
+            `days`, and days that the newest snapshot has no row of are empty, as far back as it takes rows. By default
+            the rows of all arrivals count, and a key has its newest.
     """
 
     folder: str
     complete: str | None = None
     order: str | None = None
     resent: Literal["replay", "anew"] = "replay"
-    replaces: Literal["days"] | None = None
+    replaces: Literal["days", "table"] | None = None
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The source {self.folder!r}", self._problems)
@@ -87,6 +89,13 @@ class LandingFiles:
                 f"The source {self.folder!r} cannot order its files by {self.order!r}.",
                 'Give "name", "modified", or a regular expression with one group for a number, as r"_(\\d+)\\.csv".',
                 field="order",
+            )
+        if self.replaces == "table" and self.resent != "anew":
+            yield ContractError(
+                f"The source {self.folder!r} brings snapshots of a whole table, and a file with the content of an "
+                "earlier one is taken for a replay of that.",
+                'Give resent="anew": a table may go back to what it was.',
+                field="resent",
             )
         if self.complete is None:
             return

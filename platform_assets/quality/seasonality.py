@@ -6,12 +6,14 @@ both look like faults of correct data.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
 from platform_assets.contracts import AllHistory, AsOf, Catalogue, MonthToDate, Offsets, Span
 from platform_assets.planning.windows import Calendar
+from platform_assets.records.history import DayMark
 
 Season = Literal["weekday", "day of month"]
 
@@ -45,6 +47,12 @@ class Rhythm:
     def name(self, day: date) -> str:
         """The days that are like this one, in words."""
         return f"{day:%A}s" if self.season == "weekday" else f"months on day {day.day}"
+
+
+def quiet_days(catalogue: Catalogue, table: str, loaded: Mapping[date, DayMark], calendar: Calendar) -> set[date]:
+    """Return the loaded days of a table that have no rows, as was to be expected: there is nothing to look at."""
+    closed = rhythm_of(catalogue, table, calendar).closed
+    return {day for day in closed if day in loaded and not loaded[day].rows}
 
 
 def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:

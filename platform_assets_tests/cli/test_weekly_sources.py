@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 
+import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
+from platform_assets.orchestration.assets.events import asset_key
+from platform_assets.orchestration.assets.freshness import freshness_events
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.world import World, empty_world
@@ -66,6 +69,13 @@ def test_a_day_on_which_rows_are_expected_is_not_delivered_yet_and_nothing_is_he
         assert f"not delivered yet raw.sales: {LAST}\n" in status.out
         tables = {table["table"]: table for table in run("status", "--json").json["tables"]}
         assert {(table["missing"], table["held"]) for table in tables.values()} == {(1, 0)}
+        by_day = {name: (table["days"], table["newest"]) for name, table in tables.items() if name != "gold.week"}
+        assert set(by_day.values()) == {(6, "2017-02-11")}, "all but the Saturdays are no days to look at"
+        with dg.DagsterInstance.ephemeral() as instance, world.open() as platform:
+            for table in by_day:
+                instance.report_runless_asset_event(dg.AssetMaterialization(asset_key(table)))
+            looks = [look for look in freshness_events(instance, platform) if look.check_name == "freshness"]
+        assert {look.metadata["days published"].value for look in looks} == {6}
         assert f"raw.sales is not delivered yet for {LAST}" in run("why", "gold.beyond", str(LAST)).out
         [raw] = world.recompute(["raw.sales"], [LAST]).ingests
         assert raw.missing == (LAST,)

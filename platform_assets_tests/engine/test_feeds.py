@@ -169,9 +169,43 @@ def test_a_day_delivered_again_is_what_its_newest_arrival_brought_until_that_is_
     assert amounts(world) == {1: "10.00", 2: "20.00", 3: "30.00"}
 
 
-def test_a_source_that_replaces_days_has_no_records_that_move() -> None:
+@pytest.mark.parametrize("newer_first", [False, True])
+def test_a_snapshot_of_the_whole_table_empties_the_days_it_has_no_row_of_until_it_is_withdrawn(
+    world: World, monkeypatch: pytest.MonkeyPatch, newer_first: bool
+) -> None:
+    """In whatever order they are taken. A file without rows, and a day too far back to be taken, are left out."""
+    with_raw(monkeypatch, source=LandingFiles("orders", replaces="table", resent="anew"), restatement_window_days=1)
+    files = {
+        "2017-01-02": {"a": [order(1, "10.00", 1), order(2, "20.00", 1), order(3, "30.00", 1, day="2017-01-02")]},
+        "2017-01-03": {
+            "a": [order(8, "8.00", 2, day="2017-01-03")],
+            "b": [order(9, "9.00", 2, day="2017-01-03")],
+            "c": [],
+        },
+    }
+    for arrival in sorted(files, reverse=newer_first):
+        for name, rows in files[arrival].items():
+            world.deliver_rows("orders", arrival, f"{name}.jsonl", rows)
+        world.refresh()
+    old = {1: "10.00", 2: "20.00"}
+    assert amounts(world) == old | {8: "8.00", 9: "9.00"}
+    for name, left in (("b", old | {8: "8.00"}), ("a", old | {3: "30.00"})):
+        with world.open() as platform:
+            withdraw(platform, lambda: world.spark, [f"orders/2017-01-03/{name}.jsonl"], person("a bad export"))
+        world.refresh()
+        assert amounts(world) == left
+
+
+@pytest.mark.parametrize("replaces", ["days", "table"])
+def test_a_source_that_replaces_days_has_no_records_that_move(replaces: Any) -> None:
+    source = LandingFiles("orders", replaces=replaces, resent="anew")
     with pytest.raises(ContractError, match=r"raw\.orders has a source that replaces whole days"):
-        replace(feeds.RAW, source=LandingFiles("orders", replaces="days"), moves_within_days=3)
+        replace(feeds.RAW, source=source, moves_within_days=3)
+
+
+def test_a_source_of_snapshots_takes_no_file_for_a_replay() -> None:
+    with pytest.raises(ContractError, match="is taken for a replay of that"):
+        LandingFiles("orders", replaces="table")
 
 
 def deleted(number: int, hour: int, **changes: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -230,9 +231,10 @@ def test_what_a_publication_computed_for_the_value_alone_is_told_by_its_name(tmp
     assert (found.scopes, found.plans) == ((first,), ())
 
 
-def test_a_table_whose_arrivals_replace_days_is_refused_with_the_way_out() -> None:
+@pytest.mark.parametrize("replaces", ["days", "table"])
+def test_a_table_whose_arrivals_replace_days_is_refused_with_the_way_out(replaces: Any) -> None:
     raw, *others = DOMAIN.tables
     assert raw.source is not None
-    replacing = replace(raw, source=replace(raw.source, replaces="days"), moves_within_days=0)
+    replacing = replace(raw, source=replace(raw.source, replaces=replaces, resent="anew"), moves_within_days=0)
     with pytest.raises(ErasureError, match=r"raw\.visits takes arrivals that replace the days they bring"):
         reach(Catalogue.of([replace(DOMAIN, tables=(replacing, *others))]), "gold.persons", {"person": "42"})

@@ -15,8 +15,7 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.rollback import rollback as rolling_back
-from platform_assets.operations.rollback.lifting import lift_rollbacks
-from platform_assets.operations.rollback.rollback import Rollback, rollback
+from platform_assets.operations.rollback.rollback import Rollback, lift_rollbacks, rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
 from platform_assets.planning.steps import Step
 from platform_assets.records.history import LASTING, ROLL_BACK, Hold

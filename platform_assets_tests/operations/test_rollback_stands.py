@@ -17,8 +17,7 @@ from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.lineage.ended_rollbacks import rollback_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.rollback.lifting import lift_rollbacks
-from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.rollback import lift_rollbacks, rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints

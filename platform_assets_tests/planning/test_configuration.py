@@ -128,6 +128,14 @@ def test_times_of_a_raw_table_that_are_read_otherwise_need_its_deliveries_again(
     assert added.what == "order 'raw.transactions times' added ({'updated_at': 'America/Chicago'})"
 
 
+def test_arrivals_of_before_are_no_snapshots_of_a_whole_table():
+    assert RAW_TRANSACTIONS.source is not None
+    whole = replace(RAW_TRANSACTIONS.source, replaces="table", resent="anew")
+    after = parts(SILVER_TRANSACTIONS, replace(RAW_TRANSACTIONS, source=whole, moves_within_days=0)).parts
+    changes = {change.what: change.needs for change in contract_changes(parts(SILVER_TRANSACTIONS).parts, after)}
+    assert changes["order 'raw.transactions replaces' added (table)"] == "another table"
+
+
 def test_changes_are_told_apart():
     plain = replace(SILVER_TRANSACTIONS, columns=(*SILVER_TRANSACTIONS.columns, AMOUNT))
     renamed = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, name="total")))

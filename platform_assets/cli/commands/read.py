@@ -39,7 +39,7 @@ def read(
     lake = Lake.at(settings.lake)
     shown = readers_release(settings, release)
     if table.startswith(SUPERSEDED):
-        from platform_assets.operations.superseded import staged_superseded
+        from platform_assets.engine.step.inputs import staged_superseded
 
         with (
             opened_platform(settings) as platform,

@@ -32,10 +32,12 @@ from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.metrics import table_metrics
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
+from platform_assets.planning.days_on_demand import newest as newest_of
 from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import between, days_later, which
 from platform_assets.quality.repairs import remedy
+from platform_assets.quality.seasonality import quiet_days
 from platform_assets.records.history import DayFigures, DayRecord, DayTotals
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState
@@ -129,7 +131,7 @@ def _table_status(
     states: Mapping[date, DayState],
     refused: int = 0,
 ) -> TableStatus:
-    """Where one table stands.
+    """Tell where one table stands.
 
     Args:
         totals: what was counted of its days together, also of those that nobody computes from yet.
@@ -142,6 +144,9 @@ def _table_status(
     if contract.source:  # of which not all count, or not yet
         counting = loaded_days(contract, delivered, snapshot.delivered(contract.name))
         newest, days = max(counting, default=None), len(counting)
+    quiet = quiet_days(platform.catalogue, contract.name, loaded, tables.calendar)
+    if newest in quiet:
+        newest = max((mark.day for mark in newest_of(loaded, len(quiet) + 1) if mark.day not in quiet), default=None)
     delay = delays(platform.catalogue)[contract.name]
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
@@ -151,7 +156,7 @@ def _table_status(
     return TableStatus(
         table=contract.name,
         newest=newest,
-        days=days,
+        days=days - len(quiet),
         missing=len(missing),
         awaited=tuple(missing) if contract.source else (),
         stale=sum(isinstance(state, Stale) for state in states.values()),
@@ -170,8 +175,8 @@ class TableStatus:
     """Where a table stands.
 
     Args:
-        newest: newest loaded day.
-        days: loaded days, empty ones included.
+        newest: newest of `days`.
+        days: loaded days, empty ones included, but not those on which nothing was expected and nothing came.
         missing: days of the calendar that are not loaded and should be.
         stale: days that would become something else, and can be computed; those that never were among them.
         held: days that are left alone, because they would come out as they were refused.

@@ -149,7 +149,9 @@ def _stage_markers(
     held = {day for (day, _), rows in found.items() if rows}
     wide = days | within_reach(held, reach_of_moves(contract, snapshot))
     files = snapshot.files(contract.name)
-    if undated_files({day: files[day] for day in held}, contract):  # which days with later records were told of, too
+    is_snapshot = contract.source is not None and contract.source.replaces == "table"
+    # Days with later records were told of deletes without their day, and of snapshots without a row of them, too.
+    if is_snapshot or undated_files({day: files[day] for day in held}, contract):
         wide |= {day for day, record in snapshot.days(contract.name).items() if record.figures.get("tombstones")}
     raw = effective_raw_rows(platform, spark, contract, wide, snapshot)
     stage(withdrawals(raw, paths, raw_schema(contract)), folder)

@@ -34,7 +34,7 @@ from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.tombstones import VERSION, tombstones
 from platform_assets.spark.raw.versions import identified
-from platform_assets.spark.raw.withdrawals import effective_rows
+from platform_assets.spark.raw.withdrawals import absences, as_raw, effective_rows
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import kept_frames, read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
@@ -53,6 +53,8 @@ def stage_tombstones(
 ) -> None:
     """Compare staged rows with raw's within the contract's `moves_within_days` and stage the tombstones beside them.
 
+    Of a table whose arrivals are snapshots, mark the days that they have no row of.
+
     Args:
         contract: of the raw table.
         publication: that staged the rows.
@@ -60,6 +62,9 @@ def stage_tombstones(
         snapshot: whose raw rows they are compared with.
         few: as for `spark.raw.tombstones.tombstones`.
     """
+    assert contract.source is not None
+    if contract.source.replaces == "table":
+        _stage_absences(platform, spark, contract, folder, snapshot)
     if not contract.moves_within_days:
         return
     staged = staged_at(platform.lake, contract.name, publication)
@@ -77,6 +82,17 @@ def stage_tombstones(
         tombstone_rows = tombstones(arriving, present, contract, keep, few=few)
         if tombstone_rows is not None:
             stage(tombstone_rows.select(*raw_schema(contract).fieldNames()), folder)
+
+
+def _stage_absences(
+    platform: Platform, spark: SparkSession, contract: Contract, folder: Location, snapshot: LakeSnapshot
+) -> None:
+    lying = read_staged(spark, folder)
+    if files := snapshot.files(contract.name):
+        lying = lying.unionByName(effective_raw_rows(platform, spark, contract, files, snapshot))
+    with kept_frames() as keep:
+        whose = keep(lying.select(DAY, "_arrival", "_arrival_date", "_kind").distinct())
+        stage(as_raw(absences(whose, contract), raw_schema(contract)), folder)
 
 
 def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayContent]:

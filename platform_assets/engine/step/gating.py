@@ -13,6 +13,7 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame
 
 from platform_assets.contracts import Contract, Reconciliation
+from platform_assets.contracts.dead_letters import SUPERSEDED
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness
@@ -27,7 +28,6 @@ from platform_assets.quality.losses import scant_finding, with_rows_before
 from platform_assets.quality.metrics import MISMATCHES
 from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
-from platform_assets.quality.rivals import rivals_finding
 from platform_assets.quality.rules import broken_beyond, judged_in_check, rule_finding, rules_checked
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
@@ -146,7 +146,7 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
 def _rivals(
     platform: Platform, contract: Contract, days: Collection[date], staged: Staged
 ) -> dict[date, tuple[Finding, ...]]:
-    """What is to be said of keys whose version no declared order settled, by day."""
+    """Report keys whose version no declared order settled, by day."""
     source = platform.catalogue[contract.inputs[0].table]
     counts = {day: rivals for day in days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
     raw, masking, examples = staged.inputs.get(source.name), platform.masking, _NONE
@@ -155,8 +155,35 @@ def _rivals(
     found: dict[date, tuple[Finding, ...]] = {}
     for day, rivals in counts.items():
         shown = [f"{masking.shown_key(source, source.key, key[:-1])} ({key[-1]})" for key in examples.get(day, ())]
-        found[day] = (rivals_finding(contract, source, day, rivals, shown),)
+        found[day] = (_rivals_finding(contract, source, day, rivals, shown),)
     return found
+
+
+def _rivals_finding(contract: Contract, source: Contract, day: date, rivals: int, examples: Sequence[str]) -> Finding:
+    """Report the keys of a silver day whose version was settled by an order that nobody declared.
+
+    Args:
+        contract: of the silver table.
+        source: contract of the raw table.
+        day: event date.
+        rivals: keys of which that is so.
+        examples: a few of them with the files that their versions came in, sensitive values masked.
+    """
+    declared = ", ".join((*source.versioned_by, "arrival date"))
+    what = f"{counted(rivals, 'key')} with rivals: versions of the same {declared} and another content"
+    shown = f"`platform-assets read {SUPERSEDED}{contract.table} --day {day}` shows the versions that lost"
+    first = f", such as {examples[0]}" if examples else ""
+    return Finding(
+        check="contract",
+        day=day,
+        severity=contract.checks.rivals,
+        message=f"{contract.name} on {day}: {what}{first}; the file by name and the row further down decided. {shown}; "
+        f"declare a finer order (`updated_at`, or `order` of the source), or more of a key",
+        expected=f"one content of a key for each {declared}",
+        actual=f"{what}; {shown}",
+        examples=tuple(examples),
+        numbers={"rivals": rivals},
+    )
 
 
 def _conservation(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -12,23 +13,28 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
+from platform_assets.contracts.dead_letters import SUPERSEDED
 from platform_assets.engine.platform import Platform, transform_of
+from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.raw.tombstones import effective_raw_rows, has_withdrawals
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.reference_data import history_key, history_order
+from platform_assets.lakehouse.releases import Release
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.parts import NO_PARTS, has_heavy_key
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
-from platform_assets.spark.raw.history import valid_at_start
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
-from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded
+from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded, valid_at_start
 from platform_assets.spark.raw.withdrawals import delivered_rows, newest_deliveries, with_withdrawn, withdrawn_rows
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import in_scope, read_days
 from platform_assets.spark.tables.scans import with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
+from platform_assets.spark.tables.staging import stage
 from platform_assets.spark.tables.users_code import users_code
 from platform_assets.spark.windows import History, Windowed
 
@@ -146,13 +152,11 @@ def _prepare_silver(
         for day, rows in withdrawn_rows(all_rows).items():
             withdrawn[platform.counted_on(source.name, day)] += rows
     raw = _versions(platform, spark, source, contract, days, snapshot)
-    with users_code(contract.name):
-        counts = with_withdrawn(row_balances(raw, source, rules), withdrawn)
     if len(raw_days) > len(set(days)) or (source.source is not None and source.source.replaces):
         for day, rows in delivered_rows(effective_raw_rows(platform, spark, source, raw_days, snapshot)).items():
-            delivered[platform.counted_on(source.name, day)] += rows
-        for day, rows in delivered.items():  # also those that others replace, which are superseded
-            counts[day]["raw"] = rows + withdrawn[day]
+            delivered[platform.counted_on(source.name, day)] += rows  # also what others replace: it is superseded
+    with users_code(contract.name):
+        counts = with_withdrawn(row_balances(raw, source, rules), withdrawn, delivered)
     looked_into = {also.table: _input(platform, spark, also, days, snapshot) for also in contract.inputs[1:]}
     any_bad = any(balance["quarantined"] for balance in counts.values())
     heavy = any(
@@ -180,13 +184,24 @@ def _days_before(platform: Platform, source: Contract, days: Collection[date], s
     return {day for day, on in counted_on.items() if day != on and on in days}
 
 
-def superseded_rows(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
-) -> DataFrame:
-    """The raw rows of some days of a silver table of which another version counts, each with what beat it."""
-    source = platform.catalogue[contract.inputs[0].table]
-    raw = _versions(platform, spark, source, contract, days, snapshot)
-    return superseded(with_verdict(raw, contract.quarantine_rules, source.void_condition).where("_good"), source)
+@contextmanager
+def staged_superseded(
+    platform: Platform, spark: SparkOnDemand, table: str, days: Collection[date] | None, release: Release
+) -> Iterator[Location]:
+    """Write the rows of `superseded.<silver table>` into a folder that is removed afterwards; they are kept nowhere.
+
+    Raises:
+        UnknownTableError: no silver table has the name.
+    """
+    contract = platform.catalogue[f"silver.{table.removeprefix(SUPERSEDED)}"]
+    snapshot, source = LakeSnapshot(platform, release), platform.catalogue[contract.inputs[0].table]
+    there = [day for day in snapshot.days(contract.name) if days is None or day in days]
+    with new_stage(platform, (source.name,)) as (publication, folders):
+        raw = _versions(platform, spark(), source, contract, there, snapshot)
+        good = with_verdict(raw, contract.quarantine_rules, source.void_condition).where("_good")
+        stage(superseded(good, source), folders[source.name])
+        yield folders[source.name]
+        discard_stage(platform, publication, (source.name,))
 
 
 def counting_rows(

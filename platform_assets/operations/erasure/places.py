@@ -125,10 +125,10 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
     for contract in catalogue:
         if contract.name in named and contract.source is not None and contract.source.replaces:
             raise ErasureError(
-                f"{contract.name} takes arrivals that replace the days they bring (`replaces`): a delivery that lost "
-                "its last row would no longer replace the ones before it.",
-                "Deliver each such day without these rows, withdraw the deliveries that hold them, and run "
-                "`platform-assets maintenance run` once no release within the window has them.",
+                f"{contract.name} takes arrivals that replace the days they bring, or all (`replaces`): a delivery "
+                "that lost its last row would no longer replace the ones before it.",
+                "Deliver each such day, or the table, without these rows, withdraw the deliveries that hold them, and "
+                "run `platform-assets maintenance run` once no release within the window has them.",
             )
     places: list[Place] = []
     for contract in catalogue:

@@ -25,6 +25,7 @@ from platform_assets.lakehouse.releases import Release, manifest_of
 from platform_assets.operations.rollback.columns import refuse_what_would_not_read, schema_before
 from platform_assets.operations.rollback.refusals import with_refusals
 from platform_assets.operations.rollback.selection import (
+    RollbackError,
     built_upon,
     nothing_to_undo,
     refuse_half_a_move,
@@ -33,9 +34,9 @@ from platform_assets.operations.rollback.selection import (
     refuse_what_is_deleted,
 )
 from platform_assets.planning.rollback import Restoration, TableDay, following, restoration
-from platform_assets.planning.windows import union_reached
+from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
+from platform_assets.records.history import COMPACTION, DayRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import DayContent, Manifest, TableChange, change_of, new_publication
 
 
@@ -256,3 +257,24 @@ def _reached(
 def _was_delivered(table: str) -> bool:
     """Whether a table holds deliveries, which stay; also where nobody here has its contract."""
     return table.partition(".")[0] in DELIVERED
+
+
+def lift_rollbacks(
+    platform: Platform, table: str, days: Collection[date] | None, author: Author, *, dry_run: bool = False
+) -> tuple[Hold, ...]:
+    """Lift rollbacks of a table, all or those of some days; the manifest of a publication without days says so.
+
+    Raises:
+        RollbackError: a day is not held by such a rollback; nothing was lifted.
+    """
+    platform.settle()
+    held = {hold.day: hold for hold in platform.ledger.holds(table) if hold.lasts and (not days or hold.day in days)}
+    if not held or len(held) < len(days or ()):
+        named = f" of {which(sorted(set(days) - held.keys()))}" if days else ""
+        raise RollbackError(
+            f"No rollback{named} of {table} lasts until it is lifted; nothing was lifted.",
+            "`platform-assets status` shows the days that are held, and what ends each.",
+        )
+    if not dry_run:
+        publish_changes(platform, new_publication(), "roll back", [], author, lifts={table: tuple(sorted(held))})
+    return tuple(hold for _, hold in sorted(held.items()))

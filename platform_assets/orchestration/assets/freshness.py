@@ -23,6 +23,7 @@ from platform_assets.planning.circuit import CircuitState
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import as_named
 from platform_assets.quality.freshness import freshness_finding, overdue_days
+from platform_assets.quality.seasonality import quiet_days
 from platform_assets.visible import visible
 
 _SHOWN = 10
@@ -145,14 +146,15 @@ def _history(contract: Contract, state: CircuitState, now: datetime) -> str:
 
 
 def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -> dg.AssetCheckResult:
-    """What is overdue and what is held of a table: what its page says first must not be that all is well."""
-    published = LakeSnapshot.now(platform).digests(contract.name)
+    """Tell what is overdue and what is held of a table: its page must not say first that all is well."""
+    published = LakeSnapshot.now(platform).marks([contract.name])[contract.name]
+    quiet = quiet_days(platform.catalogue, contract.name, published, platform.calendar)
     days = platform.calendar.days()
     delay = delays(platform.catalogue)[contract.name]
     overdue = overdue_days(contract, published, platform.calendar, platform.settings.current_day(), delay)
     finding = freshness_finding(contract, overdue, delay)
     metadata: dict[str, dg.MetadataValue] = {
-        "days published": dg.MetadataValue.int(len(published)),
+        "days published": dg.MetadataValue.int(len(published) - len(quiet)),
         "days in the calendar": dg.MetadataValue.int(len(days)),
         "days overdue": dg.MetadataValue.int(len(overdue)),
         "closed days": dg.MetadataValue.int(sum(not contract.expects(day) for day in days)),
@@ -168,7 +170,7 @@ def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -
         metadata["held"] = listed(mine[:_SHOWN], [f"and {len(mine) - _SHOWN:,} more"] if len(mine) > _SHOWN else [])
         sentences.append(f"{contract.name}: {len(mine):,} held, {mine[0]}")
     blocks = bool(mine) or (finding is not None and finding.blocks)
-    newest = max(published, default=None)
+    newest = max(published.keys() - quiet, default=None)
     return dg.AssetCheckResult(
         check_name="freshness",
         asset_key=asset_key(contract.name),

@@ -85,6 +85,9 @@ def lost(given: str, came: str, column: Column) -> str:
     is_local = _is_local(given, came, column)
     twice = f" OR {got} IS NOT NULL AND {is_local} AND ({_is_uncertain(given, column)})" if is_local else ""
     if came == "string":
+        if kind == "double":
+            infinite = f"abs({got}) = double('Infinity') AND NOT {given} RLIKE '(?i)inf'"
+            nothing = f"{nothing} OR {infinite} OR {got} = 0 AND {given} RLIKE '^[^eE]*[1-9]'"
         # Spark takes "2017" for the first of January, "10:05" for today and "1d" for one.
         return f"{nothing} OR NOT {given} RLIKE r'{_WHOLE[kind]}'{twice}" if kind in _WHOLE else nothing
     if kind == "long" and came in ("double", "float"):

@@ -26,11 +26,16 @@ def is_undated(source: Contract) -> Column:
 def reached(deletes: DataFrame, raw: DataFrame, source: Contract) -> DataFrame:
     """Return deletes that are `is_undated` with each day `_on` that has a record of their key within their reach."""
     records = raw.where(F.col("_kind") == RECORD).select(*source.key, F.col(DAY).alias(_ON)).distinct()
-    reaches = F.date_diff("_arrival_date", _ON).between(-source.ahead_days, source.restatement_window_days)
+    return deletes.join(records, list(source.key)).where(takes(source, _ON))
+
+
+def takes(source: Contract, day: str) -> Column:
+    """Tell whether a raw table takes rows of the day in a column unasked, from what arrived on `_arrival_date`."""
+    is_taken = F.date_diff("_arrival_date", day).between(-source.ahead_days, source.restatement_window_days)
     for closed in source.protected:
-        is_closed = F.col(_ON).between(F.lit(closed.first), F.lit(closed.last))
-        reaches &= ~(is_closed & (F.col("_arrival_date") > F.lit(closed.since)))
-    return deletes.join(records, list(source.key)).where(reaches)
+        is_closed = F.col(day).between(F.lit(closed.first), F.lit(closed.last))
+        is_taken &= ~(is_closed & (F.col("_arrival_date") > F.lit(closed.since)))
+    return is_taken
 
 
 def tombstones(pairs: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Arrivals taken back: raw keeps their rows, and a marker on each of their days says that they count no more."""
+"""Arrivals taken back or replaced: raw keeps their rows, and a marker says on which days they count no more."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from platform_assets.contracts import DAY
+from platform_assets.contracts import DAY, Contract
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
+from platform_assets.spark.raw.undated import takes
 
 RowBalances = Mapping[date, Mapping[str, int]]
 
@@ -33,19 +34,46 @@ def delivered_rows(raw: DataFrame) -> dict[date, int]:
 
 
 def newest_deliveries(raw: DataFrame) -> DataFrame:
-    """Return the rows of each day's newest arrival date, of a source whose arrivals replace the days they bring."""
-    newest = raw.where(_is_delivered()).groupBy(DAY).agg(F.max("_arrival_date").alias("_arrival_date"))
+    """Return the rows of each day's newest arrival date, of a source whose arrivals replace others.
+
+    Where that has only `absences`, none is left.
+    """
+    is_deciding = _is_delivered() | F.isnull("_order_day")
+    newest = raw.where(is_deciding).groupBy(DAY).agg(F.max("_arrival_date").alias("_arrival_date"))
     return raw.join(F.broadcast(newest), [DAY, "_arrival_date"]).select(*raw.columns)
 
 
-def with_withdrawn(row_balances: RowBalances, withdrawn: Mapping[date, int]) -> dict[date, dict[str, int]]:
-    """What becomes of all raw rows of each day, from the fates of those that count and the number of the others."""
+def absences(lying: DataFrame, source: Contract) -> DataFrame:
+    """Return a tombstone of no day of order, and no key, for each arrival without a row of a day that an older one has.
+
+    Args:
+        lying: `DAY`, `_arrival`, `_arrival_date` and `_kind` of all raw rows that count, those being ingested included.
+        source: contract of the raw table, whose arrivals are snapshots of all of it.
+    """
+    delivered = lying.where(_is_delivered())
+    days = delivered.groupBy(DAY).agg(F.min("_arrival_date").alias("_oldest"))
+    pairs = delivered.select("_arrival", "_arrival_date").distinct().join(days)
+    lacking = pairs.where((F.col("_arrival_date") > F.col("_oldest")) & takes(source, DAY))
+    lacking = lacking.join(lying, [DAY, "_arrival"], "left_anti").drop("_oldest")
+    return lacking.withColumn("_kind", F.lit(TOMBSTONE))
+
+
+def with_withdrawn(
+    row_balances: RowBalances, withdrawn: Mapping[date, int], delivered: Mapping[date, int]
+) -> dict[date, dict[str, int]]:
+    """Return what becomes of all raw rows of each day.
+
+    Args:
+        row_balances: of rows that are neither withdrawn nor replaced.
+        withdrawn: how many are.
+        delivered: how many are not withdrawn, of days where that may be more than the balance has.
+    """
     names = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "rivals", "most_versions")
     nothing = dict.fromkeys(names, 0)
     return {
-        day: {**(balance := row_balances.get(day, nothing)), "raw": balance["raw"] + withdrawn.get(day, 0)}
-        | {"withdrawn": withdrawn.get(day, 0)}
-        for day in row_balances.keys() | withdrawn.keys()
+        day: dict(balance := row_balances.get(day, nothing))
+        | {"raw": delivered.get(day, balance["raw"]) + withdrawn.get(day, 0), "withdrawn": withdrawn.get(day, 0)}
+        for day in row_balances.keys() | withdrawn.keys() | delivered.keys()
     }
 
 
