@@ -101,9 +101,9 @@ def matches(column: str, pattern: str) -> Kind:
     wrong = ""
     try:
         re.compile(pattern)
-    except re.error as error:
+    except (TypeError, re.error) as error:
         wrong = f"has the pattern {pattern!r}, which is no regular expression ({error})"
-    whole = _literal(rf"\A(?:{pattern})\z")
+    whole = _literal(f"\\A(?:{pattern}\n)\\z" if "(?x" in str(pattern) else rf"\A(?:{pattern})\z")
     return Kind("matches", f"{_name(column)} RLIKE {whole}", (column,), family="text", wrong=wrong)
 
 
@@ -111,13 +111,19 @@ def length(column: str, least: int = 0, most: int | None = None) -> Kind:
     """Ask for a text of `least` to `most` characters."""
     counted = f"char_length({_name(column)})"
     text = f"{counted} >= {least}" if most is None else f"{counted} BETWEEN {least} AND {most}"
-    wrong = "" if least >= 0 and (most is None or least <= most) else f"lets no length through: {least} to {most}"
+    wrong = ""
+    if not all(type(bound) is int for bound in (least, most) if bound is not None):
+        wrong = f"has a length from {least!r} to {most!r}: write whole numbers"
+    elif least < 0 or (most is not None and least > most):
+        wrong = f"lets no length through: {least} to {most}"
     return Kind("length", text, (column,), family="text", wrong=wrong)
 
 
 def compare(left: str, how: Comparing, right: str) -> Kind:
     """Ask that two columns of the row are so to each other: `<`, `<=`, `=`, `!=`, `>=` or `>`."""
     wrong = "" if how in ("<", "<=", "=", "!=", ">=", ">") else f"compares by {how!r}: write <, <=, =, !=, >= or >"
+    if not isinstance(right, str):
+        wrong = f"compares with {right!r}, which is no column: use in_range"
     return Kind("compare", f"{_name(left)} {how} {_name(right)}", (left, right), alike=True, wrong=wrong)
 
 
@@ -125,6 +131,8 @@ def unique(*columns: str, within: Literal["day", "window"] = "day") -> Kind:
     """Ask that no two rows have the same values: of a day, or within `moves_within_days` of each other (`window`)."""
     days = " within moves_within_days" if within == "window" else ""
     wrong = "" if within in ("day", "window") else f"has within={within!r}: write 'day' or 'window'"
+    if not all(isinstance(column, str) for column in columns):
+        wrong, columns = f"names {columns!r}: write unique('a', 'b')", ()
     wrong = wrong or ("" if columns and len({*columns}) == len(columns) else "names no column, or one twice")
     return Kind(
         "unique", f"unique ({', '.join(columns)}){days}", columns, is_condition=False, within=within, wrong=wrong

@@ -101,7 +101,7 @@ def settled_finding(
         severity="block",
         message=f"{contract.name} on {day}: settled figures moved: {found}; {expected}",
         expected=f"{declared} as when the day settled, {expected}",
-        actual=found,
+        actual=f"{counted(len(beyond) or many, 'sum')} moved",
         examples=examples[:EXAMPLES],
         numbers={"settled_sums_moved": len(beyond) or many},
     )

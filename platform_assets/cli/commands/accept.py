@@ -26,7 +26,7 @@ def accept(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish days that volume, reconciliation or settled hold: somebody has looked, and what these found is true."""
+    """Publish days that volume, reconciliation, rules or settled hold: you looked, and what these found is true."""
     if days is None:
         raise UsageError("Say which days were looked at.", "Add --days 2017-03-31, or A..B, or several with commas.")
     author = None if dry_run else decided_by(reason, by)

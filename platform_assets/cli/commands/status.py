@@ -117,7 +117,7 @@ def _status(platform: Platform, *, with_metrics: bool) -> Status:
         ahead=sum(count.ahead for count in counts),
         outbox=platform.ledger.outbox.open_by_target(),
         by_spark=not_by_sail(platform, platform.catalogue.names),
-        metrics=table_metrics(snapshot, {name: of.newest for name, of in totals.items()}) if with_metrics else {},
+        metrics=table_metrics(snapshot, {one.table: one.newest for one in tables}) if with_metrics else {},
         stopped=tuple(dict.fromkeys(hold.reason for hold in stopped(platform).values())),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.raw.tombstones import effective_raw_rows, has_withdrawals
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.reference_data import history_key, history_order
+from platform_assets.lakehouse.delta.schema import schema_at
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
@@ -202,6 +204,15 @@ def staged_superseded(
         stage(superseded(good, source), folders[source.name])
         yield folders[source.name]
         discard_stage(platform, publication, (source.name,))
+
+
+def published_rows(
+    session: SparkSession, contract: Contract, snapshot: LakeSnapshot, spans: Collection[tuple[date, date]]
+) -> DataFrame:
+    """Return the published rows of some days, in the columns that the table has."""
+    path = snapshot.platform.lake.table_path(contract.name)
+    there = StructType.fromJson(json.loads(schema_at(path, snapshot.release.versions[contract.name])))
+    return read_days(session, path, snapshot.files(contract.name), there, spans)
 
 
 def counting_rows(

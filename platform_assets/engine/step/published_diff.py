@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from datetime import date
 
@@ -13,14 +12,15 @@ from pyspark.sql.types import StructType
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.inputs import published_rows
 from platform_assets.engine.step.staging import Staged
-from platform_assets.lakehouse.delta.schema import schema_at, types_in
+from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.planning.windows import ranges
 from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.day_diff import day_changes
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.tables.reading import in_ranges, no_rows, read_days
+from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import spark_schema
 
 
@@ -54,15 +54,6 @@ def effects(
     until_now = _until_now(session, contract, snapshot, schema, spans)
     rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
     return day_changes(until_now, rows, contract) if until_now else {}
-
-
-def published_rows(
-    session: SparkSession, contract: Contract, snapshot: LakeSnapshot, spans: Collection[tuple[date, date]]
-) -> DataFrame:
-    """Return the published rows of some days, in the columns that the table has."""
-    path = snapshot.platform.lake.table_path(contract.name)
-    there = StructType.fromJson(json.loads(schema_at(path, snapshot.release.versions[contract.name])))
-    return read_days(session, path, snapshot.files(contract.name), there, spans)
 
 
 def _until_now(

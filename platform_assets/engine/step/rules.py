@@ -10,14 +10,13 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.inputs import InputRows
+from platform_assets.engine.step.inputs import InputRows, published_rows
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.unique_keys import days_of_unique_keys
 from platform_assets.planning.windows import ranges
 from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.compare.rules import Beside, Neighbours, breaking_beside_others, keys_breaking
 from platform_assets.spark.session.cluster import is_one_process
-from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.spark.windows import History
 
@@ -25,6 +24,7 @@ from platform_assets.spark.windows import History
 def judge_beside_others(
     snapshot: LakeSnapshot,
     contract: Contract,
+    days: Collection[date],
     profiles: Mapping[date, Profile],
     rows: DataFrame,
     folder: Location,
@@ -34,6 +34,7 @@ def judge_beside_others(
 
     Args:
         snapshot: that the days were computed over.
+        days: that are computed, those without rows included.
         profiles: with the counts of all rules, as far as single rows say so.
         rows: staged.
         folder: where they lie.
@@ -43,7 +44,7 @@ def judge_beside_others(
         if rule.kind.is_condition:
             continue
         left = set(profiles)
-        beside = _beside(snapshot, contract, rule, rows, left, inputs)
+        beside = _beside(snapshot, contract, rule, rows, days, inputs)
         if beside is None and is_one_process(rows.sparkSession):
             left -= days_of_unique_keys(folder, rule.kind.columns)
         some = rows.where(F.col(DAY).isin(sorted(left)))
@@ -84,10 +85,15 @@ def _beside(
         return None
     platform = snapshot.platform
     within = platform.catalogue[contract.inputs[0].table].moves_within_days
-    files = snapshot.files(contract.name)
-    near = {day + timedelta(n) for day in days for n in range(-within, within + 1)} & files.keys() - set(days)
-    path = platform.lake.table_path(contract.name)
+    near = {day + timedelta(n) for day in days for n in range(-within, within + 1)}
+    near &= snapshot.files(contract.name).keys() - set(days)
+    there = published_rows(rows.sparkSession, contract, snapshot, ranges(near)) if near else None
+    if there is None or not set(rule.kind.columns) <= set(there.columns):
+        return None
+    columns = [
+        F.col(field.name).try_cast(field.dataType) if field.name in there.columns else F.lit(None).cast(field.dataType)
+        for field in spark_schema(contract)
+    ]
     return Neighbours(
-        read_days(rows.sparkSession, path, {day: files[day] for day in near}, spark_schema(contract), ranges(near)),
-        within,
+        there.select(*(c.alias(f.name) for c, f in zip(columns, spark_schema(contract), strict=True))), within
     )

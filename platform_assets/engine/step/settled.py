@@ -11,7 +11,7 @@ from decimal import Decimal
 from platform_assets.contracts import Contract, Settled
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness
-from platform_assets.engine.step.published_diff import published_rows
+from platform_assets.engine.step.inputs import published_rows
 from platform_assets.engine.step.staging import Staged
 from platform_assets.planning.windows import ranges
 from platform_assets.quality.findings import Check, Checked, Finding, checked

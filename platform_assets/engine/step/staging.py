@@ -171,7 +171,7 @@ def stage_days(
             rows = read_staged(session, folder)
             moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
         profiles = _profiles(session, contract, days, rows, folder)
-        judge_beside_others(snapshot, contract, profiles, rows, folder, prepared.inputs)
+        judge_beside_others(snapshot, contract, days, profiles, rows, folder, prepared.inputs)
         of_made = profiles if scope is None else profile(made, (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:

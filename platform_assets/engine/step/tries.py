@@ -49,18 +49,18 @@ def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author
         try:
             checks = stage.step(spark, Step(table, days), progress, forced=days).checks
             judged = [checks[each] for each in (day, *days) if each in checks] if day in checks else []
-            reasons = _reasons(judged, warnings=contract.circuit.warnings) if judged else None
+            reasons = _reasons(judged, warnings=contract.circuit.warnings)
+            if not judged:  # it waits for another day: the next try waits longer
+                reasons = {"missing": f"{table} of {day} could not be computed alone, so nothing judged it"}
         except Exception as error:
             reasons = failed_by(error)
-            if isinstance(error, ContractError):
-                reasons = None  # it needs all days at once, and one tries nothing: a person closes it
+            if isinstance(error, ContractError):  # it needs all days at once: a person closes it
+                reasons = {"missing": str(error)}
             elif "code" not in reasons:  # which says nothing of the table
                 raise
         finally:
             stage.discard()
-    if reasons is not None:
-        failure = Failure(reasons, day, attempt)
-        record_failure(platform, table, author.run, failure, is_try=True)
+    record_failure(platform, table, author.run, Failure(reasons, day, attempt), is_try=True)
 
 
 def _reasons(judged: Collection[DayChecks], *, warnings: bool) -> dict[str, str]:

@@ -71,7 +71,7 @@ class TableConfig(dg.Config):
     """Compute days that are up to date, and try again what was refused."""
 
     accept: list[str] = []
-    """Checks (volume, reconciliation, settled) whose findings a person has looked at and accepts."""
+    """Checks (volume, reconciliation, rules, settled) whose findings a person has looked at and accepts."""
 
 
 def build_assets(

@@ -51,10 +51,8 @@ def moved_sums(
     ]
     rows = outer_union(*sides)
     sums = [F.expr(f"sum({name}) AS {name}") for name in names]
-    # As text: no type holds every two decimals exactly.
     differs = " OR ".join(
-        f"(_there_{at} AND NOT CAST(_before_{at} AS string) <=> CAST(_after_{at} AS string))"
-        for at in range(len(columns))
+        f"(_there_{at} AND {_digits(f'_before_{at}')} <> {_digits(f'_after_{at}')})" for at in range(len(columns))
     )
     day = Window.partitionBy(DAY)
     there = {
@@ -76,3 +74,9 @@ def moved_sums(
             if row[f"_there_{at}"]:
                 moved_on.pairs[Sum(name, by, key)] = row[f"_before_{at}"], row[f"_after_{at}"]
     return found
+
+
+def _digits(name: str) -> str:
+    """Write a sum as text without the zeros that only its type has; no type holds every two decimals exactly."""
+    text = f"coalesce(CAST({name} AS string), '0')"
+    return f"CASE WHEN {text} LIKE '%.%' THEN trim(TRAILING '.' FROM trim(TRAILING '0' FROM {text})) ELSE {text} END"

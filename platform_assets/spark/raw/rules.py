@@ -15,6 +15,7 @@ from platform_assets.contracts import DAY, Rule
 from platform_assets.contracts.rules import RuleCount
 from platform_assets.records.row_kinds import BREACH, RECORD
 
+JUDGED = "_judged_"
 _ROW = "_row"
 
 
@@ -85,7 +86,7 @@ def has_null(rule: Rule) -> Column:
 
 def verdicts(rule: Rule) -> dict[str, Column]:
     """Whether a row breaks a rule, and whether it is judged; counted by these names, `rule_counts` knows them."""
-    return {f"_breaks_{rule.name}": ~keeps(rule), f"_judged_{rule.name}": applies(rule)}
+    return {f"_breaks_{rule.name}": ~keeps(rule), f"{JUDGED}{rule.name}": applies(rule)}
 
 
 def rule_counts(rules: Sequence[Rule], figures: Mapping[str, int]) -> dict[str, RuleCount]:

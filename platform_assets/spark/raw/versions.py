@@ -22,7 +22,7 @@ from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.replays import DIGITS, Delivery
 from platform_assets.planning.replays import file_order as file_order_of
 from platform_assets.records.row_kinds import BREACH, RECORD, TOMBSTONE, VOID
-from platform_assets.spark.raw.rules import is_void, verdicts, with_verdict
+from platform_assets.spark.raw.rules import JUDGED, is_void, verdicts, with_verdict
 from platform_assets.spark.tables.parts import SHARE, in_parts
 
 FILE_ORDER, PLACE = "_file_order", "_place"
@@ -226,6 +226,7 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
     )
     asked = F.coalesce(tied, F.lit(False)) | F.coalesce(F.col("_differ") & may_be_equal, F.lit(False))
     top = F.greatest(newest_record, newest_void, newest_tombstone)
+    counts_for = {True: F.lit(True), False: F.col("_good_rows") == 0}
     counts = (
         per_key.withColumns({"_tied": F.coalesce(tied, F.lit(False)), "_asked": asked})
         .groupBy(DAY)
@@ -238,7 +239,8 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
             F.count_if(F.col("_rows") > 0).alias("keys"),
             F.count_if((F.col("_rows") > 0) & (F.col("_good_rows") == 0)).alias("keys_quarantined"),
             F.count_if("_asked").alias("asked"),
-            *(F.sum(name).alias(name) for name in of_rules),
+            # Keys: a row that a good version replaced is corrected already.
+            *(F.count_if((F.col(name) > 0) & counts_for[name.startswith(JUDGED)]).alias(name) for name in of_rules),
         )
         .collect()
     )
