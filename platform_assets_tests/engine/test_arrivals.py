@@ -217,6 +217,7 @@ def test_a_file_that_spark_cannot_take_is_refused_even_if_there_is_no_other(
     assert taken(world).arrivals == ()
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("says", "raised"),
     [
@@ -252,6 +253,7 @@ def test_a_mistake_that_makes_spark_fail_with_every_file_refuses_none_of_them(
     assert [arrival.taken for arrival in taken(world).arrivals] == [1, 1]
 
 
+@pytest.mark.proof
 def test_rows_that_can_be_read_but_not_written_refuse_no_file(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -206,6 +206,7 @@ def test_half_a_day_of_a_first_load_is_warned_of_and_a_whole_load_is_not(make_wo
     assert {number: gates for number, gates in warned.items() if gates} == {5: ["volume"]}
 
 
+@pytest.mark.proof
 def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(prepared: Prepared) -> None:
     world = prepared(known_days)
     for number in (17, 18, 19):

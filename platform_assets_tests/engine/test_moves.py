@@ -192,6 +192,7 @@ def a_sale_that_other_rules_would_move(world: World, monkeypatch: pytest.MonkeyP
     with_contracts(monkeypatch, RAW_TRANSACTIONS, replace(CHEAP, rules=()))
 
 
+@pytest.mark.proof
 def test_of_two_days_between_which_other_rules_move_a_sale_none_is_published_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

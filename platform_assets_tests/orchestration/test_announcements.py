@@ -148,6 +148,7 @@ def test_many_days_of_which_the_like_is_to_be_said_are_one_line_with_an_example(
     assert len(told.payload["days"]) == 21, "programs have all of them"
 
 
+@pytest.mark.proof
 def test_a_failed_run_is_announced_once_with_what_its_step_said(daemon: Daemon, hook: Hook) -> None:
     run_id = fail_a_run(daemon, ZeroDivisionError("no rows to divide by"))
     tick(daemon)
@@ -158,6 +159,7 @@ def test_a_failed_run_is_announced_once_with_what_its_step_said(daemon: Daemon, 
     assert tick(daemon).skip_reason == "nothing to announce"
 
 
+@pytest.mark.proof
 def test_a_run_that_could_not_load_the_definitions_says_what_is_wrong_with_them(
     daemon: Daemon, hook: Hook, tmp_path: Path
 ) -> None:
@@ -179,6 +181,7 @@ def test_a_run_that_could_not_load_the_definitions_says_what_is_wrong_with_them(
     assert message["reason"] == "gold.week needs a function week(sales).\n  What to do: Write it."
 
 
+@pytest.mark.proof
 def test_a_run_that_failed_because_of_days_it_held_is_told_with_them(
     readings: World, daemon: Daemon, hook: Hook
 ) -> None:
@@ -211,6 +214,7 @@ def test_a_webhook_that_fails_loses_nothing_and_blocks_nothing(
     assert SECRET not in said.out + said.err + failed.error.to_string()
 
 
+@pytest.mark.proof
 def test_without_a_webhook_it_is_logged_and_a_webhook_set_later_hears_of_it(
     readings: World, daemon: Daemon, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +287,7 @@ def test_who_may_be_to_blame_is_named_however_long_the_reasons_are() -> None:
     assert message.payload["days"][0]["new_arrivals"] == ["readings/2017-01-03/r 1.csv"]
 
 
+@pytest.mark.proof
 def test_a_day_that_healed_is_announced_once_on_every_channel_that_heard_of_it(
     readings: World, daemon: Daemon, hook: Hook, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -318,6 +323,7 @@ def test_a_day_that_healed_is_announced_once_on_every_channel_that_heard_of_it(
     assert [message["what"] for message in hook.taken] == ["healed", "held"], "the same refused again is news again"
 
 
+@pytest.mark.proof
 def test_a_run_whose_days_healed_before_anybody_looked_is_no_news(readings: World, daemon: Daemon, hook: Hook) -> None:
     land(readings, "2017-01-01", "2017-01-01")
     with readings.open() as platform:

@@ -80,6 +80,7 @@ def test_days_of_the_command_line_are_shown_once(readings: World, daemon: Daemon
     assert daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id == before
 
 
+@pytest.mark.proof
 def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, daemon: Daemon) -> None:
     for day in DAYS[:2]:
         land(readings, day, day)
@@ -100,6 +101,7 @@ def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, da
     assert daemon.instance.has_run(run.run_id)
 
 
+@pytest.mark.proof
 def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(readings: World, daemon: Daemon) -> None:
     for day in DAYS:
         land(readings, day, day)
@@ -117,6 +119,7 @@ def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(read
         assert list(published_elsewhere(daemon.instance, platform, Cursor(10**6))) == everything
 
 
+@pytest.mark.proof
 def test_a_day_that_is_published_and_shown_again_is_shown_as_it_is_then(readings: World, daemon: Daemon) -> None:
     """Dagster keeps one result without a run for each check and day, and refuses another."""
     for number, day in enumerate(DAYS[:3]):
@@ -153,6 +156,7 @@ def test_an_event_that_dagster_refuses_keeps_no_other_from_being_shown(readings:
     assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
 
 
+@pytest.mark.proof
 def test_a_day_that_had_rows_before_it_came_is_shown_once_it_counts(
     readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +297,7 @@ def test_a_check_says_in_whole_sentences_who_published_put_back_or_erased(tmp_pa
     )
 
 
+@pytest.mark.proof
 def test_a_lake_that_no_daemon_ever_looked_at_is_shown_before_its_pages_are_only_looked_at(
     readings: World, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def told(instance: dg.DagsterInstance, run_id: str) -> dict[str, object]:
     }
 
 
+@pytest.mark.proof
 def test_what_it_writes_dagsters_own_storage_reads_and_the_other_way_round(tmp_path: Path) -> None:
     for writer, reader in (("local", DAGSTERS), (DAGSTERS, "local")):
         folder = tmp_path / writer
@@ -136,6 +137,7 @@ def test_the_log_of_a_run_is_told_while_it_goes_on(tmp_path: Path) -> None:
         assert seen[so_far:] == ["ENGINE_EVENT"]
 
 
+@pytest.mark.proof
 def test_many_runs_are_looked_at_with_few_files_open(tmp_path: Path) -> None:
     with opened(tmp_path) as instance:
         log = instance.event_log_storage
