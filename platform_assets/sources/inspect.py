@@ -150,6 +150,8 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
             schema = parquet.schema_arrow.remove_metadata()
             codec = unknown_codec(parquet.metadata) or unknown_encoding(parquet.metadata)
             said = said_to_spark(parquet.metadata)
+        except MemoryError:  # which Arrow's own is, too
+            raise
         except (pa.ArrowException, OSError) as error:
             if _is_of_the_system(error):
                 raise
@@ -169,6 +171,8 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         if reason is None:
             try:
                 reason = becomes_too_much(stream, parquet.metadata, file.size, limits)
+            except MemoryError:
+                raise
             except (pa.ArrowException, OSError) as error:
                 if _is_of_the_system(error):
                     raise

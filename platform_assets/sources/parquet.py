@@ -32,7 +32,10 @@ _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
 _UNKNOWN_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
 
 _ROWS_AT_ONCE = 8192
+_FEW_ROWS = 32
 _BYTES_AT_ONCE = 1 << 26
+_MOST_HELD = 768 << 20
+"""Bytes that reading a few rows may take: a page is unpacked whole, by Spark too, which has less memory for it."""
 
 _FOR_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 _UNREADABLE = "says something of its types to Spark that is no schema of Spark's; write it without"
@@ -194,10 +197,23 @@ def becomes_too_much(stream: BinaryIO, metadata: pq.FileMetaData, size: int, lim
         ArrowException: it is corrupt.
         OSError: it cannot be read.
     """
-    rows = unpacked = 0
     declared = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     at_once = max(min(_BYTES_AT_ONCE * rows_of(metadata) // max(declared, 1), _ROWS_AT_ONCE), 1)
-    for read in pq.ParquetFile(stream, pre_buffer=False).iter_batches(at_once):
+    try:
+        return _read_through(stream, metadata, size, limits, at_once)
+    except (MemoryError, pa.ArrowInvalid):  # as of values that are written once and meant often
+        return _read_through(stream, metadata, size, limits, min(at_once, _FEW_ROWS))
+
+
+def _read_through(stream: BinaryIO, metadata: pq.FileMetaData, size: int, limits: Limits, at_once: int) -> str | None:
+    rows = unpacked = 0
+    held_before = pa.total_allocated_bytes()
+    # Without a buffer of its own, whole columns of a row group would be held.
+    for read in pq.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20).iter_batches(at_once):
+        if pa.total_allocated_bytes() - held_before > _MOST_HELD:
+            if at_once > _FEW_ROWS:
+                raise MemoryError
+            return f"needs more than {_MOST_HELD >> 20} MiB to read a few rows of it; write smaller pages"
         schema = pa.schema([field.with_type(_written_out(field.type)) for field in read.schema])
         batch = read if schema.equals(read.schema) else read.cast(schema)
         unpacked += batch.nbytes

@@ -216,7 +216,7 @@ def test_one_who_takes_a_message_and_dies_gets_it_again_with_the_same_key(world:
 
 
 def test_one_who_is_too_slow_is_asked_again(world: World, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform_assets.operations.outbox.webhook._TIMEOUT_S", (1.0, 0.2))
+    monkeypatch.setattr("platform_assets.operations.outbox.delivery._TIMEOUT_S", (1.0, 0.2))
     monkeypatch.delenv(WEEK)
     publish(world)
     hook.waits_s = 0.6

@@ -27,6 +27,7 @@ from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.listing import list_landing
+from platform_assets.sources.parquet import becomes_too_much
 from platform_assets.sources.text import lines_of as lines_as_copied
 
 CONTRACT = Contract(
@@ -582,3 +583,11 @@ def test_a_parquet_file_with_a_columns_name_that_is_not_utf8_is_refused(look):
     content = parquet(columns(QQcafeQQ=pa.array([7])), store_schema=False, compression="none")
     assert b"QQcafeQQ" in content
     assert look("a.parquet", content.replace(b"QQcafeQQ", b"QQcaf\xe9QQ")).reason is not None
+
+
+@pytest.mark.proof
+def test_values_that_are_written_once_and_meant_often_are_read_a_few_rows_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "often.parquet"
+    pq.write_table(pa.table({"a": pa.array(["y" * 1_000_000] * 2500).dictionary_encode()}), path)
+    with path.open("rb") as stream:
+        assert becomes_too_much(stream, pq.ParquetFile(stream).metadata, 20_000_000, Limits()) is None
