@@ -29,7 +29,7 @@ from platform_assets.operations.erasure.places import (
     refuse_named_value,
     unreached,
 )
-from platform_assets.operations.erasure.rewriting import Found, search
+from platform_assets.operations.erasure.search import Found, search
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, ended_rollbacks
 from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
