@@ -164,7 +164,7 @@ def refused_rows() -> Select[Any]:
     Rows that entered when they were replayed are no more among them.
     """
     newest = all_arrivals(None, refused_only=True).order_by(None).subquery()
-    replayed = _counting(select(arrivals)).where(arrivals.c.kind == "replay").subquery()
+    replayed = _counting(select(arrivals)).where(arrivals.c.kind == "replay", arrivals.c.reason.is_(None)).subquery()
     stand = union_all(
         select(newest.c.table, newest.c.refused.label("rows")),
         select(replayed.c.table, replayed.c.refused - replayed.c.landed),

@@ -79,7 +79,7 @@ def replay_quarantined(
     """
     from platform_assets.engine.refresh import refresh  # and Spark, without which the others answer at once
 
-    days = frozenset(row.day for row in chosen(platform, selection))
+    days = frozenset(row.day for row in chosen(platform, selection, everything=selection.arrival is not None))
     request = Request(tables=frozenset({selection.table or ""}), days=days, by_person=True)
     plan = plan_steps(platform, request)
     if not any(step.table == selection.table for step in plan.steps):

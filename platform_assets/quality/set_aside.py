@@ -16,7 +16,7 @@ from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.quality.findings import Finding
 from platform_assets.records.manifest import Arrival
 
-_FAULT = re.compile(r"([^:]+): (?:\S+ is )?([^:;]+)")
+FAULT = re.compile(r"([^:]+): (?:\S+ is )?([^:;]+)")
 """A fault as `spark.raw.parsing` writes it: a column or `broken line`, what is wrong, and mostly a value after it."""
 
 
@@ -42,7 +42,10 @@ def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]
     most = contract.checks.most_aside_percent if is_too_many else contract.checks.aside_percent
     # Of a day that is held, the rows are not published.
     shown = f"platform-assets read {quarantine_table(contract.name)} --day {day}` shows them"
-    todo = "correct the deliveries or the rules, or raise `most_aside_percent`" if is_too_many else f"`{shown}"
+    rules = ", ".join(rule.name for rule in contract.quarantine_rules)
+    todo = (
+        f"correct the deliveries or the rules ({rules}), or raise `most_aside_percent`" if is_too_many else f"`{shown}"
+    )
     return Finding(
         check="contract",
         day=day,
@@ -56,7 +59,7 @@ def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]
 
 def error_class(reason: str) -> str:
     """Return what a row was refused for without its values: of several faults, the first."""
-    what = _FAULT.match(reason)
+    what = FAULT.match(reason)
     return f"{what[1]}: {what[2]}" if what else reason.partition(":")[0]
 
 

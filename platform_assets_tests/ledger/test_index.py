@@ -188,6 +188,19 @@ def test_a_file_stands_refused_until_it_is_delivered_in_order(ledger: Ledger) ->
     assert [arrival.path for arrival in ledger.arrivals()] == ["whole", "part", "good", "whole"]
 
 
+def test_rows_of_a_replay_count_as_refused_until_they_entered(ledger: Ledger) -> None:
+    ledger.record(_with_arrivals(1, "part", refused=3))
+    in_vain = {"kind": "replay", "origin": "part", "landed": 3, "taken": 0, "refused": 0, "reason": "is corrupt"}
+    for release, figures in ((2, in_vain), (3, {**in_vain, "taken": 1, "refused": 2, "reason": None})):
+        ledger.record(
+            publication_record(
+                release,
+                arrivals=[arrival_record(name_of(release), f"replayed/{release}/part").model_copy(update=figures)],
+            )
+        )
+        assert ledger.refused_rows() == {RAW: 3 if release == 2 else 2}
+
+
 def test_a_reason_that_quotes_a_broken_file_does_not_stop_the_publication(ledger: Ledger) -> None:
     ledger.record(_with_arrivals(1, "a", reason="line 3: 'x\0y'"))
     found = ledger.arrival(RAW, "a")

@@ -72,7 +72,7 @@ def show(
     from platform_assets.operations.quarantine import lines, shown
 
     with platform_to_look() as platform, without_numpy():
-        rows = chosen(platform, _selection(table, days, rule, arrival), everything=everything)
+        rows = chosen(platform, _selection(table, days, rule, arrival), everything=everything, payloads=True)
         at, found = lines(platform, rows[:limit]), [(row, *shown(platform, row)) for row in rows[:limit]]
     if as_json:
         names = ("table", "day", "error", "arrival", "rows", "number", "attempts", "discarded")
@@ -115,6 +115,7 @@ def replay(
     from platform_assets.engine.step.analysed import analysed
     from platform_assets.operations.quarantine import replay_quarantined
 
+    why: dict[str, str] = {}
     with (
         opened_platform() as platform,
         telling(context, "quarantine replay") as progress,
@@ -125,6 +126,7 @@ def replay(
         if platform.catalogue[table].source:
             done = read_again(platform, analysed(platform, [table], spark), selection, author, progress)
             entered = [each.path for taken in done for each in taken.arrivals if each.taken or each.late]
+            why = {each.path: each.reason for taken in done for each in taken.arrivals if each.reason}
             changed, how = {day for taken in done for day in taken.days}, "read once more from their files"
         else:
             steps = replay_quarantined(platform, spark, selection, author, progress).steps
@@ -133,11 +135,14 @@ def replay(
         left = aside(platform, selection, everything=named)
     stay = sum(row.rows for row in left)
     if as_json:
-        print_json({"table": table, "tried": tried, "stay": stay, "arrivals": entered, "days": sorted(changed)})
+        out = {"table": table, "tried": tried, "stay": stay, "arrivals": entered, "refused": why}
+        print_json(out | {"days": sorted(changed)})
     else:
         console.print(f"{counted(tried, 'row')} of {table} {how}; {stay:,} stay.", soft_wrap=True)
         for path in entered:
             say("[green]entered[/]", path)
+        for path, because in why.items():
+            say("[red]refused[/]", f"{path}: {because}")
         if left:
             _print(grouped(left))
         if changed:

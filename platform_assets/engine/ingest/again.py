@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.engine.day_contents import computed_with, replaced, schema_to_replace, staged_at
+from platform_assets.engine.ingest.aside import QuarantineError
 from platform_assets.engine.raw.turn import IngestTurn
 from platform_assets.planning.windows import ranges
 from platform_assets.records.digest import Digest
@@ -19,6 +20,9 @@ from platform_assets.spark.compare.profiles import RawProfile
 from platform_assets.spark.raw.dead_letters import refused_again, refused_rows, replayed_rows
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.schemas import REFUSED
+
+_NAMED = 3
+"""Files that an error names."""
 
 Row = tuple[int, int, int]
 """A refused row: its number in the file, its place among the versions, and how often it was refused."""
@@ -86,6 +90,18 @@ class Again:
 
 FIRST_TIME = Again()
 """Nothing of files that were never taken."""
+
+
+def refuse_files(wrong: Mapping[str, str]) -> None:
+    """Raise if files cannot be read once more."""
+    if wrong:
+        names = "; ".join(f"{path} {what}" for path, what in sorted(wrong.items())[:_NAMED])
+        more = f"; and {len(wrong) - _NAMED:,} more files" if len(wrong) > _NAMED else ""
+        raise QuarantineError(
+            f"These files cannot be read once more: {names}{more}.",
+            "Put them back into the landing area as they were, correct the contract, name others with --arrival, or "
+            "have the rows delivered again under another name.",
+        )
 
 
 def repaired(turn: IngestTurn, files: Collection[LandedFile]) -> Again:

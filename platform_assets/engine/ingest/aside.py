@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import date
+from itertools import groupby
+from operator import attrgetter
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
@@ -16,20 +18,23 @@ from platform_assets.planning.quarantine import WHOLE_FILE, AsideRow, AsideSelec
 from platform_assets.quality.set_aside import error_class
 from platform_assets.records.decisions import QuarantineDecision
 
-_COLUMNS = ("_arrival", "_reason", "_payload", "_row", "_place", "_attempts", DAY)
+_COLUMNS = ("_arrival", "_reason", "_row", "_place", "_attempts", DAY)
 
 
 class QuarantineError(PlatformError):
     """Nothing can be shown, replayed or discarded as asked; nothing was changed."""
 
 
-def aside(platform: Platform, selection: AsideSelection, *, everything: bool = False) -> tuple[AsideRow, ...]:
+def aside(
+    platform: Platform, selection: AsideSelection, *, everything: bool = False, payloads: bool = False
+) -> tuple[AsideRow, ...]:
     """Return the rows that are set aside, those of each table by day, arrival and number.
 
     Args:
         platform: what to look at.
         selection: which.
         everything: those as well that a person needs no more.
+        payloads: with each row as it was delivered.
 
     Raises:
         UnknownTableError: there is no such table.
@@ -41,25 +46,28 @@ def aside(platform: Platform, selection: AsideSelection, *, everything: bool = F
             f"{selection.table} sets no rows aside: its rows are computed.",
             "Name a raw table, which refuses what it cannot read, or a silver table, whose rules quarantine rows.",
         )
-    decided = {(d.table, d.arrival, d.day, d.error): d for d in _decisions(platform)}
+    decisions = _decisions(platform)
     found: list[AsideRow] = []
     for contract in contracts:
-        rows = _rows(platform, contract, selection.days) if contract.layer != "gold" else ()
+        rows = _rows(platform, contract, selection.days, payloads=payloads) if contract.layer != "gold" else ()
+        decided = _standing(platform, contract, [made for made in decisions if made.table == contract.name])
         for row in sorted(filter(selection.has, rows), key=lambda row: (row.day, row.arrival, row.number or 0)):
-            made = decided.get((row.table, row.arrival, row.day, row.error))
+            made = decided.get((row.arrival, row.day, row.error))
             if made is None or everything:
                 found.append(replace(row, discarded=f"{made.who}: {made.reason}") if made else row)
     return tuple(found)
 
 
-def chosen(platform: Platform, selection: AsideSelection, *, everything: bool = False) -> tuple[AsideRow, ...]:
+def chosen(
+    platform: Platform, selection: AsideSelection, *, everything: bool = False, payloads: bool = False
+) -> tuple[AsideRow, ...]:
     """Return the rows that a person means, as `aside` does.
 
     Raises:
         UnknownTableError: there is no such table.
         QuarantineError: there are none.
     """
-    if rows := aside(platform, selection, everything=everything):
+    if rows := aside(platform, selection, everything=everything, payloads=payloads):
         return rows
     others = aside(platform, AsideSelection(selection.table), everything=True)
     near = did_you_mean(selection.error or "", {row.error for row in others})
@@ -85,14 +93,39 @@ def _decisions(platform: Platform) -> tuple[QuarantineDecision, ...]:
     return platform.ledger.decisions(QuarantineDecision, as_far_as_readable=True)
 
 
-def _rows(platform: Platform, contract: Contract, days: Collection[date] | None) -> Iterator[AsideRow]:
+def _standing(
+    platform: Platform, contract: Contract, decisions: Collection[QuarantineDecision]
+) -> dict[tuple[str, date, str], QuarantineDecision]:
+    """Return decisions by arrival, day and error, without those about what was set aside before.
+
+    A file that came again counts from then; a silver day from when its quarantine got the rows that it has.
+    """
+    made = {(each.arrival, each.day, each.error): each for each in decisions}
+    ledger, since = platform.ledger, dict[str | date, str]()
+    if made and contract.source:
+        since |= {each.path: each.publication for each in ledger.arrivals(contract.name) if each.kind == "delivery"}
+    elif made:
+        histories = ledger.histories(quarantine_table(contract.name), {day for _, day, _ in made})
+        alike = {day: next(groupby(records, attrgetter("digest")))[1] for day, records in histories.items() if records}
+        since |= {day: [*records][-1].publication for day, records in alike.items()}
+    about = {key: since.get(key[0] if contract.source else key[1], "") for key in made}
+    heads = {name: ledger.head(name) for name in {*about.values()}}
+    return {
+        key: each for key, each in made.items() if (head := heads[about[key]]) and head.created_at < each.created_at
+    }
+
+
+def _rows(
+    platform: Platform, contract: Contract, days: Collection[date] | None, *, payloads: bool
+) -> Iterator[AsideRow]:
     letters = refused_table(contract.name) if contract.source else quarantine_table(contract.name)
     now = platform.current_release()
     rows: list[AsideRow] = []
+    columns = (*_COLUMNS, "_payload") if payloads else _COLUMNS
     if letters in now.versions:
-        with row_reader(platform.lake, letters, _COLUMNS, now, days) as batches:
+        with row_reader(platform.lake, letters, columns, now, days) as batches:
             for row in (row for batch in batches for row in batch.to_pylist()):
-                texts = (row["_reason"], row["_arrival"], row["_reason"], row["_payload"] or "")
+                texts = (row["_reason"], row["_arrival"], row["_reason"], row.get("_payload") or "")
                 number, place, attempts = (row.get(name) for name in ("_row", "_place", "_attempts"))
                 attempts = 1 if attempts is None else attempts
                 rows.append(AsideRow(contract.name, row[DAY], *texts, 1, number, place, attempts))

@@ -17,7 +17,7 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.contracts.landing import Format
 from platform_assets.engine.day_contents import appended_change
-from platform_assets.engine.ingest.again import FIRST_TIME, Again
+from platform_assets.engine.ingest.again import FIRST_TIME, Again, refuse_files
 from platform_assets.engine.ingest.copies import copies_for_spark
 from platform_assets.engine.ingest.unreadable import described_by, untakeable
 from platform_assets.engine.publishing import new_stage
@@ -30,6 +30,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.parts import parts_of
 from platform_assets.planning.replays import Delivery, replay_notes, replays, waiting_note
+from platform_assets.quality.set_aside import FAULT
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
@@ -37,7 +38,7 @@ from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.taking import changed_since, replaced_since
 from platform_assets.sources.text import CompressionError
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
-from platform_assets.spark.raw.dead_letters import is_refused, refused_rows
+from platform_assets.spark.raw.dead_letters import commonest_faults, is_refused, refused_rows
 from platform_assets.spark.raw.erased import erased_rows, without_erased
 from platform_assets.spark.raw.late_rows import late_rows
 from platform_assets.spark.raw.parsing import Layout, parse
@@ -162,6 +163,8 @@ def _take(
             _raise_if_changed(file for file in seen if file not in refused)
             raise
         failpoint("ingest.staged")
+        if again.rows:
+            refuse_files({file.path: reason for file, reason in refused.items()})
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
         erased: Mapping[str, int] = {}
@@ -176,7 +179,7 @@ def _take(
             if not again:
                 rejected = _set_aside(refused_rows(staged), folders[letters])
                 broken = rejected.taken
-            _refuse_mostly_broken(contract, seen, broken)
+            _refuse_mostly_broken(contract, seen, broken, staged)
             waiting = _set_aside(late_rows(staged), folders[queue])
             erased = erased_rows(staged) if turn.erased else {}
             drop_rows_without_day(platform.lake, contract.name, publication)
@@ -334,17 +337,23 @@ def _arrival(
     )
 
 
-def _refuse_mostly_broken(contract: Contract, seen: Mapping[LandedFile, Inspection], broken: Mapping[str, int]) -> None:
+def _refuse_mostly_broken(
+    contract: Contract, seen: Mapping[LandedFile, Inspection], broken: Mapping[str, int], staged: DataFrame
+) -> None:
     """Refuse files whole that have more broken rows than their contract takes; of one with no others, rows are kept."""
     most = contract.checks.most_aside_percent
-    reasons = {
-        file: f"has {rows:,} broken rows of {landed:,}, more than the {most} % that its contract takes; repair "
-        f"it under its name, or correct the contract and `platform-assets quarantine replay {contract.name}`"
-        for file, landed in ((file, inspection.landed) for file, inspection in seen.items())
-        if 100 * (rows := broken.get(file.path, 0)) > most * landed and rows < landed
-    }
-    if reasons:
-        raise _UnaccountedError(reasons)
+    landed = {file: inspection.landed for file, inspection in seen.items()}
+    beyond = [file for file in seen if most * landed[file] < 100 * broken.get(file.path, 0) < 100 * landed[file]]
+    if beyond:
+        faults = commonest_faults(staged, [file.path for file in beyond], FAULT.pattern)
+        raise _UnaccountedError(
+            {
+                file: f"has {broken[file.path]:,} broken rows of {landed[file]:,}, more than the {most} % that its "
+                f"contract takes, most often {faults[file.path]}; repair it under its name, or correct the contract "
+                f"and `platform-assets quarantine replay {contract.name}`"
+                for file in beyond
+            }
+        )
 
 
 def _by_arrival(rows: DataFrame) -> dict[str, int]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date
 
 from platform_assets.contracts import Contract
-from platform_assets.engine.ingest.again import Again, Row
-from platform_assets.engine.ingest.aside import QuarantineError, chosen
+from platform_assets.engine.ingest.again import Again, Row, refuse_files
+from platform_assets.engine.ingest.aside import QuarantineError, aside, chosen
 from platform_assets.engine.ingest.batch import Taken, ingest_batch
 from platform_assets.engine.ingest.listing import landed_files
 from platform_assets.engine.platform import Author, Platform
@@ -22,9 +23,6 @@ from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.sources.taking import at_hand
 from platform_assets.spark.session.on_demand import SparkOnDemand
-
-_NAMED = 3
-"""Files that an error names."""
 
 
 def replay(
@@ -44,7 +42,7 @@ def replay(
         progress: told how far it is.
 
     Raises:
-        QuarantineError: nothing of it is set aside, or a file is not there as it was; nothing of that was changed.
+        QuarantineError: nothing of it is set aside, or a file cannot be read once more; nothing of that was changed.
         ContractError: the table cannot take rows of its contract.
         CircuitOpenError: a person stopped the table.
     """
@@ -55,8 +53,10 @@ def replay(
         recorded = {arrival.path: arrival for arrival in platform.ledger.arrivals(contract.name)}
         parts = _rows(contract, [row for row in chosen_rows if recorded[row.arrival].reason is None])
         whole = frozenset(row.arrival for row in chosen_rows) - parts.keys()
+        if any(recorded[path].refused for path in whole):
+            _expect_all(whole, chosen_rows, aside(platform, AsideSelection(contract.name), everything=True))
         files, wrong = landed_files(platform, contract, [*whole, *parts])
-        _refuse(wrong)
+        refuse_files(wrong)
         for again in (Again(whole), Again(rows=parts)):
             mine = [file for path, file in files.items() if path in again.whole or path in again.rows]
             sizes = Counter[date]()
@@ -67,11 +67,26 @@ def replay(
                 progress(Progress("taking", contract.name, 0, len(files), "file", batch=len(listed)))
                 with at_hand(listed, settings.state / "fetched" / contract.name) as (here, problems):
                     other = {file.path for file in here if file.sha256 != recorded[file.path].sha256}
-                    _refuse(dict.fromkeys(other, "was replaced since it came") | {p.path: p.message for p in problems})
+                    refuse_files(
+                        dict.fromkeys(other, "was replaced since it came") | {p.path: p.message for p in problems}
+                    )
+                    # Put back as it was, a file counts from when it was changed first.
+                    here = [replace(file, modified_ns=recorded[file.path].modified_ns) for file in here]
                     rows = {file.path: parts[file.path] for file in here if file.path in again.rows}
                     done.append(ingest_batch(turn, spark(), here, Again(again.whole, rows=rows)))
-                _refuse({problem.path: problem.message for problem in done[-1].left})
+                refuse_files({problem.path: problem.message for problem in done[-1].left})
     return tuple(done)
+
+
+def _expect_all(whole: Collection[str], rows: Collection[AsideRow], every: Collection[AsideRow]) -> None:
+    tried, there = (Counter(row.arrival for row in some) for some in (rows, every))
+    for path in sorted(path for path in whole if tried[path] < there[path]):
+        raise QuarantineError(
+            f"{path} has no row that was taken, so all its {there[path]:,} refused rows are read once more, not "
+            f"{tried[path]:,} of them.",
+            f"Name it with `--arrival {path}` and neither --day nor --rule, which replays discarded rows as well; or "
+            "name other files with --arrival.",
+        )
 
 
 def _rows(contract: Contract, rows: Collection[AsideRow]) -> Mapping[str, list[Row]]:
@@ -84,14 +99,3 @@ def _rows(contract: Contract, rows: Collection[AsideRow]) -> Mapping[str, list[R
             )
         by_file[row.arrival].append((row.number, row.place, row.attempts))
     return by_file
-
-
-def _refuse(wrong: Mapping[str, str]) -> None:
-    if wrong:
-        names = "; ".join(f"{path} {what}" for path, what in sorted(wrong.items())[:_NAMED])
-        more = f"; and {len(wrong) - _NAMED:,} more files" if len(wrong) > _NAMED else ""
-        raise QuarantineError(
-            f"These files cannot be read once more: {names}{more}.",
-            "Put them back into the landing area as they were, name others with --arrival, or have the rows delivered "
-            "again under another name.",
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as SortWindow
@@ -31,6 +31,20 @@ def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], v
 def is_refused() -> Column:
     """Tell whether a row, as `parse` returns it, was refused."""
     return F.isnull(DAY) & ~is_late() & (F.col("_kind") != ERASED)
+
+
+def commonest_faults(parsed: DataFrame, arrivals: Collection[str], pattern: str) -> dict[str, str]:
+    """Return the first fault of most refused rows of each arrival, of several the last by name.
+
+    Args:
+        parsed: rows as `parse` returns them.
+        arrivals: paths.
+        pattern: of a fault without its value, with two groups.
+    """
+    fault = F.regexp_replace("_kind", f"(?s)^{pattern}.*$", "$1: $2")
+    refused = parsed.where(is_refused() & F.col("_arrival").isin(list(arrivals)))
+    counts = refused.groupBy("_arrival", fault.alias("fault")).count().collect()
+    return {row["_arrival"]: row["fault"] for row in sorted(counts, key=lambda row: (row["count"], row["fault"]))}
 
 
 def refused_rows(parsed: DataFrame) -> DataFrame:
