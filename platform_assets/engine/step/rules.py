@@ -89,7 +89,7 @@ def _beside(
     near &= snapshot.files(contract.name).keys() - set(days)
     there = published_rows(rows.sparkSession, contract, snapshot, ranges(near)) if near else None
     if there is None or not set(rule.kind.columns) <= set(there.columns):
-        return None
+        return Neighbours(rows.where(F.lit(False)), within)  # staged days may still be too near to each other
     columns = [
         F.col(field.name).try_cast(field.dataType) if field.name in there.columns else F.lit(None).cast(field.dataType)
         for field in spark_schema(contract)
