@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.engine.ingest.listing import landed_files
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes
 from platform_assets.engine.results import IngestResult
@@ -29,8 +30,6 @@ from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import RELOAD, ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
 from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.limits import Limits
-from platform_assets.sources.listing import landing_area, list_landing
 from platform_assets.sources.taking import hashed
 
 if TYPE_CHECKING:
@@ -144,22 +143,12 @@ def _require_files(platform: Platform, contract: Contract, progress: OnProgress)
     _refuse_decided(platform, contract, arrivals)
     newest = {arrival.path: arrival for arrival in arrivals if arrival.kind == "delivery"}
     taken = {path: arrival for path, arrival in newest.items() if arrival.reason is None}
-    settings = platform.settings
-    listing = list_landing(
-        landing_area(settings),
-        contract.source,
-        {},
-        until=settings.current_day(),
-        settle_s=settings.settle_s,
-        limits=Limits.of(settings),
-    )
-    there = {file.path: file for file in listing.pending}
-    wrong = {problem.path: problem.message for problem in (*listing.problems, *listing.growing)}
+    there, wrong = landed_files(platform, contract, taken, with_others=True)
     differing: dict[str, str] = {}
     for number, (path, arrival) in enumerate(sorted(taken.items())):
         progress(Progress("comparing", contract.name, number, len(taken), "file"))
-        if path not in there:
-            differing[path] = wrong.get(path, f"is not among the files of {contract.source.folder} any more")
+        if path in wrong:
+            differing[path] = wrong[path]
         elif problem := _differs(there[path], arrival):
             differing[path] = problem
     progress(Progress("comparing", contract.name, len(taken), len(taken), "file", finished=True))

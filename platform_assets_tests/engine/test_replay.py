@@ -147,7 +147,7 @@ def test_what_cannot_be_replayed_is_refused_by_name_and_what_is_discarded_is_lef
         file = world.settings.landing_folder / AT / "b.csv"
         content = file.read_bytes()
         file.unlink()
-        with pytest.raises(QuarantineError, match=r"b\.csv is not in the landing area any more"):
+        with pytest.raises(QuarantineError, match=r"b\.csv is not among the files of sales any more"):
             replayed(world, spark=False)
         world.deliver("sales", "2017-01-02", "b.csv", content + b"6,2017-01-02T02:00:00Z,5.00,U\n")
         with pytest.raises(QuarantineError, match=r"b\.csv was replaced since it came"):

@@ -89,9 +89,16 @@ def list_arrivals(
 
 
 def landed_files(
-    platform: Platform, contract: Contract, paths: Collection[str]
+    platform: Platform, contract: Contract, paths: Collection[str], *, with_others: bool = False
 ) -> tuple[dict[str, LandedFile], dict[str, str]]:
-    """Return files as they lie in the landing area, also those taken before, and what is wrong with others, by path."""
+    """Return files as they lie in the landing area, also those taken before, and what is wrong with the rest, by path.
+
+    Args:
+        platform: whose landing area.
+        contract: of a raw table.
+        paths: of the files that are meant.
+        with_others: whether all other files of the table that can be taken are returned too.
+    """
     assert contract.source is not None
     settings = platform.settings
     listing = list_landing(
@@ -101,11 +108,12 @@ def landed_files(
         until=settings.current_day(),
         settle_s=settings.settle_s,
         limits=Limits.of(settings),
-        among=paths,
+        among=None if with_others else paths,
     )
     there = {file.path: file for file in listing.pending}
     wrong = {problem.path: problem.message for problem in (*listing.problems, *listing.growing)}
-    return there, {path: wrong.get(path, "is not in the landing area any more") for path in paths if path not in there}
+    gone = f"is not among the files of {contract.source.folder} any more"
+    return there, {path: wrong.get(path, gone) for path in paths if path not in there}
 
 
 def _with_what_counts(problem: Problem, contract: Contract) -> Problem:

@@ -1,9 +1,9 @@
 """Whether a module does anything when it is imported, besides binding names; rather yes than no, and nothing is run.
 
-A module that only binds names counts by the names that somebody uses. One that acts, as by entering a function in a
-list, counts whole, for all tables of the domain: nobody needs to find out what exactly it changes. Allowed is what is
-seen at a glance to compute only: calls of Python's and of libraries' functions, and of the user's own where these are
-straight, that is made of assignments to local names and a result, with nothing in them that is not allowed either.
+A module that only binds names counts by the names that a transform uses. One that acts, as by entering a function in a
+list, counts whole, for all tables of the domain: what exactly it changes need not be found out. Calls of Python's and
+of libraries' functions are no acts, nor are those of the user's *straight* functions. A straight function consists of
+assignments to local names and a result, and calls nothing that would be an act itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COMPUTING = frozenset(dir(builtins)) - frozenset(
     {"__import__", "compile", "delattr", "eval", "exec", "filter", "getattr", "globals", "input", "locals", "map"}
     | {"next", "open", "print", "setattr", "super", "vars"}
 )
-"""Python's own functions that change nothing, and call nothing that they are given, or only what `_is_key` looks at."""
+"""Python's own functions that change nothing; what they may call of what they are given, `_is_safe_to_pass` judges."""
 
 _UNCHANGING = ("datetime", "decimal", "pathlib", "pyspark.sql", "re", "zoneinfo")
 """Of these libraries, what a function gives is not changed by a method of it."""
@@ -210,11 +210,15 @@ class Acts:
         targets = self._lookup.resolve(module, chain, imports)
         if not targets:
             is_known = chain[0] in _COMPUTING if len(chain) == 1 else chain[-1] in _READING
-            return (is_known or _has_library_star(module)) and all(self._is_key(module, one, imports) for one in given)
+            return (is_known or _has_library_star(module)) and all(
+                self._is_safe_to_pass(module, one, imports) for one in given
+            )
         for target in targets:
             if target.module is None:
                 keeps = any(_lies_in(target.name, one) for one in _KEEPING)
-                if _imports_by_name(target) or not (keeps or all(self._is_key(module, one, imports) for one in given)):
+                if _imports_by_name(target) or not (
+                    keeps or all(self._is_safe_to_pass(module, one, imports) for one in given)
+                ):
                     return False
             elif target.attribute:
                 if not self._is_made_by(target, _UNCHANGING) and chain[-1] not in _READING:
@@ -223,8 +227,8 @@ class Acts:
                 return False
         return True
 
-    def _is_key(self, module: Module, given: ast.expr, imports: Sequence[Import]) -> bool:
-        """Tell whether what a function is given that may call it is none of the user's functions, or a straight one."""
+    def _is_safe_to_pass(self, module: Module, given: ast.expr, imports: Sequence[Import]) -> bool:
+        """Tell whether calling what a function is given changes nothing: the user's functions have to be straight."""
         return all(
             self._is_straight(target, 1)
             for part in ast.walk(given)
@@ -282,7 +286,7 @@ class Acts:
                     return (
                         bool(targets)
                         and all(one.module is None for one in targets)
-                        and all(self._is_key(module, one, ()) for one in given)
+                        and all(self._is_safe_to_pass(module, one, ()) for one in given)
                     )
                 return bool(targets) and all(one.module is None or self._is_straight(one, layers) for one in targets)
             case _:
