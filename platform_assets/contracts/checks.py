@@ -99,23 +99,19 @@ def tolerance_problems(whose: str, text: str) -> Iterator[ContractError]:
 
 @dataclass(frozen=True)
 class Checks:
-    """How serious a finding of each check is.
+    """Choose how serious a finding of each check is.
 
     Args:
-        volume: of a single day with unusually many or few rows. An empty day where rows are usual always blocks.
-            Where too few days are known to say what is usual, a day that lost more than half of the rows that readers
-            see of it is warned of, whatever is set.
-        freshness: of days that are overdue. There is no staged day to keep back; `block` makes it an error.
-        volume_blocks_after: `(k, n)`: a day also blocks if it is at least the `k`-th of the last `n` days, itself
-            included, with too few (or with too many) rows. One odd day happens; several in a row are a fault. Of a
-            table that reads through longer windows no days are counted, since its days share their rows.
-        aside_percent: of a silver table, a day is warned of if of more than so many percent of its keys every row is in
-            quarantine; of a raw table, a file if more than so many percent of its rows were refused at parsing. 100
-            warns of none.
-        most_aside_percent: a silver day with more than so many percent of its keys in quarantine is held, and a file
-            for a raw table with more than so many percent of its rows refused is refused whole. 100 holds none.
-        rivals: of a silver table, of a day of some of whose keys two versions are equal in all that the raw table
-            declares (`updated_at`, arrival date, `order` of its files) and differ in content.
+        volume: of a single day with unusually many or few rows. An empty day always blocks if rows are usual. With too
+            little history a day that lost more than half of its rows is a warning, whatever is set.
+        freshness: of overdue days. Nothing is held; `block` makes it an error.
+        volume_blocks_after: `(k, n)`: a day also blocks if it is at least the `k`-th of the last `n` days with too few
+            (or too many) rows. Not for tables with windows of several days, which share rows.
+        aside_percent: warns of a silver day if more than this share of its keys has only quarantined rows, and of a
+            file if more than this share of its rows was refused. 100 warns of none.
+        most_aside_percent: holds such a silver day, and refuses such a file as a whole. 100 holds none.
+        rivals: of a silver day with keys of which two versions are equal in `updated_at`, arrival date and declared
+            file `order`, but differ in content.
     """
 
     volume: Severity = "warn"
@@ -140,25 +136,25 @@ class Checks:
 
 @dataclass(frozen=True)
 class Circuit:
-    """When the circuit of a silver or gold table opens, and how it closes again.
+    """Declare when the circuit of a silver or gold table opens, and how it closes.
 
-    While it is open, nothing of the table is published, whoever asks; the tables made from it wait, and readers keep
-    what they have. By default it opens after five runs in a row that failed: the table is then tried once after an
-    hour, and at once after new input or code, instead of being computed in every run.
+    While a circuit is open, nothing of the table is published, tables computed from it wait, and readers keep what they
+    have. By default it opens after five failed runs in a row. The table is then tried again after an hour, and at once
+    after new input or code.
 
     Args:
         failures: `(k, n)`: it opens when `k` of the last `n` runs failed.
         per: `runs` counts runs, `dates` the dates (UTC) on which the table was judged.
         classes: failures that `failures` counts.
-        warnings: whether a finding that only warns counts like one that blocks.
+        warnings: whether a finding that only warns counts too.
         at_once: classes of which a single failure opens it.
         rollbacks: `(n, days)`: it opens when `n` publications of the table were rolled back within so many days.
         verdict_within_minutes: a batch without a verdict after this time counts as failed (class `missing`).
-        wait_minutes: from opening to the first try. Every try that fails doubles the wait.
+        wait_minutes: from opening to the first try. Each failed try doubles the wait.
         longest_wait_minutes: the wait does not grow beyond this.
-        successes: tries in a row that have to succeed before it closes.
-        rolls_back: whether opening rolls back the publication that opened it: the one with the warnings, or what was
-            published by the run of which something was refused.
+        successes: successful tries in a row before it closes.
+        rolls_back: whether opening rolls back the publication that opened it: the one with the warnings, or what the
+            failed run had published.
     """
 
     failures: tuple[Times, Times] = (5, 5)
@@ -219,15 +215,14 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Amount:
-    """One figure that both sides of a reconciliation have.
+    """Declare one figure that both sides of a reconciliation have.
 
     Args:
         name: identifier, shown in findings.
         ours: Spark SQL aggregate over the rows of the table's day, as `sum(net)`.
-        theirs: Spark SQL aggregate over the upstream rows that the day reads, as `sum(net_amount)`. Both must come
-            out exactly equal: use counts, integers and decimals, never doubles. Of an input that is read through more
-            than the same day it must be a single sum, count, min or max, not of distinct values: each of its days is
-            then summed once, however many windows hold it.
+        theirs: Spark SQL aggregate over the upstream rows that the day reads, as `sum(net_amount)`. Use counts,
+            integers and decimals, never doubles. For an input with a window of more than the same day, use a single
+            sum, count, min or max, not of distinct values.
     """
 
     name: str
@@ -265,18 +260,18 @@ class Amount:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """A table says the same as the table it was made from, figure by figure, for each key.
+    """Require that a table has the same figures as an input, for each key.
 
-    A key that one of them does not have counts as zero in sums and counts. Where no key may be lost whatever its
-    amounts, declare a count of rows among them.
+    A key that one side lacks counts as zero in sums and counts. To find lost keys whatever their amounts, add a count
+    of rows.
 
     Args:
         upstream: an input of the contract, read through any window but `as_of`.
-        by: columns that both tables have; figures are compared for each of their values, or per day if empty.
+        by: columns of both tables; figures are compared for each of their values, or per day if empty.
         amounts: the figures.
-        tolerance: how far they may lie apart, as `0.05, 0.1 %, 161 keys`: an amount, a share of the greater figure, and
+        tolerance: how far they may differ, as `0.05, 0.1 %, 161 keys`: an amount, a share of the greater figure, and
             how many keys of a day may differ by more.
-        severity: whether a day beyond it stays unpublished, or is published with a warning.
+        severity: whether a day beyond the tolerance is held, or published with a warning.
     """
 
     upstream: str
@@ -312,16 +307,16 @@ class Reconciliation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What readers see of a table says the same as another side, looked at on a schedule.
+    """Compare what readers see of a table with another side, on a schedule.
 
     Args:
         name: identifier; Dagster shows the check `comparison_<name>`.
-        other: the other side, as `reconcile` takes it: another table, one at a release, or a golden copy by its full
-            path or URL.
-        by: columns of both sides by whose values sums of amounts are compared, `event_date` for one sum a day; rows by
-            their key if empty.
-        tolerance: how far both may lie apart, as of a reconciliation.
-        severity: whether a difference is an error in Dagster or a warning. What is published stays.
+        other: the other side, as `reconcile` accepts it: another table, a table at a release, or a golden copy by its
+            full path or URL.
+        by: columns of both sides by whose values sums are compared, `event_date` for one sum a day; rows by their key
+            if empty.
+        tolerance: how far both may differ, as of a reconciliation.
+        severity: whether a difference is an error in Dagster or a warning. Published days stay.
     """
 
     name: str
@@ -359,7 +354,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Freshness:
-    """How soon a day must be there.
+    """Declare how soon a day must be published.
 
     Args:
         within_days: a day is overdue if it is not published this many days after it ended. 0: when it ends.

@@ -33,25 +33,24 @@ def words(condition: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: a name, a Spark SQL type, and what it means.
+    """Declare one column: a name, a Spark SQL type, and its meaning.
 
     Args:
         name: lower-case identifier.
-        type: `long`, `int`, `string`, `boolean`, `timestamp` (UTC microseconds), `date`, `double`
-            (never for money) or `decimal(p,s)`.
+        type: `long`, `int`, `string`, `boolean`, `timestamp` (UTC microseconds), `date`, `double` (never for money) or
+            `decimal(p,s)`.
         description: one sentence, with the unit.
         nullable: False makes a null a breach of the contract.
         sensitive: values are masked wherever examples are shown.
-        made_from: columns it is computed from, as `<layer>.<table>.<column>`, for the lineage people look at. Left out
-            where a column of an input only keeps its name.
-        may_be_absent: files of a raw table may lack it, and it is null in their rows; no file may lack any other.
-        zone: where the clocks are that wrote a raw `timestamp`, as `America/New_York`. Text without an offset, dates
-            and Parquet's local times are times of that zone, UTC by default. A time that its clocks show twice or never
-            refuses its row.
-        epoch: the unit in which a raw `timestamp` is delivered as a number since 1970 UTC: `s`, `ms`, `us` or `ns`.
-            A number that is no whole microsecond refuses its row.
-        additive: False for a non-additive measure, as a temperature, price, rate or share: its sum over rows says
-            nothing, so none is shown anywhere. Keys, names that end in `_id` and sensitive columns are never summed.
+        made_from: columns that it is computed from, as `<layer>.<table>.<column>`, for lineage. Leave it out if the
+            column keeps the name of an input's column.
+        may_be_absent: files of a raw table may lack it; it is null in their rows. Files must have every other column.
+        zone: time zone of a raw `timestamp`, as `America/New_York`, for text without an offset, dates and Parquet's
+            local times; UTC by default. A local time that exists twice or never refuses its row.
+        epoch: unit of a raw `timestamp` that is delivered as a number since 1970 UTC: `s`, `ms`, `us` or `ns`. A
+            fraction of a microsecond refuses its row.
+        additive: False for a measure that must not be summed, such as a temperature, price, rate or share. Keys, names
+            that end in `_id` and sensitive columns are never summed.
     """
 
     name: str

@@ -23,15 +23,15 @@ from platform_assets.errors import did_you_mean
 
 @dataclass(frozen=True)
 class Domain:
-    """A folder of tables.
+    """Group tables that belong together.
 
     Args:
         name: identifier.
         tables: the contracts.
-        transforms: import path of the package with the modules `silver` and `gold`; each holds one function
-            `<table>` per contract. It is imported only where Spark runs.
-        code_version: set by hand for all tables of the domain, in place of a hash of all code that each reaches.
-        exposures: what lies downstream of tables, of this domain or others, and is told of what is published.
+        transforms: import path of the package with the modules `silver` and `gold`; each holds one function `<table>`
+            per contract. It is imported only where Spark runs.
+        code_version: set by hand for all tables of the domain, in place of a hash of the code that each reaches.
+        exposures: what is downstream of tables, of this domain or others, and is told of publications.
     """
 
     name: str

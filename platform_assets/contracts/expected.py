@@ -19,7 +19,7 @@ class Weekdays:
     """Expect rows on some days of every week.
 
     Args:
-        days: by name.
+        days: the names of the days.
     """
 
     days: tuple[Weekday, ...]
@@ -37,8 +37,8 @@ class EveryDays:
     """Expect rows every so many days.
 
     Args:
-        days: from one to the next.
-        first: one of the days; the others are counted from it, earlier ones too.
+        days: the distance between two expected days.
+        first: one of the expected days; the others are counted from it, in both directions.
     """
 
     days: Days

@@ -18,14 +18,14 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 @dataclass(frozen=True)
 class Exposure:
-    """Something downstream, such as a dashboard or a cache: told of every publication that changed what it reads.
+    """Declare something downstream, such as a dashboard or a cache, that is told of publications of what it reads.
 
     Args:
         name: for people; no two exposures share one.
-        url_env: the environment variable that holds the address, which is a secret: whoever knows it can write there.
-        reads: `<layer>.<table>` of each table that it reads itself.
-        owner: who answers for it, such as an address of mail; shown in Dagster.
-        page: where people look at it, as `https://…`; a link in Dagster, so no secret.
+        url_env: the environment variable that holds its address, which is a secret.
+        reads: `<layer>.<table>` of each table that it reads directly.
+        owner: who answers for it, such as an email address; shown in Dagster.
+        page: where people look at it, as `https://…`; a public link in Dagster.
     """
 
     name: str

@@ -72,7 +72,7 @@ def not_null(column: str) -> Kind:
 
 
 def in_range(column: str, least: Value | None = None, most: Value | None = None) -> Kind:
-    """Ask for a number, text, date or moment from `least` to `most`, both included; one of them may be left out."""
+    """Ask for a number, text, date or timestamp from `least` to `most`, both included; one may be left out."""
     bounds = tuple(bound for bound in (least, most) if bound is not None)
     name, low, high = _name(column), *(None if bound is None else _literal(bound) for bound in (least, most))
     if low is not None and high is not None:
@@ -97,7 +97,7 @@ def one_of(column: str, *values: Value) -> Kind:
 
 
 def matches(column: str, pattern: str) -> Kind:
-    """Ask for a text that a regular expression matches as a whole; it has to be one for Python and for Java."""
+    """Ask for text that a regular expression matches as a whole; it must be valid in Python and in Java."""
     wrong = ""
     try:
         re.compile(pattern)
@@ -108,7 +108,7 @@ def matches(column: str, pattern: str) -> Kind:
 
 
 def length(column: str, least: int = 0, most: int | None = None) -> Kind:
-    """Ask for a text of `least` to `most` characters."""
+    """Ask for text of `least` to `most` characters."""
     counted = f"char_length({_name(column)})"
     text = f"{counted} >= {least}" if most is None else f"{counted} BETWEEN {least} AND {most}"
     wrong = ""
@@ -120,7 +120,7 @@ def length(column: str, least: int = 0, most: int | None = None) -> Kind:
 
 
 def compare(left: str, how: Comparing, right: str) -> Kind:
-    """Ask that two columns of the row are so to each other: `<`, `<=`, `=`, `!=`, `>=` or `>`."""
+    """Ask that two columns of a row compare as `<`, `<=`, `=`, `!=`, `>=` or `>`."""
     wrong = "" if how in ("<", "<=", "=", "!=", ">=", ">") else f"compares by {how!r}: write <, <=, =, !=, >= or >"
     if not isinstance(right, str):
         wrong = f"compares with {right!r}, which is no column: use in_range"
@@ -128,7 +128,7 @@ def compare(left: str, how: Comparing, right: str) -> Kind:
 
 
 def unique(*columns: str, within: Literal["day", "window"] = "day") -> Kind:
-    """Ask that no two rows have the same values: of a day, or within `moves_within_days` of each other (`window`)."""
+    """Ask that no two rows share the values: of one day, or within `moves_within_days` (`window`)."""
     days = " within moves_within_days" if within == "window" else ""
     wrong = "" if within in ("day", "window") else f"has within={within!r}: write 'day' or 'window'"
     if not all(isinstance(column, str) for column in columns):
@@ -140,7 +140,7 @@ def unique(*columns: str, within: Literal["day", "window"] = "day") -> Kind:
 
 
 def exists(*columns: str, table: str, theirs: tuple[str, ...] = ()) -> Kind:
-    """Ask that a silver table, read `as_of()`, has the values on the day, in columns of the same names or `theirs`."""
+    """Ask that a silver table, read `as_of()`, has the values, in columns of the same names or `theirs`."""
     theirs = theirs or columns
     text = f"({', '.join(columns)}) exists in {table} as of the day"
     text += "" if theirs == columns else f" as ({', '.join(theirs)})"

@@ -46,26 +46,23 @@ def _is_numbering(pattern: str) -> bool:
 
 @dataclass(frozen=True)
 class LandingFiles:
-    r"""A source of files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines.
+    r"""Declare a source of files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines.
 
     Args:
-        folder: below the landing root. Several raw tables may name one: each takes every file by itself, and a
-            withdrawal takes it out of all that took it.
-        complete: the marker by which the source says that what it wrote is complete. A name such as `_SUCCESS`: nothing
-            of an arrival date is taken before its folder has a file of that name; with nothing else in the folder,
-            nothing came on that date. An ending such as `.done`: `a.csv` is taken once `a.csv.done` lies beside it.
-            Without one a file is taken once it was left alone for `settle_s`: a writer who pauses longer is cut short.
-        order: which of two files of one arrival date is the later one: `name` by its name in natural order (`part-2`
-            before `part-10`), `modified` by the time of its last change, a regular expression with one group by the
-            number in its name, as `order=r"_(\d+)\.csv"`; one without it, or of more than 18 digits, is before all
-            others. By default the name decides as well, but nothing declares that it means anything: rows that differ
-            by nothing else are told as rivals.
-        resent: a file with the content of an earlier one is a `replay`: it keeps the place of the first in the order
-            of versions. `anew` where content may go back to what it was: the file counts by its own arrival date.
-        replaces: `days` where the source brings whole days: of each day only the rows of its newest arrival date count,
-            those of all files of that date. `table` where each arrival date brings a snapshot of the whole table: as
-            `days`, and days that the newest snapshot has no row of are empty, as far back as it takes rows. By default
-            the rows of all arrivals count, and a key has its newest.
+        folder: below the landing root. Several raw tables may name one; each ingests every file by itself, and a
+            withdrawal removes the file from all of them.
+        complete: a marker for complete deliveries. With a name such as `_SUCCESS`, an arrival date is ingested once its
+            folder has that file; alone, it means that nothing came. With an ending such as `.done`, `a.csv` is ingested
+            once `a.csv.done` is there. Without a marker, a file is ingested once it has not changed for `settle_s`.
+        order: which of two files of one arrival date is later: `name` by natural order (`part-2` before `part-10`),
+            `modified` by the time of the last change, or a regular expression with one group by the number in the name,
+            as `order=r"_(\d+)\.csv"`; files without a number, or with more than 18 digits, come first. By default the
+            name decides, but rows that only the name tells apart are reported as rivals.
+        resent: what a file with the content of an earlier one is. A `replay` keeps the place of the first in the order
+            of versions. With `anew` it counts by its own arrival date, for content that may change back.
+        replaces: `days` if the source delivers whole days: only the rows of a day's newest arrival date count. `table`
+            if each arrival date brings a snapshot of the whole table: days that the newest snapshot lacks become empty.
+            By default rows of all arrivals count, and the newest version of a key wins.
     """
 
     folder: str

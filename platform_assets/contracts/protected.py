@@ -12,13 +12,13 @@ from platform_assets.contracts.mistakes import check_declaration
 
 @dataclass(frozen=True)
 class Protected:
-    """Days of a raw table, and of all that is made from it, that are not to change any more without a decision.
+    """Protect days of a raw table, and of all tables computed from it, from changes without a decision.
 
     Args:
-        first: day.
-        last: day, included.
+        first: first day.
+        last: last day, included.
         since: rows that arrive after this date wait in the late queue, however few days late they are.
-        reason: why, for whoever meets it.
+        reason: why the days are protected.
     """
 
     first: date

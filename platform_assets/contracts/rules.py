@@ -61,22 +61,21 @@ class RowTolerance:
 
 @dataclass(frozen=True)
 class Rule:
-    """What every row must meet, and what becomes of it or of its day otherwise.
+    """Declare what every row must meet, and what happens to a row or day that does not.
 
     Args:
         name: identifier, shown as the reason.
-        expression: of a kind, as `in_range("amount", 0)`; or a condition of your own in Spark SQL, as a text. It is
-            about delivered rows where it quarantines, and sees the columns of the raw contract; else about the rows to
-            be published, and sees the columns of its own table. Both have the day, `event_date`. Null counts as broken.
-        description: what a reader should know, for the quarantine listing.
-        breach: what becomes of the key of a row in quarantine. With `skip` its older version stays, as if the row had
-            never come. With `void` the row takes the key back: for a value that a source corrects to "missing", such as
-            -9999.
-        severity: `quarantine` sets the row aside, of silver tables only; `block` keeps the day unpublished; `warn`
-            publishes it with a warning.
-        where: a condition in Spark SQL; rows that do not meet it are not judged.
+        expression: a kind, as `in_range("amount", 0)`, or a Spark SQL condition as text. A rule that quarantines sees
+            the columns of the raw contract; any other sees the columns of its own table. Both see the day,
+            `event_date`. Null counts as a violation.
+        description: what a reader should know, for the list of quarantined rows.
+        breach: what happens to the key of a quarantined row. `skip` keeps its older version. `void` deletes the key:
+            for a value that a source corrects to "missing", such as -9999.
+        severity: `quarantine` sets the row aside (silver tables only), `block` holds the day, `warn` publishes it with
+            a warning.
+        where: Spark SQL condition; other rows are not judged.
         tolerance: how many of the judged rows of a day may break the rule, as `3 rows`, `0.5 %` or `3 rows, 0.5 %`;
-            none by default. More rows in quarantine than that keep the day unpublished; by default any number may be.
+            none by default. With more the day is held. A rule that quarantines tolerates any number by default.
     """
 
     name: str

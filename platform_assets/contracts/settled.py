@@ -14,18 +14,17 @@ from platform_assets.contracts.mistakes import check_declaration
 
 @dataclass(frozen=True)
 class Settled:
-    """Sums of a day that may move only so far once the day is settled.
+    """Limit how far sums of a day may move once the day is settled.
 
-    A day whose sums would move further keeps what readers have, until a person accepts it or an approved plan brings
-    it. What counts is how far a sum is from what it was when the day settled, or when it was last accepted: many small
-    corrections add up.
+    A day beyond the limit keeps what readers have, until a person accepts it or an approved plan brings it. The
+    distance is measured from the sum when the day settled, or when it was last accepted, so many small corrections add
+    up.
 
     Args:
         sums: columns of whole numbers or decimals.
         by: columns by whose values they are summed; one sum a day if empty.
-        after_days: a day is settled once a delivery was taken that arrived more days than this after it, whatever
-            delivery that is.
-        tolerance: how far each sum may move, as `0.05, 0.1 %`: an amount, or a share of the greater of both figures.
+        after_days: a day is settled once any delivery was ingested that arrived more days than this after it.
+        tolerance: how far each sum may move, as `0.05, 0.1 %`: an amount, or a share of the greater figure.
     """
 
     sums: tuple[str, ...]

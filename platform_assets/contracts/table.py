@@ -35,12 +35,12 @@ DAY = "event_date"
 
 @dataclass(frozen=True)
 class Input:
-    """One table a transform reads, and the days of it that one day needs.
+    """Declare one table that a transform reads, and which days of it one day needs.
 
     Args:
-        table: `<layer>.<table>`. The function that computes the table gets it as a parameter named without the layer.
-        window: which days of it one day reads. Through the same day it comes as a frame, as of the day as a `History`,
-            and else as a `Windowed`.
+        table: `<layer>.<table>`. The transform gets it as a parameter that is named without the layer.
+        window: which days one day reads. `same_day()` passes a DataFrame, `as_of()` a `History`, any other window a
+            `Windowed`.
     """
 
     table: str
@@ -73,50 +73,48 @@ def _reads_ahead(window: Window) -> bool:
 
 @dataclass(frozen=True)
 class Contract:
-    """What a table promises.
+    """Declare what a table promises.
 
     Args:
         name: `<layer>.<table>`; the layer is raw, silver or gold.
         description: one paragraph for a reader of the table.
         owner: who answers for it.
         columns: every column except `event_date`, in order.
-        key: the natural key. Silver and gold have one row per key and day; silver over the whole table within
+        key: the natural key. Silver and gold have one row per key and day; silver has one row per key within
             `moves_within_days` of its raw input. `()` is one row a day, not for raw tables.
-        inputs: what the transform reads. Raw tables have none, silver tables exactly one raw table, same day; after it
-            may follow silver tables as of the day, which only its rules look into.
+        inputs: what the transform reads. A raw table has none. A silver table has one raw table, read on the same day,
+            and may have silver tables read as of the day, for its rules only.
         source: where arrivals of a raw table come from.
         event_time: the raw column (timestamp or date) whose UTC date is the day.
-        updated_at: the raw column that orders the versions of a key, or several, the most significant first: moments,
-            dates, whole numbers such as a sequence number. Where they are equal, or there is none, the later arrival
-            date counts: docs/versions.md.
-        voided: what withdraws a key: a raw boolean column, or a condition over raw columns such as `op = 'D'`, in Spark
-            SQL. Null withdraws nothing. A delete may lack the event time: docs/corrections.md.
-        moves_within_days: how far apart two versions of one key can lie.
-        delivers: the days of which rows are expected. `daily`: every open day; `Weekdays(("saturday",))` or
-            `EveryDays(14, date(2024, 1, 6))`: only these. Such a day is not delivered yet, and missing, until its
-            arrival came; any other is loaded and empty. `on change`: a day without an arrival is loaded and empty.
-        delivered_after_days: the rows of a day come with the arrival of so many days later. Until then the day is
-            neither empty nor missing, and nothing is computed from what of it may be there.
+        updated_at: the raw column that orders the versions of a key, or several, the most significant first:
+            timestamps, dates or whole numbers. If they are equal, or there is none, docs/versions.md says which version
+            counts.
+        voided: what deletes a key: a raw boolean column, or a Spark SQL condition over raw columns such as `op = 'D'`.
+            Null deletes nothing. A delete may lack the event time: docs/corrections.md.
+        moves_within_days: how many days apart two versions of one key can be.
+        delivers: the days for which rows are expected. `daily` is every open day; `Weekdays(("saturday",))` or
+            `EveryDays(14, date(2024, 1, 6))` only these. An expected day without an arrival is missing; any other day
+            is loaded and empty. `on change` expects nothing: a day without an arrival is loaded and empty.
+        delivered_after_days: how many days after a day its rows arrive. Until then the day is neither empty nor
+            missing, and nothing is computed from it.
         restatement_window_days: rows that arrive more days than this after their day wait in the late queue.
-        deep_restatement_days: rows that wait there and arrived at most so many days after their day are taken by the
-            periodic deep restatement; by default only a person takes any.
-        ahead_days: rows that arrive more days than this before their day wait in the late queue, too, and are taken
-            when their day comes.
-        protected: days that are not to change any more without a decision, here and in all that is made from it.
-        rules: what rows must meet, of silver and gold tables: docs/rules.md.
-        closed_days: days on which no rows are expected, such as the dates of a calendar of holidays.
+        deep_restatement_days: the periodic deep restatement ingests waiting rows that are at most so many days late. By
+            default only a person does.
+        ahead_days: rows that arrive more days than this before their day wait until it comes.
+        protected: days that do not change without a decision, here and in all tables computed from this one.
+        rules: what rows must meet, for silver and gold tables: docs/rules.md.
+        closed_days: days on which no rows are expected, such as holidays.
         checks: which findings block a day and which only warn.
         reconciles: comparisons with the inputs, before a day is published.
-        comparisons: with any other side, on a schedule.
+        comparisons: comparisons with any other side, on a schedule.
         settled: sums that move no further than declared, once a day is old enough.
         freshness: when a day is overdue.
-        circuit: after which failures nothing of the table is published any more, and how that ends.
-        code_version: set by hand in place of a hash of all code that the transform reaches; days computed by another
-            are stale.
-        separable_by: columns of the key by which a gold table can be computed apart. It is a promise about the
-            transform: the rows of a value come out the same if of every input that has a column of the name only the
-            rows with the value are read; inputs without it, and those read as of a day, are read whole. So no sum,
-            rank or share over several values, nor one for nulls. It allows `refresh --stage NAME --only COLUMN=VALUE`.
+        circuit: after which failures the table is no longer published, and how that ends.
+        code_version: set by hand, in place of a hash of the code that the transform reaches.
+        separable_by: key columns of a gold table whose values can be computed independently: no sum, rank or share
+            crosses values, and none is computed for nulls. It allows `refresh --stage NAME --only COLUMN=VALUE`. Of
+            inputs that have such a column only the rows with the value are read; other inputs, and those read as of a
+            day, are read whole.
     """
 
     name: str

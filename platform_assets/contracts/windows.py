@@ -77,35 +77,35 @@ Window = Span | Offsets | MonthToDate | AsOf | AllHistory
 
 
 def same_day() -> Span:
-    """Only the day itself."""
+    """Read only the day itself."""
     return Span(0, 0)
 
 
 def span(before: int, after: int = 0) -> Span:
-    """The days around the day: `span(27)` is the trailing 28 days, the day included."""
+    """Read the days around the day: `span(27)` is the trailing 28 days, the day included."""
     return Span(before, after)
 
 
 def offsets(*days: int) -> Offsets:
-    """Only these days: `offsets(0, -364)` is the day and the same weekday of the year before."""
+    """Read only these days: `offsets(0, -364)` is the day and the same weekday a year before."""
     return Offsets(days)
 
 
 def same_date(*years: int) -> Offsets:
-    """Only the same date of these years: `same_date(0, -1)` is the day and its date of the year before."""
+    """Read only the same date of these years: `same_date(0, -1)` is the day and its date a year before."""
     return Offsets(years, "years")
 
 
 def month_to_date() -> MonthToDate:
-    """From the first of the day's month to the day."""
+    """Read from the first of the day's month to the day."""
     return MonthToDate()
 
 
 def as_of() -> AsOf:
-    """The input as it was valid on the day."""
+    """Read the input as it was valid on the day."""
     return AsOf()
 
 
 def all_history() -> AllHistory:
-    """Everything up to the day."""
+    """Read everything up to the day."""
     return AllHistory()
