@@ -1,4 +1,4 @@
-"""Who besides this user may look into what the platform writes: modes of folders, and of the files in them.
+"""Set the modes of folders and files: who besides this user may read what the platform writes.
 
 A mode is written as `chmod` takes it. A file has that of its folder without the right to execute; a process writes both
 through its umask, which everything that it starts inherits.

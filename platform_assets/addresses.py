@@ -1,4 +1,4 @@
-"""Addresses of the web: what others cannot read on its way, where a page comes from, and what nobody is shown."""
+"""Judge web addresses: whether they are encrypted, where a page comes from, what must be masked."""
 
 from __future__ import annotations
 

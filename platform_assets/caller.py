@@ -1,4 +1,4 @@
-"""Who runs this process, and where: told by the operating system, beside the name that anybody can type."""
+"""Name the operating system user and the machine of this process, beside the name that anybody can type."""
 
 from __future__ import annotations
 

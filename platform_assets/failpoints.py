@@ -1,4 +1,4 @@
-"""Places where a test can make this process die, as if the machine had lost its power.
+"""Name the points at which a test can kill this process, as if the machine had lost power.
 
 A point is named once in the code and once here. Nothing of it is for users; it costs a look into the environment.
 """

@@ -1,4 +1,4 @@
-"""Python's search for garbage, put off while much is made of which nothing is garbage."""
+"""Pause garbage collection while many objects are created."""
 
 from __future__ import annotations
 

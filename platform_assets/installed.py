@@ -1,4 +1,4 @@
-"""That PySpark is the one that was installed with the platform: machines with a Spark of their own put theirs first."""
+"""Check that PySpark is the one that was installed with the platform, not that of another Spark on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a lake or a landing area may lie, as settings name it: in a folder of this machine, or in a bucket."""
+"""Parse the place of a lake or landing area: a folder of this machine, or a bucket."""
 
 from __future__ import annotations
 

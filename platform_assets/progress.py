@@ -1,4 +1,4 @@
-"""How far work is: what it tells whoever waits for it, while it goes on."""
+"""Report how far work is, while it runs."""
 
 from __future__ import annotations
 

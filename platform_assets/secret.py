@@ -1,4 +1,4 @@
-"""The secret of an installation: the key of all hashes that stand for personal values.
+"""Read or make the secret of an installation, the key of all hashes of personal values.
 
 It is what `PLATFORM_SECRET` says, or else made once and kept in the state folder, readable for its owner only, and for
 the group that the folder's mode lets work there. It is in no setting of Spark, no manifest, no log and no table;

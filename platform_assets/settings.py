@@ -1,4 +1,4 @@
-"""The one settings object: where things lie, which days exist, how Spark starts.
+"""Read all settings: places, days, Spark, schedules.
 
 Values come, strongest first, from arguments, `PLATFORM_…` environment variables, `platform.toml` in the project,
 and `settings.toml` in the state folder (written by the demo, so that later commands see the same calendar).

@@ -1,4 +1,4 @@
-"""What is said of a setting that is wrong: the field and what is expected, and nothing that may be a secret."""
+"""Describe a wrong setting: its field and what is expected, without its value, which may be a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of Spark that change what a query gives: days are computed with one value of each, everywhere.
+"""List the Spark settings that change query results, with the one value that all days are computed with.
 
 They are nobody's to choose. A day computed with another one would have other content, and nothing on record would say
 why. What only makes Spark faster, quieter or bigger is not here and stays free.

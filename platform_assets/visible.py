@@ -1,4 +1,4 @@
-"""Text of others where it leaves: what a file's name, a value or a reason holds is shown, and does nothing.
+"""Make foreign text harmless where it is shown: file names, values, reasons and people's names.
 
 Whoever writes an output takes one of these: `visible` for a terminal, a log or a page that shows plain text, `as_code`
 where Markdown is understood, `as_chat` for a message to a chat. The command line's console and Dagster's metadata

@@ -1,4 +1,4 @@
-"""Numbers in sentences, the same in every room."""
+"""Write numbers and lists in sentences, alike in every room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn at a raw table, and the tombstones in it: what all that changes raw has in common.
+"""Locked changes of a raw table, and its tombstones.
 
 Here belongs what ingest, approvals and withdrawals share; they themselves are in `ingest` and `late`.
 """

@@ -1,4 +1,4 @@
-"""Where days stand: what is stale and why, what can be computed now, what tables need to follow their contract.
+"""The state of days: what is stale and why, and what can be computed now.
 
 Here belongs reading the ledger, the logs and reference data for the pure decisions of `planning`. Nothing here computes
 a day or writes anything.

@@ -1,4 +1,4 @@
-"""Delta's log and files: commits, what a table is made of at a version, statistics, schemas.
+"""Delta's log and files: commits, table versions, statistics, schemas.
 
 The only room that knows what a log looks like. It reads what commits say of their publication, and knows no
 releases or locks.

@@ -1,1 +1,1 @@
-"""Whether an installation is what its manifests say: the chain of releases, the logs, the files, the digests."""
+"""Audit: whether chains, logs, files and digests are as the manifests say."""

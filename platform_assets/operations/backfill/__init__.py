@@ -1,1 +1,1 @@
-"""Backfills by plan files: read, explained, approved; what is decided about them is `planning.backfill`."""
+"""Backfills by plan files: explain, approve, apply. Their decisions are in `planning.backfill`."""

@@ -1,1 +1,1 @@
-"""Erasure: a person's rows taken out of all tables for good, and kept from coming back."""
+"""Erasure: removes a person's rows from all tables for good, and keeps them out."""

@@ -1,1 +1,1 @@
-"""Where days come from and what became of them: provenance, the history of a day, what differs between releases."""
+"""Lineage: where a day comes from, its history, and what differs between releases."""

@@ -1,1 +1,1 @@
-"""Rolling back: which publications, what their days were before, and what must not be made of these again."""
+"""Rollback: which publications, what their days were before, and what must not be published again."""

@@ -1,4 +1,4 @@
-"""Stages that people open by name: kept on disk, looked at, compared, published, dropped.
+"""Named stages: open, fill, compare, publish, drop.
 
 How days are computed into a stage is `engine.step`.
 """

@@ -1,1 +1,1 @@
-"""What `up` keeps ready: one JVM with Spark, rehearsed and lent to one at a time; and all that runs import."""
+"""What `up` keeps ready: one Spark, lent to one run at a time, and a process with all imports."""

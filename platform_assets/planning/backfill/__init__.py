@@ -1,4 +1,4 @@
-"""What is decided about a backfill: its plan file, the days it is about, its rollout, its price, who has to approve it.
+"""Decisions about a backfill: its plan file, days, rollout, price and approvals.
 
 Pure, as all planning: files are read, computed and published by `operations.backfill`.
 """

@@ -1,4 +1,4 @@
-"""Rows of raw tables: parsed, ruled, ordered by version, tombstones and withdrawals among them.
+"""Rows of raw tables: parsing, rules, order of versions, tombstones, withdrawals.
 
 Here belongs what becomes of a delivered row until a transform sees it.
 """
