@@ -12,14 +12,13 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discarded_on_error
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps, still_to_do
+from platform_assets.engine.state.planner import plan_steps, scoped_plan, still_to_do
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take, takes_deliveries
-from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage
 from platform_assets.engine.step.tries import try_circuits
-from platform_assets.lakehouse.at_work import staging
+from platform_assets.lakehouse.staging_folders import staging
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step

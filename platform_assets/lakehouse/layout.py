@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.errors import LakeError, LockLostError
 from platform_assets.lakehouse.storage.disk import Disk, path_of
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import is_object_store
 
 if TYPE_CHECKING:
     from platform_assets.lakehouse.storage.object_store import Stored
+
 
 DELIVERED = ("raw", "refused", "late")
 """Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
@@ -183,3 +186,33 @@ def checked_publication(publication: str) -> str:
             "Use letters, digits, dots, hyphens and underscores; new_publication() makes one.",
         )
     return publication
+
+
+_DRAFT = ".draft"
+
+
+# A lock can end without its holder. So what must not be written after that is a draft first; then the lock is asked
+# for; then the draft gets its place. Whoever takes the lock next removes all drafts, or finds what was written.
+def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], None]) -> None:
+    """Write a file of the lake, or replace it, if the publish lock is still held at that moment.
+
+    Args:
+        file: in the lake's own folder or below it.
+        still_held: raises if the lock was lost.
+
+    Raises:
+        LockLostError: it was; the file is as it was.
+    """
+    draft = lake.deletions_path / f"{token_hex(8)}{_DRAFT}"
+    if not file.replace_if_held(content, still_held, draft):
+        raise LockLostError(
+            f"Somebody else has taken the publish lock of {lake.root} meanwhile; {file.name} is as it was.",
+            "Run it again: what is to be done is found anew.",
+        )
+
+
+def drop_drafts(lake: Lake) -> None:
+    """Keep whoever has lost the publish lock from putting anything in its place; for whoever has just taken it."""
+    for name in lake.deletions_path.names():
+        if name.endswith(_DRAFT):
+            (lake.deletions_path / name).remove(durable=False)

@@ -15,9 +15,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from secrets import token_hex
 
-from platform_assets.lakehouse.drafts import drop_drafts
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
-from platform_assets.lakehouse.layout import Lake, checked_publication
+from platform_assets.lakehouse.layout import Lake, checked_publication, drop_drafts
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import date
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.announced_deletions import require_files
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
 from platform_assets.lakehouse.delta.schema import check_columns
@@ -19,6 +18,7 @@ from platform_assets.lakehouse.errors import (
     OvertakenError,
     lock_lost_to,
 )
+from platform_assets.lakehouse.horizon import require_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.recovery import finish, finish_pending

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.announced_deletions import require_files
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
 from platform_assets.lakehouse.delta.new_commit import drop_torn_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError, StagedFileError, lock_lost_to
+from platform_assets.lakehouse.horizon import require_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import (

@@ -1,4 +1,8 @@
-"""Releases: which version of every table readers see, and how they came about."""
+"""Releases: which version of every table readers see, and how they came about.
+
+Every release commit carries the hash of the one before, since only under the publish lock is it known which that is.
+Whoever finishes a dead publication writes the same values, because all of them come from its manifest.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,8 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.new_commit import commit_difference
 from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.release_chain import commit_metadata, link
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.records.chain import hash_of, linked
 from platform_assets.records.manifest import DataFile, ErasedBy, Erasure, Manifest, TableChange, change_of
 
 _SCHEMA_JSON = (
@@ -309,3 +313,33 @@ def _files(lake: Lake, number: int) -> list[DataFile]:
         )
         for add in (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
     ]
+
+
+_MOST_WHY = 200
+"""Characters of the reason that a commit repeats; the manifest has it whole."""
+
+
+def commit_metadata(manifest: Manifest) -> dict[str, str]:
+    """The essentials of a manifest, as metadata of each of its commits: for whoever has only the log at hand."""
+    why = manifest.why if len(manifest.why) <= _MOST_WHY else f"{manifest.why[: _MOST_WHY - 1]}…"
+    said = {
+        commits.PUBLICATION: manifest.publication,
+        commits.KIND: manifest.kind,
+        "platform.run": manifest.run,
+        "platform.who": manifest.who,
+        "platform.why": why,
+        "platform.git_commit": manifest.git_commit or "",
+        "platform.version": manifest.platform_version,
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def link(before: commits.Commit | None, content: bytes) -> dict[str, str]:
+    """What the commit of a release adds to its metadata.
+
+    Args:
+        before: commit of the release before; None for the first.
+        content: of the manifest, as stored.
+    """
+    manifest_hash = hash_of(content)
+    return {commits.MANIFEST_HASH: manifest_hash, commits.CHAIN: linked(before.chain if before else "", manifest_hash)}

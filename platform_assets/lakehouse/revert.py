@@ -21,8 +21,13 @@ from platform_assets.lakehouse.errors import NeverPublishedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import drop_torn, finish_pending, pending_of
-from platform_assets.lakehouse.release_chain import commit_metadata
-from platform_assets.lakehouse.releases import current_release, foreign_commits, manifest_file, write_release
+from platform_assets.lakehouse.releases import (
+    commit_metadata,
+    current_release,
+    foreign_commits,
+    manifest_file,
+    write_release,
+)
 from platform_assets.lakehouse.replace import check_file
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import Decides, Manifest, new_publication, platform_version

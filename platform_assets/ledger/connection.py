@@ -25,12 +25,12 @@ from sqlalchemy.pool import StaticPool
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger.errors import (
     LedgerError,
+    LedgerMovedError,
     LedgerUnreachableError,
     explained,
     is_full,
     read_only_error,
 )
-from platform_assets.ledger.moved import moved_error, moved_to
 
 _BUSY_TIMEOUT_S = 30
 _CONNECT_TIMEOUT_S = 5
@@ -305,3 +305,28 @@ def _has_wal(file: Path) -> bool:
 
 def _is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+MOVED = b"ledger of platform-assets, moved"
+"""How it begins."""
+
+
+def moved_to(file: Path) -> str:
+    """Where and when a ledger was moved, as the note in its place has it; empty where there is none."""
+    try:
+        with file.open("rb") as content:
+            begins = content.read(1024)
+    except OSError:  # which SQLite will meet, too, and tell
+        return ""
+    return begins.removeprefix(MOVED).decode("utf-8", "backslashreplace").strip() if begins.startswith(MOVED) else ""
+
+
+def moved_error(file: Path, where: str) -> LedgerMovedError:
+    """What whoever still has the old setting is told.
+
+    Args:
+        where: as `moved_to` says it.
+    """
+    return LedgerMovedError(
+        f"The ledger {file} was moved {where}.", "Set PLATFORM_LEDGER_URL to that database, here as well."
+    )

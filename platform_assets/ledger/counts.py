@@ -1,4 +1,7 @@
-"""What days come to, asked for no more than that: totals of tables, and which days other releases made."""
+"""What days come to, asked for no more than that: totals of tables, and which days other releases made.
+
+Also how long recomputations took, by which the next ones are priced.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.queries import is_current, refused_by_date
 from platform_assets.ledger.schema import days, publications
-from platform_assets.records.history import DayTotals
+from platform_assets.records.history import DayTotals, Timing
 
 
 class Counts:
@@ -54,3 +57,24 @@ def _total(*names: str) -> ColumnElement[int]:
     """The sum of figures of days."""
     counted = (func.coalesce(days.c.figures[name].as_integer(), 0) for name in names)
     return cast(func.sum(sum(counted, literal(0))), BigInteger)
+
+
+class Timings:
+    """What days took, publication by publication.
+
+    Args:
+        database: with the ledger's tables.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, tables: Collection[str]) -> tuple[Timing, ...]:
+        """Every recomputation of some tables that took its time, oldest first; also those replaced since."""
+        seconds = func.sum(days.c.seconds)
+        query = select(
+            days.c.table, func.count().label("days"), seconds.label("seconds"), publications.c.run, days.c.publication
+        ).join_from(days, publications)
+        query = query.where(days.c.table.in_(sorted(tables)), publications.c.kind == "recompute")
+        query = query.group_by(days.c.table, days.c.publication, publications.c.run).having(seconds > 0)
+        return tuple(Timing(**row) for row in self._database.rows(query.order_by(days.c.publication)))

@@ -9,8 +9,15 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, insert, literal, select
 
 from platform_assets.failpoints import failpoint
-from platform_assets.ledger.queries import Row, delete_each, insert_all, is_among, made_last_by
-from platform_assets.ledger.refused import with_columns, without_columns
+from platform_assets.ledger.queries import (
+    Row,
+    delete_each,
+    insert_all,
+    is_among,
+    made_last_by,
+    with_columns,
+    without_columns,
+)
 from platform_assets.ledger.schema import days, ended_holds, holds
 from platform_assets.planning.rollback import TableDay, back_again
 from platform_assets.records.code_version import Version

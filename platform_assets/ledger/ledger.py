@@ -12,7 +12,7 @@ from sqlalchemy import Row, delete, select
 
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
-from platform_assets.ledger.counts import Counts
+from platform_assets.ledger.counts import Counts, Timings
 from platform_assets.ledger.database import Database, copied_database, open_database
 from platform_assets.ledger.decisions import D, append, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
@@ -21,9 +21,7 @@ from platform_assets.ledger.indexing import index
 from platform_assets.ledger.looks import Looks
 from platform_assets.ledger.notes import Notes
 from platform_assets.ledger.outbox import Outbox
-from platform_assets.ledger.queries import to_arrival, to_day
-from platform_assets.ledger.refused import without_columns
-from platform_assets.ledger.timings import Timings
+from platform_assets.ledger.queries import to_arrival, to_day, without_columns
 from platform_assets.ledger.verdicts import Verdicts, add_refused
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery

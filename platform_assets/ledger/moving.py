@@ -22,11 +22,10 @@ from sqlalchemy import Connection, Select, Table, delete, insert, select
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.lakehouse.layout import located
-from platform_assets.ledger.connection import connect_reader, parse_url, sqlite_file, switch_to_wal
+from platform_assets.ledger.connection import MOVED, connect_reader, moved_to, parse_url, sqlite_file, switch_to_wal
 from platform_assets.ledger.damaged import require_intact
 from platform_assets.ledger.database import open_database
 from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError, explained
-from platform_assets.ledger.moved import MOVED, moved_to
 from platform_assets.ledger.schema import (
     arrivals,
     catch_ups,

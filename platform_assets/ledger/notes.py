@@ -7,8 +7,7 @@ from collections.abc import Collection
 from sqlalchemy import insert, select
 
 from platform_assets.ledger.database import Database
-from platform_assets.ledger.queries import delete_each, insert_new
-from platform_assets.ledger.refused import with_columns, without_columns
+from platform_assets.ledger.queries import delete_each, insert_new, with_columns, without_columns
 from platform_assets.ledger.schema import catch_ups, outbox, told_heads, told_held, told_runs
 from platform_assets.records.notes import AnnouncedDay, CatchUp, Channel, Told, ToldHeads
 from platform_assets.records.outbox import Message

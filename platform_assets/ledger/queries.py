@@ -30,8 +30,19 @@ from sqlalchemy import (
 
 from platform_assets.ledger.schema import arrivals, days, publications
 from platform_assets.planning.replays import Delivery
-from platform_assets.records.history import COMPACTION, RELOAD, ArrivalRecord, DayMark, DayRecord, PublicationRecord
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import (
+    COMPACTION,
+    RELOAD,
+    ArrivalRecord,
+    DayMark,
+    DayRecord,
+    Hold,
+    PublicationRecord,
+)
 from platform_assets.records.manifest import Warned
+from platform_assets.records.notes import AnnouncedDay
+from platform_assets.records.refused import Attempt, TiedTo
 
 Row = Mapping[str, Any]
 
@@ -352,3 +363,21 @@ def delete_each(connection: Connection, table: Table, keys: Sequence[Row]) -> No
 
 def _columns(ranked: Subquery, table: Table) -> Select[Any]:
     return select(*(ranked.c[column.name] for column in table.columns))
+
+
+_COLUMNS = ("refused_day", "fingerprint", "code_version", "configuration")
+
+
+def with_columns(held: Hold | AnnouncedDay) -> Row:
+    """A hold, or what was announced of one, as a row."""
+    day, tried = (held.refused.day, Attempt("")) if isinstance(held.refused, TiedTo) else (held.day, held.refused)
+    values = (day, tried.fingerprint, tried.made_by.code, tried.made_by.configuration)
+    others = {name: value for name, value in vars(held).items() if name != "refused"}
+    return others | dict(zip(_COLUMNS, values, strict=True))
+
+
+def without_columns(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """The fields of the hold, or of what was announced of one, that a row is of."""
+    refused_day, fingerprint, *made_by = (row[name] for name in _COLUMNS)
+    refused = Attempt(fingerprint, Version(*made_by)) if refused_day == row["day"] else TiedTo(refused_day)
+    return {name: value for name, value in row.items() if name not in _COLUMNS} | {"refused": refused}

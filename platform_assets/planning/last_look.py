@@ -16,8 +16,8 @@ from datetime import date
 from typing import Any
 
 from platform_assets.contracts import Catalogue, Contract
+from platform_assets.planning.day_states import TableStates
 from platform_assets.planning.days_on_demand import not_known_beforehand, not_there
-from platform_assets.planning.table_states import TableStates
 from platform_assets.planning.windows import Calendar, day_range, ranges, union_reached, window_text
 from platform_assets.records.code_version import Version
 

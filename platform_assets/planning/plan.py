@@ -23,9 +23,13 @@ from platform_assets.planning.day_states import (
     Missing,
     Stale,
     States,
+    TableStates,
     UpToDate,
     at_root,
+    held_input,
     left_to_people,
+    missing_days,
+    missing_input,
     not_up_to_date,
     stale_through_data,
     stopped_day,
@@ -43,7 +47,6 @@ from platform_assets.planning.reasons import (
     through_version,
 )
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
-from platform_assets.planning.table_states import TableStates, held_input, missing_days, missing_input
 from platform_assets.planning.windows import day_range, union_reached
 
 _BY_VERSION: frozenset[Reason] = frozenset({"code", "configuration"})

@@ -1,13 +1,16 @@
-"""What a recomputation executes: a table and its days, and how they are cut into batches."""
+"""What a recomputation executes: a table and its days, and how they are cut into batches.
+
+Days between which a record has moved are published together or not at all: of one alone, the record would be counted
+twice or nowhere.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-
-from platform_assets.planning.ties import Tie, groups
 
 _NO_SIZES: Mapping[date, int] = {}
 
@@ -98,3 +101,51 @@ def newest_to_take(files_by_date: Mapping[date, int], most_files: int) -> date |
             return taken
         taken = day
     return None
+
+
+Tie = tuple[date, date]
+"""The day that a record has left, and the one that it came to."""
+
+
+def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, date]:
+    """The days that a failing one keeps from being published, over any number of ties, each with that failing day.
+
+    Args:
+        failing: days that are not published.
+        ties: between any days.
+    """
+    neighbours = _neighbours(ties)
+    roots: dict[date, date] = {}
+    for root in sorted(failing):
+        reached = [root]
+        while reached:
+            for day in neighbours[reached.pop()] - roots.keys() - set(failing):
+                roots[day] = root
+                reached.append(day)
+    return roots
+
+
+def groups(days: Collection[date], ties: Iterable[Tie]) -> tuple[tuple[date, ...], ...]:
+    """Some days as groups of which none is tied to another, each in order, those with the oldest days first."""
+    left = set(days)
+    neighbours = _neighbours((day, other) for day, other in ties if day in left and other in left)
+    tied: list[tuple[date, ...]] = []
+    for first in sorted(left):
+        if first not in left:
+            continue
+        together, reached = {first}, [first]
+        while reached:
+            new = neighbours[reached.pop()] - together
+            together |= new
+            reached += new
+        left -= together
+        tied.append(tuple(sorted(together)))
+    return tuple(tied)
+
+
+def _neighbours(ties: Iterable[Tie]) -> defaultdict[date, set[date]]:
+    neighbours: defaultdict[date, set[date]] = defaultdict(set)
+    for day, other in ties:
+        neighbours[day].add(other)
+        neighbours[other].add(day)
+    return neighbours

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.engine.moves.half_moves import moved_meanwhile
+from platform_assets.engine.moves.ties import moved_meanwhile
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.opening import open_platform

@@ -16,8 +16,7 @@ from platform_assets.domains.retail.transforms import gold
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps, states_around
-from platform_assets.engine.state.scoped_plan import scoped_plan
+from platform_assets.engine.state.planner import plan_steps, scoped_plan, states_around
 from platform_assets.engine.step.inputs import prepare
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.ledger.sync import rebuild

@@ -16,10 +16,9 @@ from platform_assets.engine.state.looks import begin_look, keep_look, last_look
 from platform_assets.engine.state.planner import look_at_all, look_since, past_of
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.planning.day_states import Stale, States, not_up_to_date
+from platform_assets.planning.day_states import Stale, States, TableStates, not_up_to_date
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
-from platform_assets.planning.table_states import TableStates
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import RELOAD, ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt, TiedTo

@@ -24,13 +24,12 @@ from platform_assets.cli.plan_view import (
 from platform_assets.cli.rollback_view import ended_json, may_end_lines, print_ended
 from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.circuits import stopped
-from platform_assets.engine.ingest.refused_files import refused_files
+from platform_assets.engine.ingest.aside import refused_files
 from platform_assets.engine.pending import Delivered, delivered, due_tries
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.planner import plan_steps, scoped_plan
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
-from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.ended_rollbacks import (
     EndedRollback,

@@ -18,23 +18,22 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.circuits import stopped
+from platform_assets.engine.ingest.aside import RefusedFiles, refused_files
 from platform_assets.engine.ingest.listing import (
     each_once,
     landing_problem,
     list_arrivals,
     unread_folders,
 )
-from platform_assets.engine.ingest.refused_files import RefusedFiles, refused_files
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.metrics import table_metrics
-from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
+from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, TableStates, missing_days
 from platform_assets.planning.days_on_demand import newest as newest_of
 from platform_assets.planning.loaded import delays, loaded_days
-from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import between, days_later, which
 from platform_assets.quality.repairs import remedy
 from platform_assets.quality.seasonality import quiet_days

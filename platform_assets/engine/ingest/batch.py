@@ -1,9 +1,16 @@
-"""One batch of arrivals on its way into raw: parse, stage, find moved keys, count, publish."""
+"""One batch of arrivals on its way into raw: parse, stage, find moved keys, count, publish.
+
+Spark reads copies of some files: of some text it can only read lines; a cluster sees the lake, not the landing folder
+of this machine; and behind a name a deliverer can put another file meanwhile.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import hashlib
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -18,7 +25,6 @@ from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.contracts.landing import Format
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.ingest.again import FIRST_TIME, Again, refuse_files
-from platform_assets.engine.ingest.copies import copies_for_spark
 from platform_assets.engine.ingest.unreadable import described_by, untakeable
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
@@ -31,12 +37,13 @@ from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.parts import parts_of
 from platform_assets.planning.replays import Delivery, replay_notes, replays, waiting_note
 from platform_assets.quality.set_aside import FAULT
+from platform_assets.records.line_copies import ENDING
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.inspect import Inspection, inspect
-from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
+from platform_assets.sources.landing import NOT_AS_LISTED, ChangedError, LandedFile, Problem, not_as_listed
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.taking import changed_since, replaced_since
-from platform_assets.sources.text import CompressionError
+from platform_assets.sources.text import CompressionError, lines_of
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import commonest_faults, is_refused, refused_rows
 from platform_assets.spark.raw.erased import erased_rows, without_erased
@@ -383,3 +390,59 @@ def _set_aside(rows: DataFrame, folder: Location) -> RawProfile:
         return RawProfile()
     stage(rows, folder)
     return profile_raw(read_staged(rows.sparkSession, folder))
+
+
+_CHUNK = 1 << 20
+
+_AT_ONCE = 8
+"""Copies written at a time: a store takes longer over each than a small file needs (90 of them: 6.9 s, so 1.4 s)."""
+
+
+@contextmanager
+def copies_for_spark(
+    seen: Mapping[LandedFile, Inspection],
+    refused: Collection[LandedFile],
+    folder: Location,
+    limits: Limits,
+    *,
+    of_all: bool,
+) -> Iterator[dict[LandedFile, Location]]:
+    """What Spark reads instead of some files, in a folder that is empty again afterwards.
+
+    Args:
+        seen: files that were looked into.
+        refused: those of them that need no copy.
+        folder: of the lake, where nothing else lies.
+        limits: of what is in a file.
+        of_all: whether Spark is to read none of the files where they lie.
+
+    Raises:
+        CompressionError, LimitError, ChangedError, LinkError: a file is not what was looked into.
+        OSError: it cannot be read, or there is no room for its copy.
+    """
+    copied = [file for file in seen if file not in refused and (of_all or seen[file].is_read_as_lines)]
+    copies = {
+        file: folder / f"{number}/{file.path}{ENDING if seen[file].is_read_as_lines else ''}"
+        for number, file in enumerate(copied)
+    }
+
+    def copy(file: LandedFile) -> None:
+        copies[file].write_pieces(lines_of(file, limits) if seen[file].is_read_as_lines else _content(file))
+
+    try:
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            deque(threads.map(copy, copied), maxlen=0)
+        yield copies
+    finally:
+        if copies:
+            folder.remove(durable=False)
+
+
+def _content(file: LandedFile) -> Iterator[bytes]:
+    digest = hashlib.sha256()
+    with file.open() as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+            yield chunk
+    if digest.hexdigest() != file.sha256:
+        raise ChangedError

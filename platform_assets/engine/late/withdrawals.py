@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.erasures import erased_of_arrivals
-from platform_assets.engine.late.named_arrivals import WithdrawalError, taken
-from platform_assets.engine.late.reached_days import published_with
+from platform_assets.engine.late.named_arrivals import WithdrawalError, published_with, taken
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves

@@ -10,27 +10,30 @@ published knows of no move; it must not show a record beside the day that shows 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import Files, files_at
-from platform_assets.engine.moves.told_moves import (
-    SettledBy,
-    has_ties,
-    moved,
-    moves_within_days,
-    sent_home,
-    version_read,
-)
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness, readiness
-from platform_assets.planning.ties import Tie, held_together
+from platform_assets.lakehouse.delta.key_bounds import may_hold
+from platform_assets.lakehouse.releases import made_by
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import row_batches
+from platform_assets.planning.configuration import Parts, settling
+from platform_assets.planning.steps import Tie, held_together
 from platform_assets.planning.windows import within_reach
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile
+from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -189,3 +192,214 @@ def _new_ties(
             had = then(version_read(record, raw), day) if settled_by.same_for(record) else ()
             others = moved(path, had, files) & within_reach([day], within_days)
         yield from ((day, there) for there in others)
+
+
+_BATCH_ROWS = 65_536
+_FILES_KEPT = 4_096
+
+
+def moved(table: Location, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
+    """The days to or from which records of a day moved between the time it had some files and then others.
+
+    Args:
+        table: where raw lies.
+        before: files of the day; none where nothing of it is known.
+        after: files of the day, later.
+
+    Raises:
+        DamagedTableError: a file is not as it was written.
+    """
+    new = _new(before, after)
+    went = {day for file in _holding(table, new, TOMBSTONE) for day in _told(file, TOMBSTONE, "_order_day")}
+    return went | _sent_home(table, new, after)
+
+
+def sent_home(table: Location, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
+    """The days from which records come back because what was delivered there was withdrawn in the meantime."""
+    return _sent_home(table, _new(before, after), after)
+
+
+def _new(before: Collection[DataFile], after: Collection[DataFile]) -> list[DataFile]:
+    known = {file.path for file in before}
+    return [file for file in after if file.path not in known]
+
+
+def _sent_home(table: Location, new: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
+    withdrawn = {path for file in _holding(table, new, WITHDRAWAL) for path in _told(file, WITHDRAWAL, "_arrival")}
+    if not withdrawn:
+        return set()
+    return {
+        row["_order_day"]
+        for file in _holding(table, after, TOMBSTONE)
+        for rows in _of_kind(file, TOMBSTONE, ("_arrival", "_order_day"))
+        for row in rows.to_pylist()
+        if row["_arrival"] in withdrawn
+    }
+
+
+def _holding(table: Location, files: Iterable[DataFile], kind: str) -> Iterator[Location]:
+    """Those of some files that can hold rows of a kind and are there."""
+    return (there for file in files if may_hold(file, "_kind", kind) and (there := table / file.path).exists())
+
+
+@lru_cache(maxsize=_FILES_KEPT)
+def _told(file: Location, kind: str, column: str) -> frozenset[Any]:
+    """The values that rows of a kind have in a column of a file; kept, since a file never changes and many ask."""
+    return frozenset(
+        value for rows in _of_kind(file, kind, (column,)) for value in rows.column(column).unique().to_pylist()
+    )
+
+
+def _of_kind(file: Location, kind: str, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
+    import pyarrow.compute as pc  # which most commands do without
+
+    for rows in row_batches(file, _BATCH_ROWS, ("_kind", *columns)):
+        kinds = rows.column("_kind")
+        # As the rows have it: Arrow makes a value of one of Python's only once it has imported pandas, half a second.
+        wanted = next((value for value in kinds.unique() if value.as_py() == kind), None)
+        if wanted is not None:
+            yield rows.filter(pc.equal(kinds, wanted))
+
+
+def has_ties(platform: Platform, contract: Contract) -> bool:
+    """Whether records can move between days of a table."""
+    return contract.layer == "silver" and moves_within_days(platform, contract) > 0
+
+
+def moves_within_days(platform: Platform, contract: Contract) -> int:
+    """How far records of a table can move."""
+    return platform.catalogue[contract.inputs[0].table].moves_within_days
+
+
+class SettledBy:
+    """By which rules, order and key it was settled which version of a record counts, when days were computed."""
+
+    def __init__(self, platform: Platform, contract: Contract) -> None:
+        self._lake = platform.lake
+        self._now = platform.configurations[contract.name]
+        self._known = {self._now.hash: settling(self._now.parts)}
+
+    def same_for(self, record: DayRecord, other: DayRecord | None = None) -> bool:
+        """Whether it was for one day as it was for another, or is today; so it is where nobody recorded it."""
+        now = self._now.hash if other is None else other.configuration
+        if not record.configuration or not now or record.configuration == now:
+            return True
+        return self._of(record) == (self._known[now] if other is None else self._of(other))
+
+    def _of(self, record: DayRecord) -> Parts:
+        if record.configuration not in self._known:
+            parts = made_by(self._lake, record.publication, record.table, record.day).configuration
+            self._known[record.configuration] = settling(parts)
+        return self._known[record.configuration]
+
+
+def version_read(record: DayRecord, raw: str) -> int | None:
+    """Of raw, by what a day was made from; None where it read nothing of it."""
+    version = record.reads.get(raw, -1)
+    return version if version >= 0 else None
+
+
+_Span = tuple[int | None, int | None]
+"""Two versions of raw, the older one first; None where nothing of raw is known."""
+
+
+class _Told:
+    """The moves that raw tells of between two of its versions."""
+
+    def __init__(self, platform: Platform, contract: Contract) -> None:
+        self._lake, self._raw = platform.lake, contract.inputs[0].table
+        self._settled_by = SettledBy(platform, contract)
+        self.within_days = moves_within_days(platform, contract)
+        self._files = cache(partial(files_at, self._lake, self._raw))
+
+    def span(self, record: DayRecord, other: DayRecord) -> _Span:
+        """What one of two contents of days was made from and the other one was not."""
+        versions = (version_read(record, self._raw), version_read(other, self._raw))
+        return _span(*versions, alike=self._settled_by.same_for(record, other))
+
+    def span_to(self, version: int | None, other: DayRecord) -> _Span:
+        """The same where one of them is made today, from a version of raw."""
+        return _span(version, version_read(other, self._raw), alike=self._settled_by.same_for(other))
+
+    def between(self, days: Iterable[date], span: _Span) -> set[Tie]:
+        """Moves of records of some days, each with the day that it went to or came from."""
+        if span[0] == span[1]:
+            return set()
+        had, has = (self._files(version) for version in span)
+        path = self._lake.table_path(self._raw)
+        return {(day, there) for day in days for there in moved(path, had.get(day, ()), has.get(day, ()))}
+
+
+def _span(first: int | None, second: int | None, *, alike: bool) -> _Span:
+    older, newer = sorted((first, second), key=lambda version: -1 if version is None else version)
+    return (older if alike else None), newer
+
+
+def moves_undone(
+    platform: Platform,
+    contract: Contract,
+    days: Mapping[date, tuple[DayRecord, DayRecord | None]],
+    snapshot: LakeSnapshot,
+) -> set[Tie]:
+    """The moves that days know of and will not know of any more, or will and do not yet.
+
+    Args:
+        platform: what to look at.
+        days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
+            missing is not wrong.
+        snapshot: what is there now.
+    """
+    if not has_ties(platform, contract):
+        return set()
+    raw = contract.inputs[0].table
+    told = _Told(platform, contract)
+    spans: defaultdict[_Span, set[date]] = defaultdict(set)
+    for day, (now, then) in days.items():
+        if then is not None and now.digest:
+            spans[told.span(now, then)].add(day)
+    ties: set[Tie] = set()
+    for span, alike in spans.items():  # days around tell of moves of these, and of others that are not undone
+        ties |= {tie for tie in told.between(within_reach(alike, told.within_days), span) if not alike.isdisjoint(tie)}
+    appearing = {day: then for day, (now, then) in days.items() if then is not None and not now.digest}
+    if appearing:
+        near = within_reach(appearing, told.within_days) - days.keys()
+        state = readiness(platform, contract, sorted(near & snapshot.digests(raw).keys()), snapshot)
+        for there in near & state.before.keys():
+            shown = state.before[there]
+            if there in state.up_to_date:  # it would come out the same of what raw is today
+                shown = replace(shown, reads={raw: snapshot.reads([raw])[raw]})
+            for day in within_reach([there], told.within_days) & appearing.keys():
+                pair = {day, there}
+                ties |= {tie for tie in told.between(pair, told.span(shown, appearing[day])) if set(tie) == pair}
+    return ties
+
+
+def moved_meanwhile(
+    platform: Platform, contract: Contract, days: Collection[date], snapshot: LakeSnapshot, now: LakeSnapshot
+) -> set[Tie]:
+    """Moves between days that were computed over one snapshot and those that others have published since.
+
+    Whoever publishes some days shows them beside all that is there at that moment, which may tell of a move that these
+    do not know of, or not know of one that these tell of.
+
+    Args:
+        platform: what to look at.
+        days: that were computed and judged over `snapshot`, and are to be published over `now`.
+        snapshot: that was read.
+        now: what is there by now.
+    """
+    if not has_ties(platform, contract):
+        return set()
+    told, version = _Told(platform, contract), snapshot.version(contract.inputs[0].table)
+    before, after = snapshot.days(contract.name), now.days(contract.name)
+    spans: defaultdict[_Span, set[date]] = defaultdict(set)
+    for there in (within_reach(days, told.within_days) - set(days)) & after.keys():
+        shown = after[there]
+        if there not in before or before[there].publication != shown.publication:
+            spans[told.span_to(version, shown)].add(there)
+    return {
+        (day, other)
+        for span, since in spans.items()
+        for day, other in told.between({*days, *since}, span)
+        if (day in days and other in since) or (day in since and other in days)
+    }

@@ -8,9 +8,8 @@ from dataclasses import replace
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.ledger.errors import LedgerError
-from platform_assets.planning.day_states import States, not_up_to_date
+from platform_assets.planning.day_states import States, TableStates, not_up_to_date
 from platform_assets.planning.last_look import Look, Since, look_for, open_days
-from platform_assets.planning.table_states import TableStates
 
 
 def last_look(snapshot: LakeSnapshot) -> Since | None:

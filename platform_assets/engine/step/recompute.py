@@ -9,7 +9,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import NamedTuple
 
-from platform_assets.engine.moves.half_moves import moved_meanwhile
+from platform_assets.engine.moves.ties import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, publish_rest, replaced
 from platform_assets.engine.results import StepResult

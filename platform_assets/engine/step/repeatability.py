@@ -22,7 +22,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import Arrange, InputRows, transform_inputs
 from platform_assets.errors import PlatformError
 from platform_assets.planning.key_scope import KeyScope
-from platform_assets.planning.sampling import days_to_probe
+from platform_assets.planning.selection import days_to_probe
 from platform_assets.quality.masking import Masking
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import profile

@@ -7,8 +7,8 @@ from datetime import date
 from typing import NamedTuple
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.engine.advice import may_move
 from platform_assets.engine.day_contents import Files, staged_at
+from platform_assets.engine.mistake import may_move
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.raw.tombstones import bounded_key
 from platform_assets.engine.snapshot import LakeSnapshot

@@ -7,20 +7,20 @@ long as its process, unless somebody opened it by name (`operations.stages.stage
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 
+from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import with_quarantine
 from platform_assets.engine.day_contents import files_at
-from platform_assets.engine.moves.half_moves import moved_meanwhile
-from platform_assets.engine.moves.ties import partners
+from platform_assets.engine.moves.ties import moved_meanwhile, partners
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, in_turns, publish_changes
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import refuse_unsound
 from platform_assets.engine.state.schema_changes import refuse_days_left
-from platform_assets.engine.state.scoped_plan import refuse_unsound
 from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.deleted import deletion_explained
 from platform_assets.engine.step.holds import write_holds
@@ -30,8 +30,8 @@ from platform_assets.engine.step.work import begin
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import Release, release
 from platform_assets.planning.key_scope import KeyScope
-from platform_assets.planning.rebase import overtaken
 from platform_assets.planning.steps import Step, days_of, put_off
+from platform_assets.planning.windows import Calendar, union_reached
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.quality.findings import Check
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
@@ -264,3 +264,33 @@ class Stage:
 
 def _differing(before: Mapping[date, str], after: Mapping[date, str]) -> tuple[date, ...]:
     return tuple(sorted(day for day in before.keys() | after.keys() if before.get(day) != after.get(day)))
+
+
+def overtaken(
+    contracts: Iterable[Contract],
+    staged: Mapping[str, Collection[date]],
+    changed: Mapping[str, Collection[date]],
+    calendar: Calendar,
+) -> dict[str, tuple[date, ...]]:
+    """The staged days that somebody published since, and those that read, directly or not, a day that is another one.
+
+    Args:
+        contracts: of all tables, inputs before what is made from them.
+        staged: days of the stage, by table.
+        changed: days that others published since the stage's release, by table.
+        calendar: the days that exist.
+
+    Returns:
+        The days to compute again, oldest first, by table in the order of the contracts.
+    """
+    by_table: dict[str, tuple[date, ...]] = {}
+    for contract in contracts:
+        mine = set(staged.get(contract.name, ()))
+        again = mine.intersection(changed.get(contract.name, ()))
+        for read in contract.inputs:
+            other = {*changed.get(read.table, ()), *by_table.get(read.table, ())}
+            spans = union_reached(read.window, other, calendar) if other else ()
+            again |= {day for day in mine if any(start <= day <= end for start, end in spans)}
+        if again:
+            by_table[contract.name] = tuple(sorted(again))
+    return by_table

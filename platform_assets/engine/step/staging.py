@@ -21,8 +21,8 @@ from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_
 from platform_assets.engine.step.rules import judge_beside_others
 from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
 from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.unique_keys import days_of_unique_keys
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.reads import FilesRead

@@ -16,7 +16,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.engine.step.holds import failed_by
 from platform_assets.engine.step.stage import Stage
-from platform_assets.lakehouse.at_work import staging
+from platform_assets.lakehouse.staging_folders import staging
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress
 from platform_assets.quality.findings import DayChecks

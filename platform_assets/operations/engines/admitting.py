@@ -17,8 +17,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.verify.verdicts import TableVerified
 from platform_assets.operations.verify.verify import verify
-from platform_assets.planning.sampling import Draw
-from platform_assets.planning.selection import Selection
+from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.admission import Admission
 from platform_assets.spark.compare.reconciliation import compared

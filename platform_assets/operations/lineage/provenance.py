@@ -18,9 +18,16 @@ from platform_assets.lakehouse.releases import computed_by, made_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.planning.configuration import ContractChange
-from platform_assets.planning.day_states import Blocked, DayState, stale_through_data, unblocked
+from platform_assets.planning.day_states import (
+    Blocked,
+    DayState,
+    TableStates,
+    missing_days,
+    missing_input,
+    stale_through_data,
+    unblocked,
+)
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
-from platform_assets.planning.table_states import TableStates, missing_days, missing_input
 from platform_assets.planning.windows import days_before_calendar, days_read, window_text
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
