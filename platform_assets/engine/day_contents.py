@@ -73,9 +73,7 @@ def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: s
     """The schema that a table has at a release, where days of another one are to be published; empty if it has none.
 
     Args:
-        release: that was read.
         table: `<layer>.<table>`.
-        schema_string: Delta schema of the days.
     """
     version = release.versions.get(table)
     there = "" if version is None else schema_at(lake.table_path(table), version)
@@ -92,11 +90,7 @@ def replaced(
     """Days whose whole content becomes what was staged for them.
 
     Args:
-        live: files of the table, which leave.
-        staged: files that enter.
         digests: of the days to replace; a day without staged files becomes empty.
-        made_from: fingerprints of these days.
-        figures: further counts of some of them.
     """
     return {
         day: _content(live.get(day, ()), staged.get(day, ()), digest, figures.get(day, {})).model_copy(
@@ -112,10 +106,6 @@ def appended(
     """Days of raw with the staged files beside those they have; their digests add up.
 
     Args:
-        live: files of the table.
-        staged: files that join them.
-        added: what is in those.
-        before: what the days have been.
         compared: how far the staged rows' keys were compared with those of other days.
     """
     contents: dict[date, DayContent] = {}
@@ -164,10 +154,7 @@ def appended_change(
     """The days of a table that get staged rows beside those they have at a release.
 
     Args:
-        release: whose rows stay.
         table: `<layer>.<table>`.
-        publication: that staged the rows.
-        schema_string: Delta schema of the rows.
         added: profile of the staged rows; no days if there are none.
     """
     days: dict[date, DayContent] = {}

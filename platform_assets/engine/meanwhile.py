@@ -34,7 +34,6 @@ def published_meanwhile(
 
     Args:
         platform: with a ledger that is not behind the lake.
-        since: release that the plan was made on.
         run: that planned them; what it published itself is not meant.
         days: that were planned, by table; None for all.
     """

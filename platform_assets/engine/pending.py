@@ -59,7 +59,6 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     """Look at everything that waits, without starting Spark.
 
     Args:
-        platform: what to look at.
         most_files: that one refresh should take, oldest arrival dates first.
     """
     snapshot = LakeSnapshot.now(platform)
@@ -105,7 +104,6 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
     A try is due after the wait, and at once when the day would be made from other input or by other code.
 
     Args:
-        platform: what to look at.
         tables: only these; all by default.
     """
     states_of = {table: state for table, state in circuits(platform, tables).items() if state.failed}

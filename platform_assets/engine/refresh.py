@@ -72,8 +72,6 @@ def refresh(
 
     Args:
         spark: gives the session; not called where there is nothing to do.
-        author: on whose behalf.
-        progress: told after every batch.
         until: newest arrival date to take, which bounds the run; what arrived on later dates is left for another.
         report: told what became of each table: of raw ones as soon as it is done, of the others once all are published.
         request: which tables and days, and whether those that only a person takes.
@@ -132,12 +130,7 @@ def fill(
     """Compute into a stage what is left to do of a plan, in dependency order.
 
     Args:
-        stage: where the days go.
-        plan: made on what the stage shows.
         spark: gives the session; not called where there is nothing to do.
-        progress: told after every batch.
-        request: that was planned.
-        accept: checks whose findings a person has accepted.
 
     Returns:
         What became of the days of each table, and by table the days that were struck.
@@ -169,15 +162,7 @@ def recompute(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> RefreshResult:
-    """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed.
-
-    Args:
-        spark: gives the session.
-        tables: names, in any order.
-        days: days of the calendar.
-        author: on whose behalf.
-        progress: told after every batch.
-    """
+    """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed."""
     platform.sync()
     spark = analysed(platform, tables, spark)
     ingests: list[IngestResult] = []

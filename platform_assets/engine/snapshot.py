@@ -140,7 +140,6 @@ class LakeSnapshot:
         """The days of a raw table that have rows, or are known to have none, also those that do not count yet.
 
         Args:
-            table: its name.
             since: the last look at the days that counted, and what happened since; then on demand.
         """
         ledger = self.platform.ledger
@@ -156,7 +155,6 @@ class LakeSnapshot:
         """As `marks`, looked up where somebody asks; a release alone, without a stage.
 
         Args:
-            tables: their names.
             since: which of their days were up to date, and so are there.
         """
         return {

@@ -30,10 +30,6 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
     """The code version of a table, over all that its transform can reach.
 
-    Args:
-        code: the user's, as the domain sees it.
-        domain: of the table.
-
     Raises:
         ContractError: the source of a module that it reaches is not there, or cannot be read.
     """
@@ -79,11 +75,7 @@ def missing_module(domain: Domain, contract: Contract) -> ContractError:
 
 
 def missing_function(contract: Contract, module: str, there: str | None = None) -> ContractError:
-    """What to say where a table's function is not there, or has other parameters.
-
-    Args:
-        there: what is, where that is known.
-    """
+    """What to say where a table's function is not there, or has other parameters."""
     return ContractError(
         f"{contract.name} needs a function {contract.table}({', '.join(parameters(contract))}) in {module}"
         f"{f', where {there}' if there else ''}.",

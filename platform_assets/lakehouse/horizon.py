@@ -136,10 +136,6 @@ _FILES = TypeAdapter(dict[str, set[str]])
 def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Callable[[], None]) -> Iterator[None]:
     """Announce what is deleted meanwhile; to be called under the publish lock, after everything was decided.
 
-    Args:
-        files: paths from the folder of each table.
-        still_held: raises if the lock was lost.
-
     Raises:
         LockLostError: the lock was lost; nothing may be deleted.
     """

@@ -198,7 +198,6 @@ def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], Non
 
     Args:
         file: in the lake's own folder or below it.
-        still_held: raises if the lock was lost.
 
     Raises:
         LockLostError: it was; the file is as it was.

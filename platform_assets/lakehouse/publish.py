@@ -53,7 +53,6 @@ def publish(
 
     Args:
         manifest: what to publish; its files are staged already.
-        timeout_s: how long to wait for the lock.
         permit: called under the lock, just before anything is changed; raises what forbids it.
 
     Returns:

@@ -47,7 +47,6 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
     """Finish what dead publishers began; to be called under the publish lock.
 
     Args:
-        still_held: raises if the lock was lost.
         targets: tables about to be published: what another tool did to others stops nobody. Without them, all tables
             have to be as publications left them.
 
@@ -120,8 +119,6 @@ def finish(
     """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
 
     Args:
-        manifest: what to finish.
-        still_held: raises if the lock was lost.
         now: the current release, read under the same lock before anything was decided.
         heads: of its tables, where they were read under the same lock.
 
@@ -158,7 +155,6 @@ def pending_of(lake: Lake, table: str, now: Release, targets: Collection[str] | 
     """The publications that have committed to a table and are in no release yet.
 
     Args:
-        now: the current release.
         targets: tables about to be published, as in `finish_pending`.
 
     Raises:

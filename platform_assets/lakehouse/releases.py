@@ -231,7 +231,6 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
 
     Args:
         before: the release that the versions were worked out from.
-        versions: of every table.
         manifest: of the publication it shows, stored before; the release carries its hash.
 
     Raises:
@@ -339,7 +338,6 @@ def link(before: commits.Commit | None, content: bytes) -> dict[str, str]:
 
     Args:
         before: commit of the release before; None for the first.
-        content: of the manifest, as stored.
     """
     manifest_hash = hash_of(content)
     return {commits.MANIFEST_HASH: manifest_hash, commits.CHAIN: linked(before.chain if before else "", manifest_hash)}

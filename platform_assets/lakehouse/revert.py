@@ -53,7 +53,6 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
     and die; the newest releases of a lake being lost looks the same, and then these should be restored instead.
 
     Args:
-        why: reason, for a person.
         who: decides; the user of this machine by default.
 
     Returns:
@@ -97,7 +96,6 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
 
     Args:
         table: `<layer>.<table>`.
-        why: reason, for a person.
         who: decides; the user of this machine by default.
 
     Returns:
@@ -145,7 +143,6 @@ def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -
     Readers never saw it. The commits are kept in `_releases/_foreign`, and the files that they added where they are.
 
     Args:
-        why: reason, for a person.
         who: decides; the user of this machine by default.
 
     Returns:

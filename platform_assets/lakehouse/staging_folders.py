@@ -62,7 +62,6 @@ def discard(lake: Lake, table: str, publication: str) -> bool:
 
     Args:
         table: `<layer>.<table>`.
-        publication: whose folder.
 
     Returns:
         Whether the folder is gone. False if a release refers to one of its files: then it is history.

@@ -215,7 +215,6 @@ def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Conne
     """A transaction nobody else writes beside; all of it happens or nothing.
 
     Args:
-        engine: of the database.
         waits_s: how long for others that write; a server makes all wait that have no limit of their own.
 
     Raises:

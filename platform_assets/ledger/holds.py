@@ -79,7 +79,6 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
 
     Args:
         connection: to the ledger, in the transaction that indexes the rollback.
-        rollback: that is indexed by now.
         among: only these of its days.
     """
     last = {(row.table, row.day) for row in connection.execute(made_last_by(rollback.publication)).all()}

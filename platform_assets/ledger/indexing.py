@@ -39,11 +39,6 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
     A rollback that was indexed before, and is only indexed anew, holds nothing again: who lifted its holds wanted so.
     Where what was made of a day since is forgotten for good, the day is again as the rollback left it, and held.
 
-    Args:
-        connection: to the ledger, in a transaction.
-        forget: names.
-        records: to index.
-
     Raises:
         LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
     """

@@ -106,7 +106,6 @@ class Ledger:
         """Forget some publications and index others, in one transaction.
 
         Args:
-            forget: names.
             records: to index; what is among the forgotten is indexed anew.
             lift: every hold, first: they are about something else.
 
@@ -315,7 +314,6 @@ class Ledger:
         """What people decided of one kind of thing, oldest first.
 
         Args:
-            kind: of the decisions.
             as_far_as_readable: for whoever only shows them, or asks anew: what is no decision is told and left out.
 
         Raises:

@@ -44,8 +44,6 @@ class Looks:
 
         Args:
             look_for: what it is of, as `planning.last_look.look_for` has it.
-            at: the release that is looked at now.
-            calendar: the days that exist now.
             today: the date in UTC.
         """
         rows = self._database.rows(_shown(look_for).where(looks.c.release <= at))
@@ -63,7 +61,6 @@ class Looks:
         """Make a place for a look at all days, before anything is read for it: what does away with looks empties it.
 
         Args:
-            look_for: what it is to be of.
             at: the release that is to be looked at.
 
         Returns:
@@ -94,9 +91,6 @@ class Looks:
         anew, while somebody looked. A ledger opened for reading stays as it is.
 
         Args:
-            look_for: what it is of.
-            at: the release that was looked at.
-            look: what was found.
             mark: of the look before, or of the place that was made for it.
 
         Raises:
@@ -147,7 +141,6 @@ def forget_looks(connection: Connection, since: int | None) -> None:
     """Forget the looks at releases of which the ledger says something new.
 
     Args:
-        connection: to the ledger, in a transaction.
         since: the first release that is new; None forgets all.
     """
     connection.execute(delete(looks) if since is None else delete(looks).where(looks.c.release >= since))

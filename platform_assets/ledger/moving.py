@@ -102,7 +102,6 @@ def move_ledger(file: Path, url: str) -> Moved:
     again: a server's ledger that has just what the file has is not copied anew.
 
     Args:
-        file: of the ledger.
         url: of the server's database, in which the ledger's tables are made.
 
     Raises:
@@ -221,10 +220,6 @@ def _set_aside(file: Path, url: str) -> Path:
 
 def copy_ledger(url: str, target: Path) -> bool:
     """Copy a SQLite ledger as it is at this moment; a copy that was there is replaced once the new one is whole.
-
-    Args:
-        url: of the ledger.
-        target: file of the copy.
 
     Returns:
         Whether it was copied: a server's database is for the server's own tools.

@@ -43,8 +43,6 @@ class Notes:
         """Write down that something was announced on a channel; again is harmless.
 
         Args:
-            channel: where.
-            told: what.
             over: held days that were announced there and may be announced again.
             by: the message that tells it there: it is in the outbox exactly if this is written down.
         """

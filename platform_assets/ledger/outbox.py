@@ -100,8 +100,6 @@ class Outbox:
         """Write down that a try failed, unless somebody else has tried or decided since.
 
         Args:
-            message: as it was taken.
-            problem: why.
             due_at: of the next try; None gives it up.
             now: UTC.
         """

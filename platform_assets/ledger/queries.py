@@ -309,8 +309,6 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]],
     """Write down again which release replaced what some days, each a table's, have ever been.
 
     Args:
-        connection: to the ledger, in a transaction.
-        touched: the days.
         since: the first release that is new, so that what was replaced before it stays so; None looks at everything.
     """
     if not touched:

@@ -115,7 +115,6 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
     indexed before hold their days.
 
     Args:
-        ledger: its index.
         progress: told after every manifest, and at the end what is indexed of each table.
 
     Raises:
@@ -182,7 +181,6 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
 
     Args:
         manifest: of the publication, with every version that was read.
-        release: that shows it.
         find: other manifests; a day rolled back is on record as made by what had computed its content.
     """
     return PublicationRecord(
@@ -266,7 +264,6 @@ def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mappin
     """Refuse a ledger that knows what the lake does not have; one that only lacks something catches up.
 
     Args:
-        lake: the lake, for messages.
         indexed: release of every publication that the ledger knows.
         released: release of every publication that the lake shows.
 

@@ -137,9 +137,6 @@ def circuit(
     """Decide where the circuit of one table stands.
 
     Args:
-        verdicts: of the table, by number.
-        policy: of its contract.
-        decisions: about it, as the chain has them.
         now: UTC.
     """
     machine = _Machine(policy)

@@ -116,11 +116,9 @@ def day_states(
     """The state of some days of a table, oldest first.
 
     Args:
-        days: of the calendar.
         tables: what is known of the table and of those it reads.
         forced: days that somebody wants computed whatever their state; only what they read can keep them from it, and
             a rollback that lasts until it is lifted.
-        accept: gates whose holds count no more.
     """
     have = tables.marks.get(contract.name, {})
     if not contract.inputs:
@@ -148,9 +146,7 @@ def stopped_day(by: Hold, day: date, state: Stale | None = None) -> Blocked:
     """Return the state of a day that an open circuit stops.
 
     Args:
-        by: what the circuit holds.
         day: of the table, or of one that is made from it.
-        state: what it would be otherwise.
     """
     return Blocked(by.table, day, replace(by, day=day), is_there=True, otherwise=state)
 
@@ -350,9 +346,7 @@ def missing_input(
     """The first input day that a day reads and that is not there.
 
     Args:
-        inputs: of the day's table.
         missing: days of every input that are not there, oldest first.
-        calendar: the days that exist.
     """
     for read in inputs:
         for start, end in ranges_read(read.window, day, calendar):
@@ -365,13 +359,7 @@ def missing_input(
 def held_input(
     inputs: Iterable[Input], day: date, tables: TableStates, made: Mapping[str, Collection[date]] = MappingProxyType({})
 ) -> Hold | None:
-    """What holds the first input day of the same date that is not good, though it has content.
-
-    Args:
-        inputs: of the day's table.
-        tables: what is known of the inputs.
-        made: days of inputs that are computed before.
-    """
+    """What holds the first input day of the same date that is not good, though it has content."""
     for read in inputs:
         hold = tables.held.get(read.table, {}).get(day)
         is_not_good = hold is not None and not hold.is_of_good_content and day in tables.marks.get(read.table, {})

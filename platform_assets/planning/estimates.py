@@ -35,12 +35,7 @@ class Estimate:
 
 
 def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """How much some days will probably have, without how long it takes; None where the table has no day.
-
-    Args:
-        days: to recompute.
-        known: every loaded day of the table.
-    """
+    """How much some days will probably have, without how long it takes; None where the table has no day."""
     recent = newest(known, _NEWEST)
     if not days or not recent:
         return None
@@ -58,10 +53,6 @@ def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate 
 
     Seconds are those of a median day for each, and once what the smallest publication among them took beyond that: a
     job costs something before its first day.
-
-    Args:
-        days: to recompute.
-        known: every loaded day of the table.
 
     Returns:
         None where none of these days was timed, so that nothing can be said.

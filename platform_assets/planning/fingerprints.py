@@ -33,9 +33,7 @@ def fingerprints(
     joined as of the day they lie on.
 
     Args:
-        days: days of it.
         digests: content of the inputs, from the versions that are read.
-        calendar: the days that exist.
         views: of the inputs that are read as of a day, from the versions that are read.
 
     Returns:
@@ -74,7 +72,6 @@ def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
     """What is valid on each of some days, or on any since another day; empty before anything is.
 
     Args:
-        view: of the table.
         days: for each day the first as of which its rows may be joined, mostly the day itself.
 
     Returns:

@@ -115,10 +115,8 @@ def look_for(
     """What a look is of, as a hash: contracts, code and the first day. Under others, days are in another state.
 
     Args:
-        catalogue: all tables.
         versions: by what each table with a transform is computed.
         configurations: what each contract says about content, as hashes.
-        first: day of the calendar.
     """
     parts = [str(_FORM), str(first)]
     for contract in catalogue:
@@ -134,13 +132,7 @@ def _delivery(contract: Contract) -> str:
 
 
 def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[str, frozenset[date]]:
-    """The days of tables with a transform that may be anything but up to date, by table.
-
-    Args:
-        catalogue: all tables, each after those it reads.
-        tables: what is known of them.
-        since: the look before, and what happened since.
-    """
+    """The days of tables with a transform that may be anything but up to date, by table."""
     held = {table: {hold.day for hold in holds} for table, holds in tables.holds.items()}
     new = since.new_days
     changed: dict[str, set[date]] = {}
@@ -165,8 +157,6 @@ def open_days(
     """What the next look has to look at again whatever happens, by table.
 
     Args:
-        catalogue: all tables.
-        tables: what is known of them.
         not_up_to_date: days of tables with a transform, by table.
     """
     found: dict[str, frozenset[date]] = {}

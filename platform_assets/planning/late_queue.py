@@ -116,12 +116,7 @@ def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: in
 
 
 def due_rows(queue: Collection[LateRows], last: date) -> tuple[LateRows, ...]:
-    """The rows that came ahead, whose day has come since, and about which nobody decided otherwise.
-
-    Args:
-        queue: what waits.
-        last: the newest day there is.
-    """
+    """The rows that came ahead, whose day has come since, and about which nobody decided otherwise."""
     return tuple(rows for rows in queue if rows.state == "ahead" and rows.day <= last)
 
 

@@ -33,8 +33,6 @@ def new_arrivals(
 
     Args:
         days: that differ from what was read of them.
-        arrivals: all of the raw tables.
-        released: the release of every publication.
     """
     records = tuple(arrivals)
     withdrawn = {(record.table, record.origin) for record in records if record.kind == "withdrawal"}

@@ -34,8 +34,6 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
     """What an exposure is told of a publication.
 
     Args:
-        record: the publication.
-        exposure: its name.
         changed: days whose content the publication changed, by table that the exposure reads.
 
     Returns:
@@ -94,11 +92,6 @@ def next_try(key: str, tries: int, now: datetime) -> datetime | None:
 
     Pauses double, up to a longest one, and each is up to a fifth longer, by a share that follows from the message: no
     two that failed together come back together, and the same question has the same answer.
-
-    Args:
-        key: of the message.
-        tries: that failed, at least one.
-        now: when the last of them did.
 
     Returns:
         When; None once it was tried often enough.

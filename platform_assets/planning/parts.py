@@ -31,22 +31,11 @@ def whole_parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int
 
 
 def bytes_among(files: Mapping[date, Collection[DataFile]], names: Collection[str]) -> dict[date, int]:
-    """Bytes of every day in some of its files: what is written by itself has parts by itself.
-
-    Args:
-        files: of every day.
-        names: paths of those that count.
-    """
+    """Bytes of every day in some of its files: what is written by itself has parts by itself."""
     among = frozenset(names)
     return {day: sum(file.size for file in of_day if file.path in among) for day, of_day in files.items()}
 
 
 def has_heavy_key(parts: int, rows: int, most: int) -> bool:
-    """Whether rows of a single key are more than a part of its day, so that one task would work while others wait.
-
-    Args:
-        parts: of the day.
-        rows: of the day.
-        most: of one key.
-    """
+    """Whether rows of a single key are more than a part of its day, so that one task would work while others wait."""
     return parts > 1 and most * parts > rows

@@ -172,12 +172,7 @@ def make_plan(
     """The steps that bring what is asked for up to date: every stale day, and every day that one of them reaches.
 
     Args:
-        catalogue: all tables, each after those it reads.
-        tables: what is known of them.
         states: of every day of every table with a transform, as `day_states` has them.
-        past: what stale days were made from.
-        request: what is asked for.
-        intakes: what waits for raw tables.
     """
     wanted = wanted_days(catalogue, request, tables.calendar)
     by_people: Collection[str] = () if request.by_person else left_to_people(catalogue, tables)
@@ -312,13 +307,7 @@ class LeftToDo(NamedTuple):
 
 
 def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Request) -> LeftToDo:
-    """What is left of a planned step once the steps before it are done.
-
-    Args:
-        step: as it was planned.
-        states: of its days, now.
-        request: that was planned.
-    """
+    """What is left of a planned step once the steps before it are done."""
     days: list[date] = []
     struck: list[date] = []
     for day, reasons in step.reasons.items():

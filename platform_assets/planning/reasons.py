@@ -104,7 +104,6 @@ def through_data(contract: Contract, days: Collection[date], tables: TableStates
     Args:
         days: stale through data, or held though made from what they were made from: what had changed has come back.
         tables: what is known of their table and those it reads.
-        past: what they were made from.
     """
     have = tables.marks.get(contract.name, {})
     came_back: Reasons = ("correction",) if contract.layer == "silver" else ("upstream content",)
@@ -126,11 +125,7 @@ def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, cal
     """The days of one input that are no longer as a day read them, oldest first.
 
     Args:
-        read: the input.
-        day: that read it.
-        read_at: the release at which it did.
         revisions: of the input's days, at least of those published since.
-        calendar: the days that exist.
     """
     near = days_in(list(revisions), ranges_read(read.window, day, calendar))
     return tuple(d for d in near if revisions[d] and digest_at(revisions[d], read_at) != revisions[d][-1].digest)

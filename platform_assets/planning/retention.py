@@ -51,7 +51,6 @@ def kept_releases(
 
     Args:
         released: number and time of every release, oldest first; at least one.
-        pins: numbers that people pinned.
         now: the time, UTC.
         window: how long a release stays after it was replaced.
         cut: no release before this one stays, whatever keeps it: rows that it shows were erased.
@@ -149,8 +148,6 @@ def deletion_of(folder: StagingFolder, use: FileUsage, now: datetime, safe_age: 
     of the stage among it.
 
     Args:
-        folder: as it lies on disk.
-        use: of its table's files.
         now: the time, UTC.
         safe_age: how long a folder must have been left alone.
     """
@@ -192,8 +189,6 @@ def days_to_compact(
 
     Args:
         files: of every day, bytes by path; without files that must stay as they are.
-        held: days that are left alone.
-        most: small files that a day may have.
         small_bytes: files below this are small.
     """
     to_compact: dict[date, tuple[str, ...]] = {}
@@ -205,10 +200,5 @@ def days_to_compact(
 
 
 def wants_checkpoint(head: int, last: int) -> bool:
-    """Whether enough was committed since the last checkpoint.
-
-    Args:
-        head: newest version of the table.
-        last: version of its checkpoint, -1 without one.
-    """
+    """Whether enough was committed since the last checkpoint."""
     return head - last >= CHECKPOINT_COMMITS

@@ -112,7 +112,6 @@ def days_to_probe(rows: Mapping[date, int], together: int) -> tuple[date, ...]:
     days as never before have something new to show.
 
     Args:
-        rows: of every day that was computed together.
         together: most days with rows that the transform has made together before.
     """
     ordered = [day for day in sorted(rows) if rows[day]]
@@ -153,13 +152,7 @@ class ProtectedDaysError(PlatformError):
 def protected_in(
     catalogue: Catalogue, planned: Mapping[str, Collection[date]], known: Mapping[str, Collection[date]]
 ) -> dict[str, dict[date, str]]:
-    """The days of a plan that are protected and have content, each with the reason of that, by table.
-
-    Args:
-        catalogue: all tables.
-        planned: the days to compute, by table.
-        known: days that have content, by table.
-    """
+    """The days of a plan that are protected and have content, each with the reason of that, by table."""
     protected = {table: _protected(catalogue, table, days, known) for table, days in planned.items()}
     return {table: days for table, days in protected.items() if days}
 
@@ -167,13 +160,7 @@ def protected_in(
 def protected_without_data(
     catalogue: Catalogue, reasons: Mapping[str, Mapping[date, Reasons]], known: Mapping[str, Collection[date]]
 ) -> dict[str, dict[date, str]]:
-    """As `protected_in`, of days for which no data of theirs asks; so also of those that nobody knows a reason for.
-
-    Args:
-        catalogue: all tables.
-        reasons: why days are computed, by table.
-        known: days that have content, by table.
-    """
+    """As `protected_in`, of days for which no data of theirs asks; so also of those that nobody knows a reason for."""
     without_data = {
         table: [day for day, why in of_table.items() if "asked for" in why or _NOT_DATA.issuperset(why)]
         for table, of_table in reasons.items()
@@ -187,9 +174,7 @@ def refuse_protected(
     """Refuse to compute protected days that have content, and for which no data of theirs asks.
 
     Args:
-        catalogue: all tables.
         reasons: why days are to be computed, by table.
-        known: days that have content, by table.
 
     Raises:
         ProtectedDaysError: naming the first table.

@@ -38,9 +38,6 @@ def batches(
     them, since none may be published without the others.
 
     Args:
-        days: in any order.
-        most: days per batch.
-        ties: between any days.
         sizes: bytes that are read for a day, or delivered on it; nothing for those left out.
         least_bytes: that a batch should have before it ends, and that what is left should have to be one.
         most_bytes: that a batch may have, unless a day, or days that are tied, have more.
@@ -60,7 +57,6 @@ def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> l
     """Batches to come, each with the days that have to be computed with one of its own.
 
     Args:
-        to_come: batches.
         days: each with a day of one of the batches.
     """
     return [tuple(sorted({*batch, *(day for day, root in days.items() if root in batch)})) for batch in to_come]
@@ -112,7 +108,6 @@ def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, 
 
     Args:
         failing: days that are not published.
-        ties: between any days.
     """
     neighbours = _neighbours(ties)
     roots: dict[date, date] = {}

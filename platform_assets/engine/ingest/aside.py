@@ -34,10 +34,7 @@ def aside(
     """Return the rows that are set aside, those of each table by day, arrival and number.
 
     Args:
-        platform: what to look at.
-        selection: which.
         everything: those as well that a person needs no more.
-        payloads: with each row as it was delivered.
 
     Raises:
         UnknownTableError: there is no such table.

@@ -106,8 +106,6 @@ def ingest_batch(
     does one that changes meanwhile, or cannot be opened, of which nothing is recorded.
 
     Args:
-        turn: at the table.
-        files: that were hashed.
         again: what is taken once more of files that were refused before, whole or in part.
     """
     limits = Limits.of(turn.platform.settings)
@@ -410,10 +408,6 @@ def copies_for_spark(
     """What Spark reads instead of some files, in a folder that is empty again afterwards.
 
     Args:
-        seen: files that were looked into.
-        refused: those of them that need no copy.
-        folder: of the lake, where nothing else lies.
-        limits: of what is in a file.
         of_all: whether Spark is to read none of the files where they lie.
 
     Raises:

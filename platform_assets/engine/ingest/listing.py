@@ -28,7 +28,6 @@ def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
     Only the default one may be absent: whoever lands first makes it.
 
     Args:
-        settings: that name the root.
         catalogue: where no source lands files, none is needed.
     """
     return landing_area(settings).problem() if any(contract.source for contract in catalogue) else None
@@ -63,9 +62,6 @@ def list_arrivals(
     """What was delivered for a raw table and not taken yet, up to today or an earlier arrival date.
 
     Args:
-        platform: as it is now.
-        contract: of the raw table.
-        until: newest arrival date to look at.
         among: paths of the only files to look at, where somebody asks about these.
     """
     assert contract.source is not None
@@ -94,9 +90,6 @@ def landed_files(
     """Return files as they lie in the landing area, also those taken before, and what is wrong with the rest, by path.
 
     Args:
-        platform: whose landing area.
-        contract: of a raw table.
-        paths: of the files that are meant.
         with_others: whether all other files of the table that can be taken are returned too.
     """
     assert contract.source is not None
@@ -132,9 +125,6 @@ def quiet_days(
     """Days to load as empty: nothing was to be expected on them, or an arrival came without rows.
 
     Args:
-        snapshot: what to look at.
-        contract: of a raw table.
-        delivered: arrival dates whose files were all taken.
         until: newest arrival date to look at; files of later dates may wait.
     """
     have = snapshot.delivered_days(contract.name, last_look(snapshot))

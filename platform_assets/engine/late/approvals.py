@@ -70,8 +70,6 @@ def approve(
 
     Args:
         spark: gives the session; not called where nothing waits.
-        selection: which rows.
-        author: who decides, and why.
         progress: told when a table begins and when it is finished.
         by_person: whether somebody decides it now; otherwise a contract does, by its `deep_restatement_days`, and no
             decision is written down: the publication says who took the rows, and why.
@@ -106,9 +104,7 @@ def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_p
     """Take the rows of a raw table into it whose day has come since they arrived too far ahead of it.
 
     Args:
-        turn: at the table.
         spark: gives the session; not called where nothing is due.
-        progress: told when there are any.
 
     Returns:
         None where nothing is due.

@@ -166,10 +166,6 @@ class Reached:
 def reached_by(platform: Platform, parts: Sequence[ArrivalRecord]) -> Reached:
     """What taking some arrivals out of one raw table reaches.
 
-    Args:
-        platform: as it is now.
-        parts: of one table, at least one.
-
     Raises:
         DamagedTableError: files of the raw table are gone.
     """

@@ -177,8 +177,6 @@ def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collec
     """What each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
 
     Args:
-        table: the raw table.
-        queue: rows that wait for it.
         names: columns to sum up; roughly, where there may be no exact sum.
     """
     import duckdb

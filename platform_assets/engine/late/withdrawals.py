@@ -68,7 +68,6 @@ def withdraw(
     Args:
         spark: gives the session; not called where raw has no row of the arrivals.
         paths: of the arrivals: files below the landing root, or those as which waiting rows entered.
-        author: who withdraws them, and why.
         progress: told when a table begins and when it is finished.
 
     Returns:

@@ -82,14 +82,7 @@ def ties_among(platform: Platform, contract: Contract, state: Readiness, snapsho
 def partners(
     platform: Platform, contract: Contract, days: Collection[date], staged: Collection[date], snapshot: LakeSnapshot
 ) -> set[date]:
-    """The staged days that are tied to some days, and so have to be computed again with them.
-
-    Args:
-        platform: what to look at.
-        days: to compute, or to compute again.
-        staged: days of the table in the stage.
-        snapshot: that the stage lies over, without it.
-    """
+    """The staged days that are tied to some days, and so have to be computed again with them."""
     if not has_ties(platform, contract):
         return set()
     ties = _new_ties(platform, contract, {*days, *staged}, snapshot.days(contract.name), snapshot)
@@ -125,8 +118,6 @@ def tied_days(
     Args:
         contract: of a table; only silver tables whose records can move have ties.
         state: its staged days, `ready`, and what is there of it.
-        failing: those that a check blocks.
-        snapshot: that was read.
         to_come: days that later batches of the same step compute.
     """
     if not has_ties(platform, contract):
@@ -202,9 +193,7 @@ def moved(table: Location, before: Collection[DataFile], after: Collection[DataF
     """The days to or from which records of a day moved between the time it had some files and then others.
 
     Args:
-        table: where raw lies.
         before: files of the day; none where nothing of it is known.
-        after: files of the day, later.
 
     Raises:
         DamagedTableError: a file is not as it was written.
@@ -344,10 +333,8 @@ def moves_undone(
     """The moves that days know of and will not know of any more, or will and do not yet.
 
     Args:
-        platform: what to look at.
         days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
             missing is not wrong.
-        snapshot: what is there now.
     """
     if not has_ties(platform, contract):
         return set()
@@ -383,10 +370,7 @@ def moved_meanwhile(
     do not know of, or not know of one that these tell of.
 
     Args:
-        platform: what to look at.
         days: that were computed and judged over `snapshot`, and are to be published over `now`.
-        snapshot: that was read.
-        now: what is there by now.
     """
     if not has_ties(platform, contract):
         return set()

@@ -56,10 +56,6 @@ def stage_tombstones(
     Of a table whose arrivals are snapshots, mark the days that they have no row of.
 
     Args:
-        contract: of the raw table.
-        publication: that staged the rows.
-        folder: where they are.
-        snapshot: whose raw rows they are compared with.
         few: as for `spark.raw.tombstones.tombstones`.
     """
     assert contract.source is not None

@@ -33,12 +33,6 @@ def stage_undated(
 
     Statistics of files say whether there is such a delete at all, so that other deliveries cost nothing.
 
-    Args:
-        contract: of the raw table.
-        publication: that staged the rows.
-        folder: where they are.
-        snapshot: of raw before them.
-
     Returns:
         How many keys of arriving deletes have no record yet, by arrival.
     """

@@ -37,7 +37,6 @@ def begin_look(snapshot: LakeSnapshot, since: Since | None) -> str:
 
     Args:
         snapshot: to look at; nothing of it was read yet.
-        since: the look before.
     """
     if since is not None:
         return since.mark
@@ -55,10 +54,7 @@ def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, since
     A ledger that cannot be written costs the next plan time, and nothing else.
 
     Args:
-        snapshot: that was looked at.
-        tables: what is known of all tables.
         states: of all their days that may be anything but up to date.
-        since: the look before.
         mark: had from `begin_look`.
     """
     platform, calendar = snapshot.platform, tables.calendar

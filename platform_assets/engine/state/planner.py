@@ -85,8 +85,6 @@ def states_around(
     """The state of some days of one table, and what is known of it and of what it reads.
 
     Args:
-        snapshot: to look at.
-        days: of it.
         forced: as for `day_states`.
         accept: as for `day_states`.
     """
@@ -116,7 +114,6 @@ def look_since(snapshot: LakeSnapshot, since: Since | None) -> tuple[TableStates
     """As `look_at_all`, by a look that is given, or without any at every day.
 
     Args:
-        snapshot: to look at.
         since: the look, and what happened since: days that are up to date for that may be left out.
     """
     catalogue, tables = snapshot.platform.catalogue, _table_states(snapshot, None, since)
@@ -253,8 +250,6 @@ def reasons_now(
     """Why days of one table are to be computed; a day that is not stale was asked for.
 
     Args:
-        snapshot: what to look at.
-        days: of it.
         asked: those of them that were asked for whatever their state.
     """
     tables, states = states_around(snapshot, contract, days)

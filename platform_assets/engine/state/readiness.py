@@ -62,8 +62,6 @@ def readiness(
     """Where some days of a silver or gold table stand.
 
     Args:
-        days: days of it.
-        snapshot: to read.
         forced: those of them that count neither as up to date nor as refused before.
         accept: checks whose findings are accepted; what they refused is tried again.
     """

@@ -27,8 +27,6 @@ def contents_read(contracts: Iterable[Contract], snapshot: LakeSnapshot, since: 
     """What the days of all tables hold that some contracts read as of a day, as `content_of` has it.
 
     Args:
-        contracts: whose inputs are asked for.
-        snapshot: to look at.
         since: the last look, and what happened since; of a table of which nothing was published, the same is there.
     """
     names = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
@@ -57,8 +55,6 @@ def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> V
     """The view of one effective-dated table; empty for a table that has no content.
 
     Args:
-        table: its name.
-        snapshot: to look at.
         content: what its days hold, where that is known.
 
     Raises:

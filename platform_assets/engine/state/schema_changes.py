@@ -37,12 +37,7 @@ def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[Contrac
 def changes_of_contract(
     snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark]
 ) -> tuple[ContractChange, ...]:
-    """What was changed in a contract since days that are still there were computed, each change once.
-
-    Args:
-        snapshot: to look at.
-        marks: of its loaded days.
-    """
+    """What was changed in a contract since days that are still there were computed, each change once."""
     platform = snapshot.platform
     changes = {change.what: change for change in changes_on_disk(snapshot, contract)}
     now = platform.configurations[contract.name]
@@ -63,13 +58,7 @@ def changes_of_contract(
 
 
 def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks) -> dict[str, Need]:
-    """The tables that have other columns, or days of another key, than their contract says, and what each needs.
-
-    Args:
-        snapshot: to look at.
-        contracts: of the tables.
-        marks: of their loaded days.
-    """
+    """The tables that have other columns, or days of another key, than their contract says, and what each needs."""
     needs = {
         contract.name: need_of(changes_of_contract(snapshot, contract, marks.get(contract.name, {})))
         for contract in contracts
@@ -123,8 +112,6 @@ def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[
     """Whether some days of a table can be published only together with all its others.
 
     Args:
-        snapshot: to read.
-        days: to compute.
         at_once: whether they are all published together.
 
     Raises:
@@ -150,7 +137,6 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
 
     Args:
         snapshot: with the days that are to be published.
-        why: reasons for those that are not.
 
     Raises:
         ContractError: naming the first day left and its reason; no day of the table was published.

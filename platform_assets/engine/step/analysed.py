@@ -35,7 +35,6 @@ def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand) 
 
     Args:
         tables: to look at, with the raw ones they are made from.
-        spark: gives the session.
     """
 
     def session() -> SparkSession:

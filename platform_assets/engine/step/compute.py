@@ -102,13 +102,6 @@ def compute(
     Days that fail are held, days that cannot be computed or need not be are left out; the result says of each what
     became of it. An error leaves nothing behind.
 
-    Args:
-        work: of the step.
-        snapshot: to read.
-        days: of this batch.
-        to_come: of later batches.
-        so_far: what became of the earlier ones.
-
     Raises:
         TransformError: the transform does not return what the contract declares, or fails on values.
         UndeclaredReadError: the transform read something that its contract does not declare.
@@ -319,9 +312,6 @@ def accepted_checks(
     by other code, and to hold it would serve nobody.
 
     Args:
-        state: of the staged days.
-        staged: as they lie in the stage.
-        accept: checks that somebody accepts now.
         looked_at: the fingerprint of each day at which this person has looked.
     """
     accepted: dict[date, frozenset[Check]] = {}
@@ -354,10 +344,6 @@ def effects(
 
     Args:
         spark: gives the session; not called where there is nothing to compare.
-        snapshot: that was read.
-        staged: as the days lie in the stage.
-        days: that are to be published.
-        before: their content until now.
     """
     differing = [
         day for day in days if day in before and before[day].rows and before[day].digest != str(staged.digest(day))
@@ -409,7 +395,6 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
     No transform is refused for that, and no command ends: Spark does the work.
 
     Args:
-        settings: to start it with.
         work: to be done with the session that it is given.
     """
     session = sail_session(settings)
@@ -431,13 +416,7 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
 
 
 def large_days(contract: Contract, days: Collection[date], snapshot: LakeSnapshot) -> dict[date, int]:
-    """The days that a step reads and that are large, each with its parts; told from the log alone.
-
-    Args:
-        contract: of a silver or gold table.
-        days: to compute together.
-        snapshot: to read.
-    """
+    """The days that a step reads and that are large, each with its parts; told from the log alone."""
     platform, sizes = snapshot.platform, Counter[date]()
     for read in contract.inputs:
         spans = union_read(read.window, days, platform.calendar)

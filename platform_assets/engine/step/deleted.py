@@ -21,10 +21,6 @@ class DeletedMeanwhileError(PlatformError):
 def deletion_explained(snapshot: LakeSnapshot, table: str) -> Iterator[None]:
     """Turn Spark's error about a missing file into what it is, where history was cut behind what is being read.
 
-    Args:
-        snapshot: that is read.
-        table: whose days are computed.
-
     Raises:
         DeletedMeanwhileError: the snapshot's release is none any more whose files are all there.
     """

@@ -80,9 +80,7 @@ def judge(
     """Hold the staged days against the contract, against what they were made from, and against other days.
 
     Args:
-        snapshot: that the days were computed over.
         state: the staged days, `ready`, and what is there of the table so far.
-        staged: as they lie in the stage.
         spark: gives the session; called where published rows are to be read.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
         earlier: rows of the days that the step computed before these.
@@ -179,10 +177,6 @@ def _rivals_finding(contract: Contract, source: Contract, day: date, rivals: int
     """Report the keys of a silver day whose version was settled by an order that nobody declared.
 
     Args:
-        contract: of the silver table.
-        source: contract of the raw table.
-        day: event date.
-        rivals: keys of which that is so.
         examples: a few of them with the files that their versions came in, sensitive values masked.
     """
     declared = ", ".join((*source.versioned_by, "arrival date"))
@@ -329,10 +323,7 @@ def losses(
     inputs is told there, if it is to be told; it is taken to lose the same share as they did, which need not be so.
 
     Args:
-        snapshot: that the days were computed over.
-        contract: of the table.
         state: of the staged days, and what readers have of them.
-        staged: as they lie in the stage.
         usual: what is usual for each staged day, or why nobody can say.
     """
     result: dict[date, Finding] = {}
@@ -391,10 +382,7 @@ def settled_checks(
     the table is made from. Days that readers have with the same content, or not at all, are not read.
 
     Args:
-        snapshot: that the days were computed over.
-        contract: of the table.
         state: of the staged days, and what readers have of them.
-        staged: as they lie in the stage.
         spark: gives the session; not called where nothing is to be compared.
         accept: checks of which a person accepts what would block, by day: what is accepted has not drifted.
     """

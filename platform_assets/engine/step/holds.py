@@ -38,9 +38,6 @@ def write_holds(
     one always finds the other, in whatever order they come.
 
     Args:
-        snapshot: on which the holds are right.
-        holds: of days that failed a gate.
-        good: days that were published, by table.
         over: holds that were known when days turned out good, rollbacks that somebody overruled among them.
 
     Returns:
@@ -65,9 +62,6 @@ def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mappin
     Of a try of an open circuit, whoever tries writes the verdict.
 
     Args:
-        snapshot: that the days are computed over.
-        table: whose days they are.
-        run: id of the run.
         days: each with what it is made from; at least one.
     """
     platform, newest = snapshot.platform, max(days)

@@ -83,9 +83,6 @@ def prepare(
     """Read the inputs of some days and apply the rules, the order of versions and the transform.
 
     Args:
-        contract: of a silver or gold table.
-        days: to compute together.
-        snapshot: to read.
         scope: of a gold table: keys whose rows alone are to be made.
         parts: of each large day of what is read.
     """
@@ -111,9 +108,6 @@ def transform_inputs(
     """What the transform of a table is given for some days, by parameter.
 
     Args:
-        contract: of a silver or gold table.
-        days: to compute together.
-        snapshot: to read.
         arranged: puts the rows of every input in another order.
         scope: as for `prepare`.
     """

@@ -60,8 +60,6 @@ def moved_keys(
     Only days of an input that are others than those the rest was made from are read, and of them a few columns.
 
     Args:
-        contract: of a gold table.
-        scope: the keys that are computed.
         made_from: the fingerprint that each of the days would get; of one that has it already nothing is read.
         snapshot: that the keys are computed from; the rest is what it has of the days.
     """

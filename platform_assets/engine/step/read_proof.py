@@ -30,8 +30,6 @@ def files_read(
     """How many files of which days of its inputs a step reads.
 
     Args:
-        days: that are computed.
-        snapshot: that is to be read.
         frame: their rows, not computed yet.
 
     Raises:

@@ -53,10 +53,6 @@ def recompute_step(
 
     Args:
         spark: gives the session; not called where nothing is to be computed, or no input day has rows.
-        step: table and days.
-        author: on whose behalf.
-        progress: told after every batch.
-        force: compute days whatever their state.
         accept: checks, of `ACCEPTABLE`, whose findings a person has looked at and found to be true: they are shown,
             and keep no day from being published. Their number is published with the day, as `accepted_<check>`.
         looked_at: the fingerprints of the days that the person looked at; by default those that they would get now. A

@@ -94,11 +94,9 @@ def probe(
     A transform that makes every row from one row of the same day is proved by its plan and costs no job.
 
     Args:
-        snapshot: that was read.
         staged: rows of the days as they were computed together.
         digests: of all those days, the empty ones included.
         together: most days with rows that this code and contract have made together before.
-        scope: keys whose rows alone were computed.
 
     Raises:
         NotRepeatableError: naming the day, what made a difference, and where.

@@ -48,8 +48,6 @@ def repeated_keys(
     Most tables have new keys on every day: the bounds in the log say so, and no file is opened.
 
     Args:
-        publication: that staged the days.
-        days: that it staged.
         to_come: days that the step computes later, and compares with these then.
     """
     if not may_move(contract, snapshot.platform.catalogue):

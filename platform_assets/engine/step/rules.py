@@ -33,12 +33,7 @@ def judge_beside_others(
     """Add to the profiles of staged days the rows that break rules only beside others.
 
     Args:
-        snapshot: that the days were computed over.
-        days: that are computed, those without rows included.
         profiles: with the counts of all rules, as far as single rows say so.
-        rows: staged.
-        folder: where they lie.
-        inputs: what they were made from, by table.
     """
     for rule in contract.judging_rules if profiles else ():
         if rule.kind.is_condition:

@@ -276,9 +276,7 @@ def overtaken(
 
     Args:
         contracts: of all tables, inputs before what is made from them.
-        staged: days of the stage, by table.
         changed: days that others published since the stage's release, by table.
-        calendar: the days that exist.
 
     Returns:
         The days to compute again, oldest first, by table in the order of the contracts.

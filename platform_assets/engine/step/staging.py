@@ -129,11 +129,6 @@ def stage_days(
 
     Args:
         spark: gives the session; not called where no input day has rows.
-        contract: of a silver or gold table.
-        days: to compute together.
-        snapshot: to read.
-        folder: of the stage.
-        quarantine_folder: of the stage's quarantined rows.
         together: most days with rows that today's code and contract have published after they were computed together;
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.

@@ -31,9 +31,6 @@ def try_circuits(
 
     Args:
         spark: gives the session; not called where no try is due.
-        tables: names.
-        author: on whose behalf.
-        progress: told how far it is.
     """
     for table, due in due_tries(platform, tables).items():
         _try(platform, spark, table, due.day, author, progress)

@@ -32,8 +32,6 @@ def may_share_keys(
     """Those of some files that can hold a key of the others; a file without statistics always can.
 
     Args:
-        files: to choose from, by day.
-        others: that hold the keys, by day.
         columns: of the key, of types whose bounds in the log are exact or rounded outwards: whole numbers, text, dates.
     """
     left = {day: tuple(of_day) for day, of_day in files.items()}
@@ -109,7 +107,6 @@ def days_of_unique_keys(folder: Location, key: Sequence[str], most_bytes: int = 
 
     Args:
         folder: of the stage; its log names the files.
-        key: columns of the natural key.
         most_bytes: that the keys of a day may take in memory.
 
     Raises:

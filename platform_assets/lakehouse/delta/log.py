@@ -225,7 +225,6 @@ def trustworthy(stats: str, types: Mapping[str, Any]) -> str:
     """Statistics of a file by which no reader misses a row; to the letter where its bounds can stay as they are.
 
     Args:
-        stats: Delta's statistics of a file, JSON.
         types: of the columns, as `types_of` gives them.
     """
     parsed = json.loads(stats, parse_float=Decimal)

@@ -173,7 +173,6 @@ def drop_marks(checkpoint: Location, hint: Location) -> None:
     """Take the marks of files that left out of a checkpoint that was just written; killed meanwhile, it is as it was.
 
     Args:
-        checkpoint: in one file.
         hint: the file that names it, with its size.
     """
     import pyarrow.compute as pc

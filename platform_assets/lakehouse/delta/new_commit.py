@@ -61,9 +61,7 @@ def commit_difference(
 
     Args:
         head: version the difference was made from; -1 makes the table.
-        removes: live files that leave.
         adds: files that are not live and enter.
-        schema_string: Delta schema of the table.
         said: metadata of the commit, as `release_chain.commit_metadata` makes it.
         new_columns: the schema is another one than the table has, and enters with the files; of a day that a file
             leaves, all that are live leave.

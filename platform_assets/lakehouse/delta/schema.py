@@ -77,8 +77,6 @@ def check_columns(path: Location, change: TableChange, before: TableSnapshot | N
     Whether a column may be null is not compared: the writers here always say it may.
 
     Args:
-        path: of the table.
-        change: what is to be published.
         before: the table's head; None if there is no table yet.
 
     Raises:

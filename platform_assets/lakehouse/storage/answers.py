@@ -45,9 +45,6 @@ _VARIABLES = {
 def told(address: str) -> Iterator[None]:
     """Ask a store for something, and turn what it refuses into an error for people.
 
-    Args:
-        address: of what is asked for, a URL.
-
     Raises:
         LakeError: nobody may do it, there is no such bucket, or the store does not answer.
         AlreadyExistsError, PreconditionError, NotFoundError: as obstore raises them.

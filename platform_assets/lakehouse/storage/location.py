@@ -161,7 +161,6 @@ class Location(ABC):
         """Replace a file if a lock is still held at that moment, however long this process was suspended before.
 
         Args:
-            still_held: raises if the lock was lost.
             draft: where the content may lie meanwhile; whoever takes the lock next removes it.
 
         Returns:

@@ -159,10 +159,6 @@ class Stored(Location):
     def pieces(self, below: str, e_tag: str) -> Iterator[bytes]:
         """What is in one of `objects`, piece by piece.
 
-        Args:
-            below: what follows this name.
-            e_tag: of the object as it was listed.
-
         Raises:
             OtherObjectError: it is another one by now.
             FileNotFoundError: it is gone.
@@ -336,7 +332,6 @@ def require_endpoint(bucket: str, environ: Mapping[str, str]) -> None:
 
     Args:
         bucket: its URL; of Azure's nothing is looked at.
-        environ: the variables.
 
     Raises:
         LakeError: the place is no address, or one without encryption that was not allowed.
@@ -374,8 +369,6 @@ def remove_objects(client: Client, address: str, itself: str, listed: Callable[[
     """Remove an object and all whose names go on after it.
 
     Args:
-        client: of the bucket.
-        address: of the object, for messages.
         itself: its name; it need not be there.
         listed: the names of the others, as the store lists them when it is asked.
 

@@ -21,7 +21,6 @@ def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
     """A Parquet file, to be closed by whoever asks; its pages are held against their checksums when they are read.
 
     Args:
-        file: to open.
         once: columns of text that come as dictionaries, each of their values once.
 
     Raises:
@@ -38,8 +37,6 @@ def row_batches(file: Location, rows: int, columns: Collection[str] | None = Non
     """The rows of a file, so many at a time.
 
     Args:
-        file: to read.
-        rows: of a batch, at most.
         columns: those of them that the file has; all by default.
 
     Raises:

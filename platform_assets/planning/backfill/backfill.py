@@ -182,8 +182,6 @@ def consent(file: PlanFile, because: tuple[str, ...], hash: str, decided: Iterab
 
     Args:
         because: why somebody has to approve; nobody has to without a reason.
-        hash: of the backfill as it is now.
-        decided: all approvals, of all plans.
     """
     return Consent(file.approvals.people if because else 0, because, approved_by(file, hash, decided))
 
@@ -210,8 +208,6 @@ def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date
     """Why somebody has to approve.
 
     Args:
-        file: with what it asks to be asked.
-        count: days of tables that are computed.
         oldest_beyond: the oldest day beyond its restatement window; None if there is none.
     """
     asks, because = file.approvals, []
@@ -226,12 +222,7 @@ def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date
 
 
 def beyond_window(catalogue: Catalogue, days: Mapping[str, Collection[date]], newest: date) -> date | None:
-    """The oldest day that is computed and lies beyond the shortest restatement window of a raw table.
-
-    Args:
-        days: that are computed, by table.
-        newest: from which windows are counted back.
-    """
+    """The oldest day that is computed and lies beyond the shortest restatement window of a raw table."""
     windows = [c.restatement_window_days for c in catalogue if c.source]
     oldest = min((day for of_table in days.values() for day in of_table), default=None)
     if oldest is None or not windows or (newest - oldest).days <= min(windows):

@@ -19,12 +19,7 @@ from platform_assets.planning.windows import Calendar, day_range, ranges_read, u
 def reached_days(
     catalogue: Catalogue, named: Mapping[str, Collection[date]], calendar: Calendar
 ) -> dict[str, frozenset[date]]:
-    """The named days and all that read them, through every window: what becomes stale if they come out differently.
-
-    Args:
-        catalogue: all tables, each after those it reads.
-        named: days by table.
-    """
+    """The named days and all that read them, through every window: what becomes stale if they come out differently."""
     reached = {table: set(days) for table, days in named.items()}
     for contract in catalogue:
         for read in contract.inputs:
@@ -42,8 +37,6 @@ def request_for(
     """What a plan file asks for of some days of tables.
 
     Args:
-        by_table: days of each table.
-        keys: of which alone it asks for rows.
         protected_too: protected days that are planned, too; by default those that the file overrides.
     """
     overridden = file.override_protected.named() if file.override_protected else frozenset()
@@ -68,9 +61,7 @@ def backfill_request(
     """What a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
 
     Args:
-        days: that it names, found.
         computed: the days of each table that were ever computed.
-        keys: of which alone it asks for rows.
     """
     named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
     if file.policy == "fill_gaps":
@@ -107,7 +98,6 @@ def in_rollout_order(days: Iterable[date], volumes: Mapping[date, int]) -> tuple
     falls into the widest gap. The same days and volumes have the same order.
 
     Args:
-        days: in any order.
         volumes: rows of a day, of those that are known.
     """
     every = sorted(set(days))
@@ -134,10 +124,7 @@ def rollout_steps(
     twice: a window over a month waits for the month.
 
     Args:
-        plan: the days to compute.
-        named: days that the plan file names.
         shares: percents of the named days, growing up to 100.
-        catalogue: all tables, each after those it reads.
         volumes: rows of the named days, of those that are known.
     """
     order = in_rollout_order(named, volumes)
@@ -183,7 +170,6 @@ def sampled_days(
 
     Args:
         sample: some of the days that the plan file names.
-        catalogue: all tables, each after those it reads.
     """
     planned = {step.table: frozenset(step.days) for step in plan.steps}
     chosen = {table: planned.get(table, frozenset()).intersection(sample) for table in tables}

@@ -108,7 +108,6 @@ def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Colle
 
     Args:
         runs: backfills of before; those with days of tables of which nothing is known say nothing.
-        timings: of recomputations, by backfills and others.
         tables: that are asked about; of others only those of the backfills are looked at.
     """
     usable = [run for run in runs if run.starts > 0 and run.seconds > 0 and run.jobs]
@@ -207,10 +206,7 @@ def price(
     """Price the steps of a plan: what each takes, and the start and the steps of the rollout besides.
 
     Args:
-        steps: of the plan, timed.
-        rollout: the same days in their order.
         experience: what start and steps took, and how far off that may be.
-        budget: with the price of a core's hour.
     """
     rows = size = 0
     certain = possible = 0.0
