@@ -13,7 +13,6 @@ from platform_assets.engine.ingest.listing import each_once, landing_problem, li
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import last_look
 from platform_assets.engine.state.planner import look_at_all, past_of, states_around
 from platform_assets.planning.circuit import Try
 from platform_assets.planning.day_states import Stale, stale_through_data
@@ -63,7 +62,6 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     """
     snapshot = LakeSnapshot.now(platform)
     tables, states = look_at_all(snapshot)
-    since = last_look(snapshot)
     plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states))
     plan = replace(plan, tries=due_tries(platform))
     left = {*plan.by_people, *tables.stopped}
@@ -76,7 +74,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     missing: dict[str, tuple[date, ...]] = {}
     for contract, listing in listings.items():
         waits = {file.arrival_date for file in listing.pending}
-        have, come = snapshot.delivered_days(contract.name, since), snapshot.delivered(contract.name)
+        have, come = snapshot.delivered_days(contract.name), snapshot.delivered(contract.name)
         taken = listing.delivered - waits
         files[contract.name] = tuple(f for f in listing.pending if until is None or f.arrival_date <= until)
         quiet[contract.name] = empty_days(contract, have, taken, come, until)

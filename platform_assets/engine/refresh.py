@@ -83,16 +83,16 @@ def refresh(
         PlatformError: a contract or a transform of a table makes no sense to Spark; nothing was done.
     """
     platform.sync()
-    wanted = wanted_days(platform.catalogue, request, platform.calendar)
-    refuse_what_tables_cannot_take(platform, request)
+    before = LakeSnapshot.now(platform)
+    wanted = wanted_days(platform.catalogue, request, before.calendar)
+    refuse_what_tables_cannot_take(before, request)
     spark = analysed(platform, [table for table, days in wanted.items() if days], spark)
     ingests: list[IngestResult] = []
-    stops = stopped(platform)
     for contract in platform.catalogue:
-        if contract.source is None or not wanted.get(contract.name) or contract.name in stops:
+        if contract.source is None or not wanted.get(contract.name) or contract.name in before.stopped:
             continue
         # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
-        if request.by_person or takes_deliveries(LakeSnapshot.now(platform), contract):
+        if request.by_person or takes_deliveries(before, contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
     try_circuits(platform, spark, [table for table, days in wanted.items() if days], author, progress)

@@ -191,8 +191,8 @@ def _take(
             failpoint("ingest.set_aside")
         if good:
             few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
-            stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
-            undated = stage_undated(platform, spark, contract, publication, folders[contract.name], snapshot)
+            stage_tombstones(spark, contract, publication, folders[contract.name], snapshot, few=few)
+            undated = stage_undated(spark, contract, publication, folders[contract.name], snapshot)
             failpoint("ingest.compared")
             taken = profile_raw(read_staged(spark, folders[contract.name]))
         counts = (taken, broken, waiting, erased, replayed, undated)

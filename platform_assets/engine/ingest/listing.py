@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import last_look
 from platform_assets.planning.loaded import empty_days
 from platform_assets.sources.landing import Known, LandedFile, Listing, Problem
 from platform_assets.sources.limits import Limits
@@ -127,5 +126,5 @@ def quiet_days(
     Args:
         until: newest arrival date to look at; files of later dates may wait.
     """
-    have = snapshot.delivered_days(contract.name, last_look(snapshot))
+    have = snapshot.delivered_days(contract.name)
     return empty_days(contract, have, delivered, snapshot.delivered(contract.name), until)

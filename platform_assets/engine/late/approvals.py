@@ -130,8 +130,8 @@ def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], w
         stage(waiting.where(~_is_one_of(chosen)), folders[queue])
         stage(_as_taken(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
-        stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
-        stage_undated(platform, spark, contract, publication, folders[contract.name], snapshot)
+        stage_tombstones(spark, contract, publication, folders[contract.name], snapshot, few=few)
+        stage_undated(spark, contract, publication, folders[contract.name], snapshot)
         entered = profile_raw(read_staged(spark, folders[contract.name]))
         left = profile_raw(read_staged(spark, folders[queue]))
         arrivals = _arrivals(platform, contract, chosen, publication, entered, why)
@@ -140,7 +140,7 @@ def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], w
             TableChange(
                 table=queue,
                 schema_string=schema.json(),
-                days=_left(platform, queue, snapshot, publication, days, left),
+                days=_left(queue, snapshot, publication, days, left),
                 replaces_schema=schema_to_replace(platform.lake, snapshot.release, queue, schema.json()),
             ),
         ]
@@ -208,12 +208,12 @@ def _arrivals(
 
 
 def _left(
-    platform: Platform, queue: str, snapshot: LakeSnapshot, publication: str, days: Collection[date], left: RawProfile
+    queue: str, snapshot: LakeSnapshot, publication: str, days: Collection[date], left: RawProfile
 ) -> dict[date, DayContent]:
     digests = {day: left.digests.get(day, Digest()) for day in days}
     return replaced(
         snapshot.files(queue),
-        staged_at(platform.lake, queue, publication),
+        staged_at(snapshot.platform.lake, queue, publication),
         digests,
         dict.fromkeys(days, ""),
         ahead_figures(left),

@@ -90,7 +90,7 @@ def withdraw(
             for table, some in parts.items():
                 progress(Progress("withdrawing", table))
                 with full_disk_explained(table):
-                    withdrawal, change = _withdrawn(platform, spark, snapshot, publication, folders[table], some)
+                    withdrawal, change = _withdrawn(spark, snapshot, publication, folders[table], some)
                 done.append(withdrawal)
                 changes += change
                 days = len(withdrawal.published)
@@ -102,7 +102,6 @@ def withdraw(
 
 
 def _withdrawn(
-    platform: Platform,
     spark: SparkOnDemand,
     snapshot: LakeSnapshot,
     publication: str,
@@ -110,11 +109,12 @@ def _withdrawn(
     parts: Sequence[ArrivalRecord],
 ) -> tuple[Withdrawal, list[TableChange]]:
     """What takes some arrivals of one table back, staged where raw has rows of them."""
+    platform = snapshot.platform
     contract = platform.catalogue[parts[0].table]
     rows: Mapping[str, int] = {}
     changes: list[TableChange] = []
     if any(part.taken for part in parts):
-        rows = _stage_markers(platform, spark(), contract, parts, snapshot, folder)
+        rows = _stage_markers(spark(), contract, parts, snapshot, folder)
         added = profile_raw(read_staged(spark(), folder))
         schema = raw_schema(contract).json()
         changes = [appended_change(platform, snapshot.release, contract.name, publication, schema, added)]
@@ -123,7 +123,6 @@ def _withdrawn(
 
 
 def _stage_markers(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     parts: Collection[ArrivalRecord],
@@ -131,9 +130,10 @@ def _stage_markers(
     folder: Location,
 ) -> dict[str, int]:
     """Stage what takes some arrivals back, and return how many rows of each count no more."""
+    platform = snapshot.platform
     paths = [part.path for part in parts]
     days = published_with(platform, contract.name, parts)
-    found = taken_back(effective_raw_rows(platform, spark, contract, days, snapshot), paths)
+    found = taken_back(effective_raw_rows(spark, contract, days, snapshot), paths)
     counts: dict[str, int] = {}
     for (_, path), rows in found.items():
         counts[path] = counts.get(path, 0) + rows
@@ -151,7 +151,7 @@ def _stage_markers(
     # Days with later records were told of deletes without their day, and of snapshots without a row of them, too.
     if is_snapshot or undated_files({day: files[day] for day in held}, contract):
         wide |= {day for day, record in snapshot.days(contract.name).items() if record.figures.get("tombstones")}
-    raw = effective_raw_rows(platform, spark, contract, wide, snapshot)
+    raw = effective_raw_rows(spark, contract, wide, snapshot)
     stage(withdrawals(raw, paths, raw_schema(contract)), folder)
     return counts
 

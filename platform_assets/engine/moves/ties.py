@@ -70,42 +70,36 @@ class Tied:
         )
 
 
-def ties_among(platform: Platform, contract: Contract, state: Readiness, snapshot: LakeSnapshot) -> tuple[Tie, ...]:
+def ties_among(contract: Contract, state: Readiness, snapshot: LakeSnapshot) -> tuple[Tie, ...]:
     """The ties of days that are to be computed, so that they can be computed together."""
     return (
-        tuple(_new_ties(platform, contract, state.ready, state.before, snapshot))
-        if has_ties(platform, contract)
-        else ()
+        tuple(_new_ties(contract, state.ready, state.before, snapshot)) if has_ties(snapshot.platform, contract) else ()
     )
 
 
-def partners(
-    platform: Platform, contract: Contract, days: Collection[date], staged: Collection[date], snapshot: LakeSnapshot
-) -> set[date]:
+def partners(contract: Contract, days: Collection[date], staged: Collection[date], snapshot: LakeSnapshot) -> set[date]:
     """The staged days that are tied to some days, and so have to be computed again with them."""
-    if not has_ties(platform, contract):
+    if not has_ties(snapshot.platform, contract):
         return set()
-    ties = _new_ties(platform, contract, {*days, *staged}, snapshot.days(contract.name), snapshot)
+    ties = _new_ties(contract, {*days, *staged}, snapshot.days(contract.name), snapshot)
     return held_together(days, ties).keys() & set(staged)
 
 
-def published_together(platform: Platform, contract: Contract, day: date, snapshot: LakeSnapshot) -> tuple[date, ...]:
+def published_together(contract: Contract, day: date, snapshot: LakeSnapshot) -> tuple[date, ...]:
     """Return a day with those held or stale that only pass together with it, because records moved between them."""
+    platform = snapshot.platform
     together, before = {day}, set[date]()
     while together != before and has_ties(platform, contract):
         before = together
         near = within_reach(together, moves_within_days(platform, contract))
-        others = readiness(
-            platform, contract, sorted(near & snapshot.digests(contract.inputs[0].table).keys()), snapshot
-        )
+        others = readiness(contract, sorted(near & snapshot.digests(contract.inputs[0].table).keys()), snapshot)
         waiting = {*others.ready, *others.held}
-        ties = _new_ties(platform, contract, sorted(together | waiting), snapshot.days(contract.name), snapshot)
+        ties = _new_ties(contract, sorted(together | waiting), snapshot.days(contract.name), snapshot)
         together = together | (held_together(together, tuple(ties)).keys() & waiting)
     return tuple(sorted(together))
 
 
 def tied_days(
-    platform: Platform,
     contract: Contract,
     state: Readiness,
     failing: Collection[date],
@@ -120,6 +114,7 @@ def tied_days(
         state: its staged days, `ready`, and what is there of it.
         to_come: days that later batches of the same step compute.
     """
+    platform = snapshot.platform
     if not has_ties(platform, contract):
         return Tied()
     near = within_reach(state.ready, moves_within_days(platform, contract)) - set(state.ready)
@@ -127,11 +122,11 @@ def tied_days(
     # unless somebody whose clock or calendar is another one has published it.
     around = sorted(near & snapshot.digests(contract.inputs[0].table).keys())
     beyond = frozenset(near & state.before.keys()) - frozenset(around)
-    others = readiness(platform, contract, around, snapshot)
+    others = readiness(contract, around, snapshot)
     behind = {*others.ready, *others.blocked, *others.held, *beyond}
     # What was never published and is not to be is nowhere, whatever moves to it.
     looked_at = (*state.ready, *sorted(behind & state.before.keys()))
-    ties = list(_new_ties(platform, contract, looked_at, state.before, snapshot))
+    ties = list(_new_ties(contract, looked_at, state.before, snapshot))
     by_gate = {*failing, *(behind & state.holds.keys())}
     tied = held_together(by_gate | behind, ties)
     free = {day: tied[day] for day in state.ready if day in tied and day not in failing}
@@ -147,12 +142,12 @@ def tied_days(
 
 
 def _new_ties(
-    platform: Platform,
     contract: Contract,
     days: Iterable[date],
     before: Mapping[date, DayRecord],
     snapshot: LakeSnapshot,
 ) -> Iterable[Tie]:
+    platform = snapshot.platform
     raw, within_days = contract.inputs[0].table, moves_within_days(platform, contract)
     path, now = platform.lake.table_path(raw), snapshot.files(raw)
     settled_by = SettledBy(platform, contract)
@@ -325,7 +320,6 @@ def _span(first: int | None, second: int | None, *, alike: bool) -> _Span:
 
 
 def moves_undone(
-    platform: Platform,
     contract: Contract,
     days: Mapping[date, tuple[DayRecord, DayRecord | None]],
     snapshot: LakeSnapshot,
@@ -336,6 +330,7 @@ def moves_undone(
         days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
             missing is not wrong.
     """
+    platform = snapshot.platform
     if not has_ties(platform, contract):
         return set()
     raw = contract.inputs[0].table
@@ -350,7 +345,7 @@ def moves_undone(
     appearing = {day: then for day, (now, then) in days.items() if then is not None and not now.digest}
     if appearing:
         near = within_reach(appearing, told.within_days) - days.keys()
-        state = readiness(platform, contract, sorted(near & snapshot.digests(raw).keys()), snapshot)
+        state = readiness(contract, sorted(near & snapshot.digests(raw).keys()), snapshot)
         for there in near & state.before.keys():
             shown = state.before[there]
             if there in state.up_to_date:  # it would come out the same of what raw is today
@@ -361,9 +356,7 @@ def moves_undone(
     return ties
 
 
-def moved_meanwhile(
-    platform: Platform, contract: Contract, days: Collection[date], snapshot: LakeSnapshot, now: LakeSnapshot
-) -> set[Tie]:
+def moved_meanwhile(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, now: LakeSnapshot) -> set[Tie]:
     """Moves between days that were computed over one snapshot and those that others have published since.
 
     Whoever publishes some days shows them beside all that is there at that moment, which may tell of a move that these
@@ -372,6 +365,7 @@ def moved_meanwhile(
     Args:
         days: that were computed and judged over `snapshot`, and are to be published over `now`.
     """
+    platform = snapshot.platform
     if not has_ties(platform, contract):
         return set()
     told, version = _Told(platform, contract), snapshot.version(contract.inputs[0].table)

@@ -22,7 +22,6 @@ from platform_assets.engine.day_contents import (
     staged_at,
     unchanged,
 )
-from platform_assets.engine.platform import Platform
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.turn import IngestTurn
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -42,7 +41,6 @@ from platform_assets.spark.tables.staging import stage
 
 
 def stage_tombstones(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     publication: str,
@@ -58,9 +56,10 @@ def stage_tombstones(
     Args:
         few: as for `spark.raw.tombstones.tombstones`.
     """
+    platform = snapshot.platform
     assert contract.source is not None
     if contract.source.replaces == "table":
-        _stage_absences(platform, spark, contract, folder, snapshot)
+        _stage_absences(spark, contract, folder, snapshot)
     if not contract.moves_within_days:
         return
     staged = staged_at(platform.lake, contract.name, publication)
@@ -80,12 +79,10 @@ def stage_tombstones(
             stage(tombstone_rows.select(*raw_schema(contract).fieldNames()), folder)
 
 
-def _stage_absences(
-    platform: Platform, spark: SparkSession, contract: Contract, folder: Location, snapshot: LakeSnapshot
-) -> None:
+def _stage_absences(spark: SparkSession, contract: Contract, folder: Location, snapshot: LakeSnapshot) -> None:
     lying = read_staged(spark, folder)
     if files := snapshot.files(contract.name):
-        lying = lying.unionByName(effective_raw_rows(platform, spark, contract, files, snapshot))
+        lying = lying.unionByName(effective_raw_rows(spark, contract, files, snapshot))
     with kept_frames() as keep:
         whose = keep(lying.select(DAY, "_arrival", "_arrival_date", "_kind").distinct())
         stage(as_raw(absences(whose, contract), raw_schema(contract)), folder)
@@ -104,7 +101,7 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
         return {}
     with new_stage(platform, (contract.name,)) as (publication, folders), kept_frames() as keep:
         folder = folders[contract.name]
-        raw = identified(effective_raw_rows(platform, spark(), contract, days, snapshot))
+        raw = identified(effective_raw_rows(spark(), contract, days, snapshot))
         tombstone_rows = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract, keep)
         contents = unchanged(snapshot.files(contract.name), days)
         if tombstone_rows is not None:
@@ -131,10 +128,10 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
 
 
 def effective_raw_rows(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
+    spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
 ) -> DataFrame:
     """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
-    path = platform.lake.table_path(contract.name)
+    path = snapshot.platform.lake.table_path(contract.name)
     rows = read_days(spark, path, snapshot.files(contract.name), raw_schema(contract), ranges(days))
     return effective_rows(rows) if has_withdrawals(contract.name, days, snapshot) else rows
 

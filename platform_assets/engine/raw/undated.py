@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import Files, staged_at
-from platform_assets.engine.platform import Platform
 from platform_assets.engine.raw.tombstones import bounded_key
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.key_bounds import may_lack, may_share_keys
@@ -22,7 +21,6 @@ from platform_assets.spark.tables.staging import stage
 
 
 def stage_undated(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     publication: str,
@@ -36,6 +34,7 @@ def stage_undated(
     Returns:
         How many keys of arriving deletes have no record yet, by arrival.
     """
+    platform = snapshot.platform
     if not contract.takes_undated:
         return {}
     staged, files = staged_at(platform.lake, contract.name, publication), snapshot.files(contract.name)

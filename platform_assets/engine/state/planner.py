@@ -13,14 +13,13 @@ from datetime import date
 from functools import cache
 
 from platform_assets.contracts import AsOf, Contract
-from platform_assets.engine.circuits import stopped
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import begin_look, keep_look, last_look
 from platform_assets.engine.state.reference_data import contents_read, view_of
 from platform_assets.engine.state.schema_changes import changes_of_contract, changing
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.releases import release
+from platform_assets.ledger.errors import LedgerError
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import (
     Blocked,
@@ -38,7 +37,7 @@ from platform_assets.planning.day_states import (
 from platform_assets.planning.estimates import estimate
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.key_scope import KeyScope, ScopeError, scope_of
-from platform_assets.planning.last_look import Since, to_look_at
+from platform_assets.planning.last_look import Look, open_days, to_look_at
 from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, left_to_do, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, refuse_protected
@@ -48,29 +47,24 @@ from platform_assets.records.history import DayMark, Hold
 
 def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) -> TableStates:
     """What is known of all tables, or of some, at the release and in the stage that a snapshot is."""
-    return _table_states(snapshot, tables, last_look(snapshot))
-
-
-def _table_states(snapshot: LakeSnapshot, tables: Collection[str] | None, since: Since | None) -> TableStates:
     platform = snapshot.platform
     names = platform.catalogue.names if tables is None else tables
     contracts = [platform.catalogue[name] for name in names]
     holds: dict[str, list[Hold]] = {}
-    for hold in snapshot.holds():
+    for hold in snapshot.holds:
         if hold.table in names:
             holds.setdefault(hold.table, []).append(hold)
-    on_demand = since is not None and not since.is_of_most_days(names)
-    marks = snapshot.marks_on_demand(names, since) if since and on_demand else snapshot.marks(names)
-    contents = contents_read(contracts, snapshot, since)
+    marks = snapshot.marks_on_demand(names)
+    contents = contents_read(contracts, snapshot)
     return TableStates(
         marks=marks,
         holds=holds,
-        calendar=platform.calendar,
+        calendar=snapshot.calendar,
         views={table: view_of(table, snapshot, content) for table, content in contents.items()},
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
         changing=changing(snapshot, contracts, marks),
         contents=contents,
-        stopped={} if snapshot.is_try else stopped(platform, names),
+        stopped={name: hold for name, hold in snapshot.stopped.items() if name in names},
     )
 
 
@@ -99,27 +93,48 @@ def at_root_now(snapshot: LakeSnapshot, state: Blocked) -> Blocked:
 
 
 def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
-    """What is known of all tables, and the state of every day of those with a transform; days left out are up to date.
+    """Return what is known of all tables, and the state of every day of those with a transform.
 
-    Which days were not is kept, so that the next look is at these and at what happens until then, not at all history.
+    Days that are left out are up to date. Which days were not is kept, so that the next look is at these and at what
+    happens until then, not at all history.
     """
-    since = last_look(snapshot)
-    mark = begin_look(snapshot, since)
-    tables, states = look_since(snapshot, since)
-    keep_look(snapshot, tables, states, since, mark)
+    mark = begin_look(snapshot)
+    tables, states = states_of_all(snapshot)
+    keep_look(snapshot, tables, states, mark)
     return tables, states
 
 
-def look_since(snapshot: LakeSnapshot, since: Since | None) -> tuple[TableStates, States]:
-    """As `look_at_all`, by a look that is given, or without any at every day.
-
-    Args:
-        since: the look, and what happened since: days that are up to date for that may be left out.
-    """
-    catalogue, tables = snapshot.platform.catalogue, _table_states(snapshot, None, since)
-    look_at = to_look_at(catalogue, tables, since) if since else {}
+def states_of_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
+    """Return the same without keeping it."""
+    catalogue, tables = snapshot.platform.catalogue, table_states(snapshot)
+    look_at = to_look_at(catalogue, tables, snapshot.since) if snapshot.since else {}
     every_day = tables.calendar.days()
     return tables, {c.name: day_states(c, look_at.get(c.name, every_day), tables) for c in catalogue if c.inputs}
+
+
+def begin_look(snapshot: LakeSnapshot) -> str:
+    """Return the mark with which a look that begins now can be kept; empty where it cannot be, as in a stage."""
+    if snapshot.since is not None:
+        return snapshot.since.mark
+    if not snapshot.is_staged and snapshot.calendar.last >= snapshot.calendar.first:
+        with suppress(LedgerError):
+            return snapshot.platform.ledger.looks.begin(snapshot.look_for, snapshot.number)
+    return ""
+
+
+def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, mark: str) -> None:
+    """Remember what was found, if it is not what is known already; where that fails, the next plan takes longer."""
+    found = open_days(snapshot.platform.catalogue, tables, {table: not_up_to_date(of) for table, of in states.items()})
+    look = Look(
+        last=snapshot.calendar.last,
+        today=snapshot.platform.settings.current_day(),
+        open_days={table: days for table, days in found.items() if days},
+        contents=tables.contents,
+    )
+    since = snapshot.since
+    if mark and (since is None or since.published or since.look != look):
+        with suppress(LedgerError):
+            snapshot.platform.ledger.looks.keep(snapshot.look_for, snapshot.number, look, mark)
 
 
 def plan_steps(
@@ -342,7 +357,7 @@ def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], s
     scope_of(contract, scope.texts)
     tables, states = states_around(snapshot, contract, days, forced=days)
     now = snapshot.platform.version(table).configuration
-    held = {hold.day for hold in snapshot.holds(table)}
+    held = {hold.day for hold in snapshot.holds_of(table)}
     records, staged = snapshot.days(table, days), snapshot.staged.of(table)
     if table in tables.changing:
         raise ScopeError(f"{table} has other columns than its contract, which come with whole days.", _WHOLE)

@@ -51,7 +51,6 @@ class Readiness:
 
 
 def readiness(
-    platform: Platform,
     contract: Contract,
     days: Collection[date],
     snapshot: LakeSnapshot,
@@ -65,8 +64,9 @@ def readiness(
         forced: those of them that count neither as up to date nor as refused before.
         accept: checks whose findings are accepted; what they refused is tried again.
     """
+    platform = snapshot.platform
     tables, states = states_around(snapshot, contract, days, forced=forced, accept=accept)
-    holds = snapshot.holds(contract.name)
+    holds = snapshot.holds_of(contract.name)
     ready = {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale)}
     return Readiness(
         ready=tuple(ready),

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import date
 
 from platform_assets.contracts import DAY, Contract, ContractError
-from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.releases import made_by
@@ -66,7 +65,7 @@ def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks
     return {table: need for table, need in needs.items() if need != "nothing"}
 
 
-def refuse_what_tables_cannot_take(platform: Platform, request: Request) -> None:
+def refuse_what_tables_cannot_take(snapshot: LakeSnapshot, request: Request) -> None:
     """Compare what a person asks for with the tables on disk, before any work is done.
 
     What runs by themselves ask for is not looked at: they leave such tables alone.
@@ -76,14 +75,12 @@ def refuse_what_tables_cannot_take(platform: Platform, request: Request) -> None
     """
     if not request.by_person:
         return
-    snapshot = LakeSnapshot.now(platform)
-    wanted = {
-        table: days for table, days in wanted_days(platform.catalogue, request, platform.calendar).items() if days
-    }
+    catalogue = snapshot.platform.catalogue
+    wanted = {table: days for table, days in wanted_days(catalogue, request, snapshot.calendar).items() if days}
     marks = snapshot.marks(wanted)
-    for table in platform.catalogue.names:
+    for table in catalogue.names:
         if table in wanted:
-            _refuse(snapshot, platform.catalogue[table], marks[table], wanted[table])
+            _refuse(snapshot, catalogue[table], marks[table], wanted[table])
 
 
 def takes_deliveries(snapshot: LakeSnapshot, contract: Contract) -> bool:
@@ -155,7 +152,7 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
 
 def _refuse(snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark], days: Collection[date]) -> Need:
     """What a table needs to follow its contract, if these days are enough for that."""
-    table, calendar = contract.name, snapshot.platform.calendar
+    table, calendar = contract.name, snapshot.calendar
     changes = changes_of_contract(snapshot, contract, marks)
     need = need_of(changes)
     if need == "another table":

@@ -133,7 +133,7 @@ def _computed(
     """Compute and judge a batch; where another engine follows, a failure says nothing of the table."""
     started = time.monotonic()
     platform, contract, spark = work.platform, work.contract, TimedSpark(work.spark)
-    state = readiness(platform, contract, days, snapshot, forced=work.forced, accept=work.accept)
+    state = readiness(contract, days, snapshot, forced=work.forced, accept=work.accept)
     left_alone = StepResult(
         contract.name,
         held={day: (refused_before(hold),) for day, hold in state.held.items()},
@@ -154,7 +154,6 @@ def _computed(
     ):
         together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
-            platform,
             given,
             contract,
             state.ready,
@@ -177,12 +176,12 @@ def _computed(
             checks[day] = checks[day].failing(finding)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
-        tied = tied_days(platform, contract, state, failing, snapshot, to_come=work.days.intersection(to_come))
+        tied = tied_days(contract, state, failing, snapshot, to_come=work.days.intersection(to_come))
         for day, root in tied.held.items():
             checks[day] = checks[day].failing(tie_finding(contract, day, root))
         done = [day for day in state.ready if day not in tied.blocked and day not in tied.put_off]
         good = tuple(day for day in done if not checks[day].blocking)
-        changed = effects(platform, given, contract, snapshot, staged, good, state.before)
+        changed = effects(given, contract, snapshot, staged, good, state.before)
         seconds = time.monotonic() - started - spark.waited
         changes = _changes(work, snapshot, publication, good, staged, state, checks, seconds)
         failpoint("gate.decided")
@@ -330,7 +329,6 @@ def _before(state: Readiness, staged: Staged, day: date) -> set[Check]:
 
 
 def effects(
-    platform: Platform,
     spark: SparkOnDemand,
     contract: Contract,
     snapshot: LakeSnapshot,
@@ -419,7 +417,7 @@ def large_days(contract: Contract, days: Collection[date], snapshot: LakeSnapsho
     """The days that a step reads and that are large, each with its parts; told from the log alone."""
     platform, sizes = snapshot.platform, Counter[date]()
     for read in contract.inputs:
-        spans = union_read(read.window, days, platform.calendar)
+        spans = union_read(read.window, days, snapshot.calendar)
         for day, files in snapshot.files(read.table).items():
             if any(first <= day <= last for first, last in spans):
                 sizes[day] += sum(file.size for file in files)

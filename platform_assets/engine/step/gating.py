@@ -278,7 +278,7 @@ def _volume(
     earlier: Mapping[date, int],
 ) -> ByDay:
     left_out = {*step_days, *state.holds}
-    rhythm = rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.platform.calendar)
+    rhythm = rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.calendar)
     rows = {**earlier, **{day: staged.digest(day).rows for day in state.ready}}
     beside = baseline.History(rows, rhythm)
     verdicts = volume_verdicts(
@@ -362,7 +362,7 @@ def _share_left(
 
 def _rows_read(snapshot: LakeSnapshot, read: Input, day: date, at: int) -> tuple[int, int]:
     """Rows of an input that a day reads: at a release, and now."""
-    days = set(days_read(read.window, day, snapshot.platform.calendar))
+    days = set(days_read(read.window, day, snapshot.calendar))
     then = snapshot.platform.ledger.current_days(read.table, at=at, among=days)
     now = snapshot.days(read.table, days)
     return sum(record.rows for record in then.values()), sum(record.rows for record in now.values())

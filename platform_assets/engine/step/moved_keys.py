@@ -123,7 +123,7 @@ class _Then:
 
     def moved(self, days: Collection[date]) -> dict[date, MovedKeys]:
         """What moved, by day of the table."""
-        table, calendar = self.read.table, self.snapshot.platform.calendar
+        table, calendar = self.read.table, self.snapshot.calendar
         version = dict(self.made.reads).get(table, -1)
         spans = union_read(self.read.window, days, calendar)
         other = self._other_days([day for span in spans for day in day_range(*span)], version)

@@ -24,9 +24,7 @@ class UndeclaredReadError(PlatformError):
     """A transform read something that its contract does not declare; nothing of its step was published."""
 
 
-def files_read(
-    platform: Platform, contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame
-) -> FilesRead:
+def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame) -> FilesRead:
     """How many files of which days of its inputs a step reads.
 
     Args:
@@ -35,6 +33,7 @@ def files_read(
     Raises:
         UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
     """
+    platform = snapshot.platform
     inputs = [_Input(platform, read.table, snapshot.files(read.table)) for read in contract.inputs]
     locations: defaultdict[str, set[Location]] = defaultdict(set)
     for scan in scans_of(frame):
@@ -45,7 +44,7 @@ def files_read(
         for declared in inputs
         if declared.table in locations
     }
-    if outside := first_outside(contract, days, platform.calendar, read):
+    if outside := first_outside(contract, days, snapshot.calendar, read):
         table, day = outside
         raise UndeclaredReadError(
             f"The transform of {contract.name} reads {table} on {day}, which no window of {which(days)} holds; "

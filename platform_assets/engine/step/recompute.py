@@ -148,8 +148,8 @@ def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bo
 
     def rest(met: Met, changes: Sequence[TableChange]) -> Rest:
         now = LakeSnapshot.now(platform)
-        put_back.update(_put_back(platform, changes[0], computed.over))
-        half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, snapshot, now)
+        put_back.update(_put_back(now, changes[0], computed.over))
+        half = computed.moves or moved_meanwhile(work.contract, changes[0].days, snapshot, now)
         if last and (half or isinstance(met, Conflict)):
             raise met
         again.update(changes[0].days if half else replaced(met).left_out)
@@ -163,11 +163,11 @@ def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bo
     return _Met(frozenset(again - put_back.keys()), put_back)
 
 
-def _put_back(platform: Platform, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:
+def _put_back(now: LakeSnapshot, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:
     """Days that are to become just what somebody rolled back since they were computed."""
     return {
         hold.day: hold
-        for hold in platform.ledger.holds(change.table)
+        for hold in now.holds_of(change.table)
         if hold.is_of_good_content
         and hold not in known
         and hold.day in change.days

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.engine.platform import Platform, transform_of
+from platform_assets.engine.platform import transform_of
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import Arrange, InputRows, transform_inputs
 from platform_assets.errors import PlatformError
@@ -78,7 +78,6 @@ def refuse_what_cannot_repeat(contract: Contract, frame: DataFrame) -> None:
 
 
 def probe(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     snapshot: LakeSnapshot,
@@ -102,7 +101,7 @@ def probe(
         NotRepeatableError: naming the day, what made a difference, and where.
     """
     days = days_to_probe({day: digest.rows for day, digest in digests.items()}, together)
-    trial = _Trial(platform, spark, contract, snapshot, scope)
+    trial = _Trial(spark, contract, snapshot, scope)
     if not days or trial.is_proved_by_plan(days[0]):
         return
     for day in days:
@@ -111,7 +110,7 @@ def probe(
             continue
         cause, frame = _cause(trial, day, turned)
         what, todo = _CAUSES[cause]
-        where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame, platform.masking)
+        where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame, snapshot.platform.masking)
         raise NotRepeatableError(
             f"The transform of {contract.name} does not always give the same: {day} was tried, and {what}{where}; "
             "neither it nor a day computed with it was published.",
@@ -122,26 +121,16 @@ def probe(
 class _Trial:
     """Computations of a day by itself."""
 
-    def __init__(
-        self,
-        platform: Platform,
-        spark: SparkSession,
-        contract: Contract,
-        snapshot: LakeSnapshot,
-        scope: KeyScope | None,
-    ) -> None:
-        self._platform, self._spark, self._contract, self._basis = platform, spark, contract, snapshot
-        self._scope = scope
+    def __init__(self, spark: SparkSession, contract: Contract, snapshot: LakeSnapshot, scope: KeyScope | None) -> None:
+        self._spark, self._contract, self._basis, self._scope = spark, contract, snapshot, scope
 
     def _given(self, day: date, arranged: Arrange | None = None) -> dict[str, InputRows]:
-        return transform_inputs(
-            self._platform, self._spark, self._contract, [day], self._basis, arranged, scope=self._scope
-        )
+        return transform_inputs(self._spark, self._contract, [day], self._basis, arranged, scope=self._scope)
 
     def frame(self, day: date, arranged: Arrange | None = None) -> DataFrame:
         """What the transform makes of the day, not computed yet."""
         given = self._given(day, arranged)
-        made = transform_of(self._platform.catalogue, self._contract)(**given)
+        made = transform_of(self._basis.platform.catalogue, self._contract)(**given)
         return made.select(*spark_schema(self._contract).fieldNames())
 
     def digests(self, day: date, arranged: Arrange | None = None) -> dict[date, Digest]:
@@ -152,7 +141,7 @@ class _Trial:
         """Whether each row is made from one row of the same day, by expressions that are the same every time."""
         given = self._given(day)
         rows = [frame for frame in given.values() if isinstance(frame, DataFrame)]
-        transform = transform_of(self._platform.catalogue, self._contract)
+        transform = transform_of(self._basis.platform.catalogue, self._contract)
         first, second = transform(**given), transform(**given)
         return is_row_by_row(first, rows) and first.sameSemantics(second)
 

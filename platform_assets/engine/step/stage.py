@@ -13,7 +13,6 @@ from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import with_quarantine
-from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.moves.ties import moved_meanwhile, partners
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, in_turns, publish_changes
@@ -28,7 +27,7 @@ from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.scoped import as_published, refuse_scoped
 from platform_assets.engine.step.work import begin
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.releases import Release, release
+from platform_assets.lakehouse.releases import release
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.planning.windows import Calendar, union_reached
@@ -109,17 +108,19 @@ class Stage:
         now = Progress("computing", step.table, 0, len(step.days))
         progress(now)
         self._forget(step.table, step.days)
-        work = begin(self.snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True, scope=scope)
+        snapshot = self.snapshot
+        work = begin(snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True, scope=scope)
         before, result = self.results.get(step.table), StepResult(step.table)
         left = list(work.batches)
         while left:
             started, batch = time.monotonic(), left.pop(0)
             now = replace(now, batch=len(batch))
             progress(now)
-            with full_disk_explained(step.table), deletion_explained(self.snapshot, step.table):
-                computed = compute(work, self.snapshot, batch, days_of(left), result)
+            with full_disk_explained(step.table), deletion_explained(snapshot, step.table):
+                computed = compute(work, snapshot, batch, days_of(left), result)
             left, work = put_off(left, computed.put_off), replace(work, engine=computed.engine)
             self._add(computed)
+            snapshot = self.snapshot
             result += computed.result + StepResult(step.table, seconds=time.monotonic() - started)
             why = {day: work.reasons[day] for day in result.published if day in work.reasons}
             result = replace(result, reasons=why)
@@ -128,7 +129,7 @@ class Stage:
             now = replace(now, done=result.days, rows=result.rows)
             progress(now)
         if work.all_days:
-            refuse_days_left(self.snapshot, step.table, self.results[step.table].not_published)
+            refuse_days_left(snapshot, step.table, self.results[step.table].not_published)
         progress(replace(now, rows=now.rows if result.published else None, finished=True))
         failpoint("stage.step_done")
         return result
@@ -158,9 +159,9 @@ class Stage:
             discard_stage(self.platform, publication, tables)
 
     def _publish(self, spark: SparkOnDemand, progress: OnProgress) -> int | None:
-        now = self.platform.current_release()
+        now = LakeSnapshot.now(self.platform)
         if now.number != self.release.number:
-            refused = {table: self._refused_since(table) for table in self.staged.tables}
+            refused = {table: self._refused_since(table, now) for table in self.staged.tables}
             for table, days in self._rebase(now).items():
                 self.again.setdefault(table, set()).update(days)
                 why = self.results[table].reasons if table in self.results else {}
@@ -182,32 +183,29 @@ class Stage:
                 on_release=self.release.number,
             )
 
-    def _rebase(self, now: Release) -> dict[str, tuple[date, ...]]:
+    def _rebase(self, after: LakeSnapshot) -> dict[str, tuple[date, ...]]:
         """Lie over another release; returns the days that have to be computed again, inputs first."""
-        before, after = LakeSnapshot(self.platform, self.release), LakeSnapshot(self.platform, now)
-        self.release = now
+        before, self.release = LakeSnapshot(self.platform, self.release), after.release
         names = self.platform.catalogue.names
         changed = {
-            table: {*_differing(before.digests(table), after.digests(table)), *self._refused_since(table)}
+            table: {*_differing(before.digests(table), after.digests(table)), *self._refused_since(table, after)}
             for table in names
         }
         for table in self.staged.tables.keys() & names:
             staged = self.staged.of(table)
-            for tie in moved_meanwhile(self.platform, self.platform.catalogue[table], staged, before, after):
+            for tie in moved_meanwhile(self.platform.catalogue[table], staged, before, after):
                 changed[table].update(staged.keys() & set(tie))
         mine = self._days_and_held()
         again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         for table, days in again.items():
-            changed[table] |= partners(
-                self.platform, self.platform.catalogue[table], days, self.staged.of(table), before
-            )
+            changed[table] |= partners(self.platform.catalogue[table], days, self.staged.of(table), before)
         again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         refuse_scoped(self.staged, again)
         for table, days in again.items():
             self._forget(table, days)
         snapshot = self.snapshot
         tables = {
-            table: change.model_copy(update={"days": self._over(now, change), "reads": snapshot.reads(change.reads)})
+            table: change.model_copy(update={"days": self._over(after, change), "reads": snapshot.reads(change.reads)})
             for table, change in self.staged.tables.items()
         }
         self.staged = self.staged.model_copy(update={"tables": tables})
@@ -217,10 +215,10 @@ class Stage:
         staged = self.staged.of(step.table)
         lies_over = LakeSnapshot(self.platform, self.release)
         contract = self.platform.catalogue[step.table]
-        tied = partners(self.platform, contract, step.days, staged, lies_over) if staged else set()
+        tied = partners(contract, step.days, staged, lies_over) if staged else set()
         return replace(step, days=tuple(sorted({*step.days, *tied})))
 
-    def _refused_since(self, table: str) -> tuple[date, ...]:
+    def _refused_since(self, table: str, now: LakeSnapshot) -> tuple[date, ...]:
         """Staged days that somebody rolled back, or a gate refused, in just the content they have here.
 
         Not through what was known when they were computed, and overruled then.
@@ -228,13 +226,12 @@ class Stage:
         staged = self.staged.of(table)
         return tuple(
             hold.day
-            for hold in self.platform.ledger.holds(table)
+            for hold in now.holds_of(table)
             if hold not in self.staged.over and hold.day in staged and hold.refuses(staged[hold.day].fingerprint)
         )
 
-    def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:
-        live = files_at(self.platform.lake, change.table, now.versions.get(change.table))
-        records = LakeSnapshot(self.platform, now).days(change.table, change.days)
+    def _over(self, now: LakeSnapshot, change: TableChange) -> dict[date, DayContent]:
+        live, records = now.files(change.table), now.days(change.table, change.days)
 
         def over(day: date, content: DayContent) -> DayContent:
             there = live.get(day, ())

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from platform_assets.contracts import Contract
 from platform_assets.contracts.rules import RuleCount
 from platform_assets.engine.day_contents import TOGETHER
-from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, Prepared, prepare
 from platform_assets.engine.step.moved_keys import moved_keys
@@ -112,7 +111,6 @@ class Staged:
 
 
 def stage_days(
-    platform: Platform,
     spark: SparkOnDemand,
     contract: Contract,
     days: Collection[date],
@@ -142,6 +140,7 @@ def stage_days(
         NotRepeatableError: it does not always give the same.
         SessionSettingsError: the session would compute something else than all others.
     """
+    platform = snapshot.platform
     recorded = Counter[date]()
     if contract.layer == "silver":
         source = contract.inputs[0].table
@@ -153,10 +152,10 @@ def stage_days(
     refuse_other_settings(session)
     parts = NO_PARTS if is_sail(session) else parts
     with values_explained(contract.name, days):
-        prepared = prepare(platform, session, contract, days, snapshot, scope, parts)
+        prepared = prepare(session, contract, days, snapshot, scope, parts)
         if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
             refuse_what_cannot_repeat(contract, prepared.frame)
-        frame, read = _planned(platform, session, contract, days, snapshot, prepared)
+        frame, read = _planned(session, contract, days, snapshot, prepared)
         stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
         rows = made = read_staged(session, folder)
         moved: Mapping[date, MovedKeys] = {}
@@ -170,7 +169,7 @@ def stage_days(
         of_made = profiles if scope is None else profile(made, (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:
-            probe(platform, session, contract, snapshot, made, digests, together, scope)
+            probe(session, contract, snapshot, made, digests, together, scope)
         quarantined: dict[date, Profile] = {}
         if prepared.quarantined is not None:
             stage(prepared.quarantined, quarantine_folder)
@@ -192,7 +191,6 @@ def stage_days(
 
 
 def _planned(
-    platform: Platform,
     session: SparkSession,
     contract: Contract,
     days: Collection[date],
@@ -206,7 +204,7 @@ def _planned(
     frame = made.select(*schema.fieldNames())
     if not shows_plans(session):
         return frame, {}
-    read = files_read(platform, contract, days, snapshot, frame)
+    read = files_read(contract, days, snapshot, frame)
     refuse_jobs_of_its_own(contract, prepared.own_jobs)
     return as_planned(frame), read
 

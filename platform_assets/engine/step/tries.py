@@ -40,8 +40,8 @@ def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author
     with staging(platform.lake) as keep:
         stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders), is_try=True)
         contract = platform.catalogue[table]
-        state = readiness(platform, contract, [day], stage.snapshot, forced=[day])
-        days = published_together(platform, contract, day, stage.snapshot)
+        state = readiness(contract, [day], stage.snapshot, forced=[day])
+        days = published_together(contract, day, stage.snapshot)
         attempt = Attempt(state.made_from.get(day, ""), platform.version(table))
         try:
             checks = stage.step(spark, Step(table, days), progress, forced=days).checks

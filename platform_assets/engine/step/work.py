@@ -90,7 +90,7 @@ def begin(
         )
     platform, contract = snapshot.platform, snapshot.platform.catalogue[step.table]
     all_days = needs_all_days(snapshot, contract, step.days, at_once=at_once)
-    state = readiness(platform, contract, step.days, snapshot, forced=forced, accept=accept)
+    state = readiness(contract, step.days, snapshot, forced=forced, accept=accept)
     engine = "spark" if scope is not None or all_days else engine_of(platform, contract)
     return Work(
         platform,
@@ -101,7 +101,7 @@ def begin(
         batches(
             step.days,
             platform.settings.batch_days,
-            ties_among(platform, contract, state, snapshot),
+            ties_among(contract, state, snapshot),
             _sizes(snapshot, contract),
             platform.settings.batch_bytes,
             most_bytes_at_once(platform.settings) if engine == "sail" else math.inf,

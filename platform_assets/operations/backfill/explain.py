@@ -238,7 +238,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         days = _named_days(platform, file)
     scope = scope_in(platform, file)
     request = backfill_request(file, days, platform.catalogue, platform.calendar, marks, scope)
-    refuse_what_tables_cannot_take(platform, request)
+    refuse_what_tables_cannot_take(snapshot, request)
     plan = _planned(snapshot, request)
     if plan.days > file.cap_days:
         raise PlanFieldError(
@@ -356,7 +356,7 @@ def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, 
 def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -> dict[str, dict[date, str]]:
     """What a person rolled back and the plan makes again, with the reason of that."""
     found: dict[str, dict[date, str]] = {}
-    for hold in snapshot.holds():
+    for hold in snapshot.holds:
         if hold.is_of_good_content and hold.day in planned.get(hold.table, ()):
             found.setdefault(hold.table, {})[hold.day] = hold.reason
     return found

@@ -154,7 +154,7 @@ def _planned(platform: Platform, session: SparkSession, contract: Contract) -> l
     snapshot = LakeSnapshot.now(platform)
     newest = sorted(snapshot.days(contract.name))[-1:] or [platform.calendar.first]
     with users_code(contract.name):
-        made = prepare(platform, session, contract, newest, snapshot)
+        made = prepare(session, contract, newest, snapshot)
     frames = [made.frame]
     if counts := rule_aggregates(contract.judging_rules):
         frames.append(made.frame.groupBy(DAY).agg(*counts))

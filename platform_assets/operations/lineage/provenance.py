@@ -123,7 +123,7 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
         state=at_root_now(snapshot, state) if isinstance(state := states[day], Blocked) else state,
         reasons=reasons,
         lacking=_lacking(contract, day, tables),
-        held=tuple(hold for hold in snapshot.holds(table) if hold.day == day),
+        held=tuple(hold for hold in snapshot.holds_of(table) if hold.day == day),
         then=Version(record.code_version, record.configuration) if record else None,
         now=platform.version(table) if contract.inputs else None,
         origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,

@@ -111,7 +111,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
     """
     for contract in snapshot.platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
-        for day, other in sorted(moves_undone(snapshot.platform, contract, days, snapshot)) if days else ():
+        for day, other in sorted(moves_undone(contract, days, snapshot)) if days else ():
             if (day in days) != (other in days):
                 alone, left = (day, other) if day in days else (other, day)
                 if not snapshot.days(contract.name, [left]):

@@ -196,7 +196,7 @@ class _Work:
         own, letters = self.folder / "rows", self.folder / "quarantined"
         parts = large_days(self.contract, days, then)
         with tasks_for(self.spark, parts, self.platform.settings.part_bytes) as spark:
-            staged = stage_days(self.platform, spark, self.contract, days, then, own, letters, parts=parts)
+            staged = stage_days(spark, self.contract, days, then, own, letters, parts=parts)
             computed = self._compared(staged, days)
         for done in (own, letters):
             done.remove()
