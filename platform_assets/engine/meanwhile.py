@@ -17,8 +17,6 @@ class PublishedMeanwhile:
     """Days of a table that readers now see as somebody else published them.
 
     Args:
-        table: the table.
-        days: how many.
         by: the publication, without its days and arrivals.
     """
 

@@ -15,13 +15,9 @@ class Mistake:
     """Something in a domain that keeps a table from being computed.
 
     Args:
-        what: is wrong.
-        todo: about it.
-        package: of the domain.
         place: file and line, where one is to blame.
         table: whose contract or transform it is about.
         field: of the contract; or the column, rule, amount or parameter.
-        error: that would have been raised.
     """
 
     what: str
@@ -52,11 +48,7 @@ class Mistake:
 
 
 class MistakesError(ContractError):
-    """Several things are wrong in domains.
-
-    Args:
-        mistakes: all of them.
-    """
+    """Several things are wrong in domains."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         super().__init__(

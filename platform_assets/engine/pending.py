@@ -33,7 +33,6 @@ class Waiting:
         files: to be taken, by raw table.
         until: newest arrival date to take, so that the run is no larger than it may be; None takes everything.
         left: files of newer arrival dates, for the next run.
-        growing: files somebody still writes.
         problems: what lies in the landing area and cannot be taken.
         quiet: days to load as empty because nothing was to be expected, by raw table.
         due: days that have come and of which rows wait that arrived further ahead than was taken, by raw table.

@@ -67,7 +67,6 @@ class Author:
 
     Args:
         run: id of the run, Dagster's where there is one.
-        why: reason, for a person.
         who: whoever says so; the user by default.
         as_user: the operating system's user that the process belongs to.
         on_host: the machine on which it runs.

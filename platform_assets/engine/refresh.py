@@ -32,10 +32,8 @@ class RefreshResult:
     """What a refresh did.
 
     Args:
-        ingests: one per raw table.
         steps: one per table with days to recompute.
         struck: days that were planned and turned out to need nothing, because what they read came out as it was.
-        plan: that was executed.
         by_people: tables that were left alone, because one of them has to follow its contract and nobody asked.
         stopped: of each circuit that stops something of the request, why.
     """

@@ -21,7 +21,6 @@ class StepResult:
     """What a step did with the days of one table. Every day is published, held, blocked or up to date.
 
     Args:
-        table: the table.
         published: the new content of each published day.
         held: why days keep their last good content, most serious first. A day that was refused before, and would come
             out the same, is not tried again: it has the reason of its hold, and no `checks`.
@@ -129,11 +128,8 @@ class IngestResult:
     """What an ingest took.
 
     Args:
-        table: the raw table.
-        arrivals: files taken or refused.
         published: the new content of every day touched, in the calendar or not.
         due: rows that had arrived too far ahead of their day and entered now that it has come.
-        growing: files left for later.
         problems: files that cannot be taken, and why.
         missing: days asked for that their source has not delivered.
         seconds: wall time.

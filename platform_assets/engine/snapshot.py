@@ -41,8 +41,6 @@ class LakeSnapshot:
 
     Args:
         platform: the lake the files are in, and the ledger of what is known of them.
-        release: that is read.
-        staged: days that lie over it.
         is_try: whether days are computed to try an open circuit, which then stops nothing; they are not published.
         looks_back: whether days may count as up to date because they were at the last look.
     """

@@ -28,7 +28,6 @@ class MovedLakeError(LakeError):
     """The lake has none of the releases that the ledger knows, so it is another one, or lies elsewhere now.
 
     Args:
-        root: where the lake should be.
         known: release of every publication that the ledger knows.
         is_empty: whether the lake has no release at all.
     """
@@ -122,8 +121,6 @@ class ForeignCommitError(LakeError):
     """A table was changed by something else than a publication.
 
     Args:
-        table: whose log has the commit.
-        version: of the commit.
         made_by: operation, engine and user, as far as the commit says.
     """
 
@@ -139,12 +136,7 @@ class ForeignCommitError(LakeError):
 
 
 class OvertakenError(LakeError):
-    """Another release became current since days were read that are to be published together; nothing was published.
-
-    Args:
-        release: that they lie over.
-        now: that is current.
-    """
+    """Another release became current since days were read that are to be published together; nothing was published."""
 
     def __init__(self, release: int, now: int) -> None:
         super().__init__(

@@ -33,7 +33,6 @@ class Cut(BaseModel):
 
     Args:
         before: releases before this one; 0 without any erasure.
-        publication: that erased them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,7 +52,6 @@ class Horizon(BaseModel):
         before: releases from this one on are.
         kept: older ones that are too, because they were pinned.
         at: when it was last moved, UTC.
-        cut: by the newest erasure.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -18,11 +18,7 @@ from platform_assets.records.history import DayTotals, Timing
 
 
 class Counts:
-    """Answers that take a row for each table, or for each day that changed.
-
-    Args:
-        database: with the ledger's tables.
-    """
+    """Answers that take a row for each table, or for each day that changed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -60,11 +56,7 @@ def _total(*names: str) -> ColumnElement[int]:
 
 
 class Timings:
-    """What days took, publication by publication.
-
-    Args:
-        database: with the ledger's tables.
-    """
+    """What days took, publication by publication."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

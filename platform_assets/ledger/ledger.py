@@ -32,11 +32,7 @@ from platform_assets.records.history import ArrivalRecord, DayFigures, DayMark, 
 
 
 class Ledger:
-    """An open ledger; close it, or use it as a context manager.
-
-    Args:
-        database: with its tables.
-    """
+    """An open ledger; close it, or use it as a context manager."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

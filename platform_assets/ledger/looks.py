@@ -27,11 +27,7 @@ _OLDEST = 1_000
 
 
 class Looks:
-    """The last look of each kind, what happened since, and views of reference data.
-
-    Args:
-        database: of the ledger.
-    """
+    """The last look of each kind, what happened since, and views of reference data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -14,11 +14,7 @@ from platform_assets.records.outbox import Message
 
 
 class Notes:
-    """Kept beside what people decided, and through every rebuild; where they are lost, something is told twice.
-
-    Args:
-        database: of the ledger.
-    """
+    """Kept beside what people decided, and through every rebuild; where they are lost, something is told twice."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

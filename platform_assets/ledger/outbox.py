@@ -31,11 +31,7 @@ _UNKNOWN = "whoever sent it ended before it could say whether it was taken"
 
 
 class Outbox:
-    """What waits to be delivered, and what became of the rest.
-
-    Args:
-        database: of the ledger.
-    """
+    """What waits to be delivered, and what became of the rest."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -34,7 +34,6 @@ class SyncResult:
 
     Args:
         added: publications that were released but not indexed, oldest first.
-        known: how many were indexed.
     """
 
     added: tuple[str, ...] = ()

@@ -59,11 +59,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The day would come out as it was refused: it is left alone until its input or its code is another, or lifted.
-
-    Args:
-        hold: that says so.
-    """
+    """The day would come out as it was refused: it is left alone until its input or its code is another, or lifted."""
 
     hold: Hold
 
@@ -73,7 +69,6 @@ class Blocked:
     """The day cannot be computed, because something that it reads is not there, or not good.
 
     Args:
-        table: an input.
         day: of it, that is missing or held.
         hold: that keeps it; None where nothing of it was ever loaded and nothing refused.
         is_there: whether the input day has content, the last good one.
@@ -295,9 +290,6 @@ class TableStates:
     """What is known of tables at one moment, from which the states of their days follow.
 
     Args:
-        marks: every loaded day, by table.
-        holds: of every table, oldest first.
-        calendar: the days that exist.
         versions: by what each table with a transform is computed today; without it, nothing is stale through that.
         views: of every table that is read as of a day.
         changing: tables that have other columns, or days of another key, than their contract says today, and what each

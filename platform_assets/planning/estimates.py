@@ -21,7 +21,6 @@ class Estimate:
     """Of what is written, and of the time it takes.
 
     Args:
-        rows: written.
         bytes: written.
         seconds: wall time.
     """

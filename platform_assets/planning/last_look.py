@@ -31,7 +31,6 @@ class Look(BaseModel):
     """What was found at one release.
 
     Args:
-        last: day of the calendar.
         today: the date in UTC.
         open_days: by table, the days that were not up to date, not loaded, held, or outside the calendar.
         contents: of tables that are read as of a day, what their days held, as `content_of` has it.
@@ -50,9 +49,6 @@ class Since:
     """A look, and what happened since.
 
     Args:
-        look: that was had.
-        published: days published since, by table.
-        calendar: the days that exist now.
         mark: of the look, where it is kept.
     """
 

@@ -33,15 +33,9 @@ class LateRows:
     """The waiting rows that one arrival brought for one day: what a decision is about.
 
     Args:
-        table: the raw table.
-        arrival: path of the arrival.
-        arrival_date: when it arrived.
-        day: of the rows.
-        rows: how many.
         amounts: sum of every amount of the contract.
         state: whether they wait for a decision, or being ahead for their day, were refused by a person, or their
             arrival was withdrawn.
-        decided: who refused them and why.
         protected: why their day is protected; empty of others, which came too late or too far ahead.
     """
 
@@ -71,9 +65,7 @@ class LateSelection:
     """Which late rows a decision is about: those of an arrival, or those of a table on some days.
 
     Args:
-        arrival: path of an arrival.
         table: a raw table; counts where no arrival is given.
-        days: of that table.
         most_days_late: only rows that came at most so many days after their day.
     """
 

@@ -35,7 +35,6 @@ class Delivered:
     """How far the deliveries for a raw table have come.
 
     Args:
-        calendar: the days that exist.
         today: the date in UTC.
         newest: the newest arrival date of which a file was taken; None before the first.
     """

@@ -14,8 +14,6 @@ class RawDay:
     """A raw day that is no longer as the last good content was made from it.
 
     Args:
-        table: the raw table.
-        day: event date.
         since: the newest release that still shows what was read of it; -1 where nothing was.
         arrivals: paths of those whose rows lie in it now.
     """

@@ -57,8 +57,6 @@ class Intake:
     """What waits for a raw table. Which days its files touch is known once they are taken.
 
     Args:
-        table: the raw table.
-        files: how many.
         bytes: of all of them.
         quiet: days to load as empty, because nothing was to be expected on them.
         due: days that have come and of which rows wait that arrived too far ahead.
@@ -76,7 +74,6 @@ class PlannedStep:
     """One table with the days to recompute.
 
     Args:
-        reasons: of every day, oldest first.
         estimate: of what it takes; None where nothing is known of the table yet.
     """
 
@@ -99,12 +96,7 @@ class PlannedStep:
 
 
 class BlockedDay(NamedTuple):
-    """A day that is to be recomputed and cannot be.
-
-    Args:
-        state: what keeps it.
-        reasons: why it is to be.
-    """
+    """A day that is to be recomputed and cannot be."""
 
     state: Blocked
     reasons: Reasons
@@ -116,7 +108,6 @@ class Plan:
 
     Args:
         intakes: what raw tables take first; the days that this touches join the steps.
-        steps: each after those it reads.
         waiting: days that wait for a person and that nobody asked for: stale only through code or configuration, or of
             a table that no run touches by itself until it follows its contract. For a person who asks, only protected
             days, which wait for a plan file.

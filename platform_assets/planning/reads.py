@@ -19,7 +19,6 @@ class Read:
 
     Args:
         days: of which files were read; a day that is loaded and empty has none.
-        files: in all.
     """
 
     days: int = 0

@@ -45,9 +45,6 @@ class Revision(NamedTuple):
     """A day as one release made it.
 
     Args:
-        release: its number.
-        digest: of the whole content.
-        rows: of the whole content.
         tombstones: rows among them that only say that a key has moved away.
     """
 

@@ -91,7 +91,6 @@ class StagingFolder:
     """The folder of a publication in a table's, as it lies on disk.
 
     Args:
-        publication: whose folder.
         files: bytes of each, by its path from the table's folder.
         written: when the newest was written, UTC.
         published: one of its files was ever part of the table.
@@ -115,7 +114,6 @@ class Deletion:
     """Files to delete.
 
     Args:
-        publication: in whose folder they lie.
         files: bytes of each, by its path from the table's folder.
         whole: nothing else is in the folder, so that it goes too.
         orphan: no release ever referred to the folder.

@@ -49,8 +49,6 @@ class Request(Selection):
     """A selection that is to be brought up to date with all that it is made from, and how far.
 
     Args:
-        tables: as of every selection.
-        days: as of every selection.
         by_person: days stale only through code or configuration are taken as well.
         force: the days asked for are recomputed whatever their state.
         by_table: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.

@@ -45,7 +45,6 @@ class Approval:
     """What became of waiting rows.
 
     Args:
-        table: the raw table.
         arrivals: as which the rows entered raw, one for each arrival that brought them.
         published: the new content of every raw day touched, those that lost a moved key included.
     """

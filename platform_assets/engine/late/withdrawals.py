@@ -40,7 +40,6 @@ class Withdrawal:
     """What a withdrawal did.
 
     Args:
-        table: the raw table.
         arrivals: the withdrawals recorded: of the arrivals, and of everything as which waiting rows of them entered.
         rows: of raw, that count no more.
         published: the new content of every raw day touched.

@@ -36,7 +36,6 @@ class Readiness:
         notes: what a reader of a ready day should know about its inputs.
         before: content of every day of the table, as it is now.
         holds: the newest hold of every held day of the table.
-        known_holds: all of them.
     """
 
     ready: tuple[date, ...] = ()

@@ -52,8 +52,6 @@ class ExpressionError(TransformError):
     """A contract holds an expression that Spark cannot make sense of.
 
     Args:
-        what: is wrong.
-        table: whose contract it is.
         field: the name of the rule or the amount.
     """
 

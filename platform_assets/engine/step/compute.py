@@ -74,7 +74,6 @@ class Computed:
         publication: whose folders it lies in; empty where there was nothing to compute.
         changes: the good days of the table, then those of its quarantine.
         result: what became of every day, `published` being those of the changes.
-        holds: of the days that failed.
         over: holds of the other days, as they were known when these were computed; what somebody has held since, as a
             rollback does, is not among them.
         moves: whether records have moved between its days and others, so that it must be published on the release that

@@ -46,7 +46,6 @@ class Stage:
     """Days of several tables over one release.
 
     Args:
-        author: on whose behalf.
         before: what lies in it already; by default nothing, over the current release.
         keep: told whenever that changed.
         is_try: whether its days only try an open circuit, and are not published.

@@ -38,10 +38,6 @@ class Work:
 
     Args:
         spark: gives the session; not called where nothing is to be computed, or no input day has rows.
-        author: on whose behalf.
-        days: that the step computes.
-        batches: in which it does.
-        reasons: why each day is computed.
         forced: days that are computed whatever their state.
         accept: checks whose findings a person has found to be true.
         looked_at: of the days as made from this, by fingerprint; as what else they become meanwhile, nobody has.

@@ -39,11 +39,8 @@ class Commit:
     """Who changed a table.
 
     Args:
-        version: the version it made.
         publication: that made it; None if it was somebody else's tool.
-        operation: as the tool calls it.
         engine: name and version of the tool.
-        user: where the tool says so.
         timestamp_ms: when, milliseconds since 1970.
         kind: of the publication; empty if it was none.
         manifest_hash: of a release, hash of its manifest; empty in releases older than the chain, and in tables.

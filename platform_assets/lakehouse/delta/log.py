@@ -44,9 +44,7 @@ class TableSnapshot:
     """A table at a version.
 
     Args:
-        schema_string: Delta schema.
         metadata: id, columns and properties of the table, to see whether somebody altered it.
-        files: live files by decoded path.
         days: the day of each file, by path; None for rows without one.
     """
 

@@ -89,7 +89,6 @@ class Standing:
 
     Args:
         done: days of tables that are staged, or turned out to need nothing.
-        days: of tables, all together.
         seconds: computed so far, all sittings together.
         explained_seconds: that were to be expected.
         bytes: staged so far.

@@ -128,7 +128,6 @@ class MisplacedError(ValueError):
     """Fields do not go together: each by itself could stand there.
 
     Args:
-        what: is wrong, without an end.
         field: the one to be looked at, as a place in the file.
     """
 

@@ -51,7 +51,6 @@ class PastRun:
         starts: in how many sittings, so that Spark started as often.
         steps: of the rollout that computed days.
         jobs: of all tables in all steps.
-        days: that were computed, by table.
     """
 
     seconds: float
@@ -151,13 +150,11 @@ class Price:
     """What a backfill will cost.
 
     Args:
-        rows: written.
         bytes: written.
         seconds: from the start of Spark until all is staged, if every day that is reached is computed.
         between: fewest and most seconds, in four of five cases as far as the past tells; the fewest if no day is
             computed that is only reached. None where the past does not tell.
         experience: what the start, each step, each job and each day take.
-        core_hours: of Spark's cores.
         money: of these, at the price of the plan file; None without one.
         unknown: tables of which no day was ever timed; what is said leaves them out.
     """
