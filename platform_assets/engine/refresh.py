@@ -16,8 +16,7 @@ from platform_assets.engine.state.planner import plan_steps, scoped_plan, still_
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take, takes_deliveries
 from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.recompute import recompute_step
-from platform_assets.engine.step.stage import Stage
-from platform_assets.engine.step.tries import try_circuits
+from platform_assets.engine.step.stage import Stage, try_circuits
 from platform_assets.lakehouse.staging_folders import staging
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from platform_assets.planning.reads import Read
 from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.windows import Read
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord

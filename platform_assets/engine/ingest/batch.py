@@ -27,15 +27,14 @@ from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.ingest.again import FIRST_TIME, Again, refuse_files
 from platform_assets.engine.ingest.unreadable import described_by, untakeable
 from platform_assets.engine.publishing import new_stage
-from platform_assets.engine.raw.tombstones import stage_tombstones
+from platform_assets.engine.raw.tombstones import stage_tombstones, stage_undated
 from platform_assets.engine.raw.turn import IngestTurn
-from platform_assets.engine.raw.undated import stage_undated
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
-from platform_assets.planning.parts import parts_of
 from platform_assets.planning.replays import Delivery, replay_notes, replays, waiting_note
+from platform_assets.planning.steps import parts_of
 from platform_assets.quality.set_aside import FAULT
 from platform_assets.records.line_copies import ENDING
 from platform_assets.records.manifest import Arrival, DayContent

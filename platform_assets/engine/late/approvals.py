@@ -19,9 +19,8 @@ from platform_assets.engine.day_contents import ahead_figures, appended_change, 
 from platform_assets.engine.late.queue import LateQueueError, choose, decide, due
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage
-from platform_assets.engine.raw.tombstones import stage_tombstones
+from platform_assets.engine.raw.tombstones import stage_tombstones, stage_undated
 from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
-from platform_assets.engine.raw.undated import stage_undated
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.late_queue import LateRows, LateSelection, late_table
 from platform_assets.planning.windows import ranges

@@ -15,9 +15,8 @@ from platform_assets.engine.erasures import erased_of_arrivals
 from platform_assets.engine.late.named_arrivals import WithdrawalError, published_with, taken
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
-from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves
+from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves, undated_files
 from platform_assets.engine.raw.turn import ingest_turn
-from platform_assets.engine.raw.undated import undated_files
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table

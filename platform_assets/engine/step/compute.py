@@ -42,9 +42,8 @@ from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.engine.step.work import Work
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta.schema import types_in
-from platform_assets.planning.parts import parts_of
-from platform_assets.planning.reads import read_for_day, read_in_all
-from platform_assets.planning.windows import ranges, union_read
+from platform_assets.planning.steps import parts_of
+from platform_assets.planning.windows import ranges, read_for_day, read_in_all, union_read
 from platform_assets.quality.findings import Check, DayChecks, Finding, accepted_by_hand
 from platform_assets.quality.gates import tie_finding
 from platform_assets.records.admission import EngineName

@@ -15,8 +15,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning.reads import FilesRead, first_outside
-from platform_assets.planning.windows import which
+from platform_assets.planning.windows import FilesRead, first_outside, which
 from platform_assets.spark.tables.scans import Scan, scans_of
 
 

@@ -16,9 +16,8 @@ from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import refuse_protected_days
 from platform_assets.engine.step.compute import Computed, compute
-from platform_assets.engine.step.deleted import DeletedMeanwhileError, deletion_explained
-from platform_assets.engine.step.holds import refused_before, write_holds
-from platform_assets.engine.step.tries import try_circuits
+from platform_assets.engine.step.holds import DeletedMeanwhileError, deletion_explained, refused_before, write_holds
+from platform_assets.engine.step.stage import try_circuits
 from platform_assets.engine.step.work import Work, begin
 from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off

@@ -14,17 +14,16 @@ from platform_assets.contracts.rules import RuleCount
 from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, Prepared, prepare
-from platform_assets.engine.step.moved_keys import moved_keys
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
 from platform_assets.engine.step.rules import judge_beside_others
-from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
+from platform_assets.engine.step.scoped import carried_rows, moved_keys, refuse_strangers
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
-from platform_assets.planning.parts import NO_PARTS
-from platform_assets.planning.reads import FilesRead
+from platform_assets.planning.steps import NO_PARTS
+from platform_assets.planning.windows import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
