@@ -88,7 +88,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
             *each_once(problem for listing in listings.values() for problem in listing.problems),
         ),
         quiet=_without_empty(quiet),
-        due=_without_empty({contract.name: days_due(platform, contract) for contract in listings}),
+        due=_without_empty({contract.name: days_due(snapshot, contract) for contract in listings}),
         stale={c.name: days for c in touched if (days := stale_through_data(states.get(c.name, {})))},
         plan=plan,
         missing=_without_empty(missing),
@@ -156,7 +156,7 @@ def delivered(platform: Platform, among: Collection[str] | None = None) -> Deliv
             waits = {file.arrival_date for file in listing.pending}
             quiet = quiet_days(snapshot, contract, listing.delivered - waits)
             size = sum(file.size for file in listing.pending)
-            all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
+            all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(snapshot, contract)))
             growing += listing.growing
             problems += listing.problems
     takes = tuple(intake for intake in all_intakes if intake.files or intake.quiet or intake.due)

@@ -110,7 +110,7 @@ def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_p
     Raises:
         LateQueueError: the queue's files hold other rows than its records say.
     """
-    chosen = due(turn.platform, turn.contract)
+    chosen = due(turn.snapshot, turn.contract)
     if not chosen:
         return None
     progress(Progress("taking", turn.contract.name))

@@ -98,30 +98,29 @@ def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tu
     )
 
 
-def due(platform: Platform, contract: Contract) -> tuple[LateRows, ...]:
-    """The rows of a raw table that came too far ahead of their day to be taken, and whose day has come.
+def due(snapshot: LakeSnapshot, contract: Contract) -> tuple[LateRows, ...]:
+    """Return the rows of a raw table that came too far ahead of their day to be taken, and whose day has come.
 
     Where none has, the ledger alone says so.
     """
-    now, last = platform.current_release(), platform.calendar.last
-    queue = platform.ledger.current_days(late_table(contract.name), at=now.number)
+    queue, last = snapshot.days(late_table(contract.name)), snapshot.calendar.last
     if not any(record.figures.get(AHEAD) for day, record in queue.items() if day <= last):
         return ()
-    return due_rows(_queue(platform, contract, now), last)
+    return due_rows(_queue(snapshot.platform, contract, snapshot.release), last)
 
 
-def days_due(platform: Platform, contract: Contract) -> tuple[date, ...]:
-    """The days of such rows, oldest first."""
-    return tuple(sorted({rows.day for rows in due(platform, contract)}))
+def days_due(snapshot: LakeSnapshot, contract: Contract) -> tuple[date, ...]:
+    """Return the days of such rows, oldest first."""
+    return tuple(sorted({rows.day for rows in due(snapshot, contract)}))
 
 
 def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[LateSelection, ...]:
     """What of the late queue the contracts leave to the periodic deep restatement, one selection per raw table."""
+    snapshot = LakeSnapshot.now(platform)
     selections = (
         deep_restatement(queue, contract.name, most)
         for contract in raw_tables(platform)
-        if (most := contract.deep_restatement_days) is not None
-        and takes_deliveries(LakeSnapshot.now(platform), contract)
+        if (most := contract.deep_restatement_days) is not None and takes_deliveries(snapshot, contract)
     )
     return tuple(selection for selection in selections if selection)
 

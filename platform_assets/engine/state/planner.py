@@ -205,7 +205,7 @@ def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
     near: dict[str, set[date]] = {}
-    shown_by = ReleaseIndex(snapshot.platform)
+    shown_by = ReleaseIndex(snapshot)
     for table, by_day in states.items():
         stale = stale_through_data({day: unblocked(state) for day, state in not_up_to_date(by_day).items()})
         computed = [day for day in stale if day in tables.marks.get(table, {})]
@@ -284,19 +284,13 @@ def still_to_do(snapshot: LakeSnapshot, step: PlannedStep, request: Request) -> 
 class ReleaseIndex:
     """Which release last showed a version of a table; versions only grow, so few releases have to be looked at."""
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-        self._newest = platform.current_release()
-        self._versions = cache(lambda number: release(platform.lake, number).versions)
+    def __init__(self, snapshot: LakeSnapshot) -> None:
+        lake, self._newest = snapshot.platform.lake, snapshot.release
+        self._versions = cache(lambda number: release(lake, number).versions)
         self._found: dict[tuple[str, int], int] = {}
 
-    @property
-    def newest(self) -> int:
-        """The number of the current release."""
-        return self._newest.number
-
     def version(self, table: str) -> int:
-        """The version of a table that is shown now; -1 for one that was never published."""
+        """Return the version of a table that it shows; -1 for one that was never published."""
         return self._newest.versions.get(table, -1)
 
     def __call__(self, table: str, version: int) -> int:

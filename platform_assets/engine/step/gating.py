@@ -327,7 +327,7 @@ def losses(
         usual: what is usual for each staged day, or why nobody can say.
     """
     result: dict[date, Finding] = {}
-    shown_by = ReleaseIndex(snapshot.platform)
+    shown_by = ReleaseIndex(snapshot)
     for day in state.ready:
         there, unjudged, rows = state.before.get(day), usual[day], staged.digest(day).rows
         if there is None or isinstance(unjudged, Interval) or not unjudged.lacks_history:
