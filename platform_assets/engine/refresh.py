@@ -107,7 +107,7 @@ def refresh(
 
 
 def planned(stage: Stage, request: Request, plan: Plan | None) -> Plan:
-    """A plan that was made on what a stage shows: the one given, if it was."""
+    """Return a plan that was made on what a stage shows: the one given, if it was."""
     snapshot = stage.snapshot
     if plan is not None and plan.moment == snapshot.moment:
         return plan

@@ -54,7 +54,7 @@ class LakeSnapshot:
 
     @classmethod
     def now(cls, platform: Platform) -> LakeSnapshot:
-        """The current release, without a stage."""
+        """Return the current release, without a stage."""
         return cls(platform, platform.current_release())
 
     @property
@@ -119,7 +119,7 @@ class LakeSnapshot:
         return table in self.staged.tables or table in self.release.versions
 
     def reads(self, tables: Iterable[str]) -> dict[str, int]:
-        """What a manifest says was read of some tables: their version, or that it was staged with the days."""
+        """Return what a manifest says was read of some tables: their version, or that it was staged with the days."""
         return {
             table: STAGED if table in self.staged.tables else self.release.versions.get(table, -1) for table in tables
         }
@@ -130,7 +130,7 @@ class LakeSnapshot:
         return {} if version is None else self.platform.remembered_files(table, version)
 
     def files(self, table: str) -> Files:
-        """The files of every day of a table that has rows, oldest first."""
+        """Return the files of every day of a table that has rows, oldest first."""
         live = self.released_files(table)
         over = {day: content.files for day, content in self.staged.of(table).items()}
         if not over:
@@ -138,7 +138,7 @@ class LakeSnapshot:
         return {day: files for day, files in sorted({**live, **over}.items()) if files}
 
     def schema_string(self, table: str) -> str:
-        """The columns of a table, as Delta writes them down.
+        """Return the columns of a table, as Delta writes them down.
 
         Raises:
             DamagedTableError: its log cannot be read.
@@ -148,7 +148,7 @@ class LakeSnapshot:
         return schema_at(self.platform.lake.table_path(table), self.release.versions[table])
 
     def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
-        """What is known of every day of a table that has rows, or is known to have none, oldest first.
+        """Return what is known of every day of a table that has rows, or is known to have none, oldest first.
 
         Of a raw table these may be more than its loaded days: rows wait on days that nobody computes from yet.
 
@@ -205,7 +205,7 @@ class LakeSnapshot:
         return Delivered(self.calendar, self.platform.settings.current_day(), newest)
 
     def places(self, source: Contract) -> tuple[dict[str, Delivery], dict[str, int]]:
-        """What orders the rows of a raw table besides what is in them.
+        """Return what orders the rows of a raw table besides what is in them.
 
         Returns:
             The first file of the same content for every arrival whose content came before, and the number of every
@@ -249,7 +249,7 @@ class LakeSnapshot:
         return tuple(hold for hold in self.holds if hold.table == table)
 
     def _counting(self, table: str, days: dict[date, DayMark]) -> dict[date, DayMark]:
-        """The loaded days: of a raw table those that its source has had the time to deliver."""
+        """Return the loaded days: of a raw table those that its source has had the time to deliver."""
         contract = self.platform.catalogue[table] if table in self.platform.catalogue.names else None
         if contract is None or contract.source is None:
             return days

@@ -126,7 +126,7 @@ def forget_stage(lake: Lake, publication: str) -> None:
 
 
 def stage_file(lake: Lake, publication: str, ending: str) -> Location:
-    """A file beside the lock of a publication's stages."""
+    """Return a file beside the lock of a publication's stages."""
     return lake.locks_path / f"{_stage(publication)}.{ending}"
 
 

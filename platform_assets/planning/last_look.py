@@ -86,7 +86,7 @@ def look_for(
 
 
 def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[str, frozenset[date]]:
-    """The days of tables with a transform that may be anything but up to date, by table."""
+    """Return the days of tables with a transform that may be anything but up to date, by table."""
     held = {table: {hold.day for hold in holds} for table, holds in tables.holds.items()}
     new = since.new_days
     changed: dict[str, set[date]] = {}
@@ -108,7 +108,7 @@ def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[
 def open_days(
     catalogue: Catalogue, tables: TableStates, not_up_to_date: Mapping[str, Collection[date]]
 ) -> dict[str, frozenset[date]]:
-    """What the next look has to look at again whatever happens, by table.
+    """Return what the next look has to look at again whatever happens, by table.
 
     Args:
         not_up_to_date: days of tables with a transform, by table.

@@ -73,12 +73,12 @@ def late_counts(platform: Platform) -> dict[str, LateCounts]:
 
 
 def raw_tables(platform: Platform) -> tuple[Contract, ...]:
-    """The tables that arrivals are taken into."""
+    """Return the tables that arrivals are taken into."""
     return tuple(contract for contract in platform.catalogue if contract.source is not None)
 
 
 def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tuple[LateRows, ...]:
-    """The selected rows that are still to be decided so.
+    """Return the selected rows that are still to be decided so.
 
     Raises:
         UnknownTableError: there is no such table.
@@ -173,7 +173,7 @@ def _queue(
 
 
 def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collection[str]) -> Iterator[LateRows]:
-    """What each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
+    """Return what each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
 
     Args:
         names: columns to sum up; roughly, where there may be no exact sum.
@@ -216,7 +216,7 @@ def _with_state(rows: LateRows, decisions: Mapping[_About, LateDecision], gone: 
 
 
 def _decisions(platform: Platform, *, as_far_as_readable: bool = False) -> dict[_About, LateDecision]:
-    """The newest decision about the rows that each arrival brought for each day."""
+    """Return the newest decision about the rows that each arrival brought for each day."""
     decisions = platform.ledger.decisions(LateDecision, as_far_as_readable=as_far_as_readable)
     return {_about(decision): decision for decision in decisions}
 

@@ -71,14 +71,14 @@ class Tied:
 
 
 def ties_among(contract: Contract, state: Readiness, snapshot: LakeSnapshot) -> tuple[Tie, ...]:
-    """The ties of days that are to be computed, so that they can be computed together."""
+    """Return the ties of days that are to be computed, so that they can be computed together."""
     return (
         tuple(_new_ties(contract, state.ready, state.before, snapshot)) if has_ties(snapshot.platform, contract) else ()
     )
 
 
 def partners(contract: Contract, days: Collection[date], staged: Collection[date], snapshot: LakeSnapshot) -> set[date]:
-    """The staged days that are tied to some days, and so have to be computed again with them."""
+    """Return the staged days that are tied to some days, and so have to be computed again with them."""
     if not has_ties(snapshot.platform, contract):
         return set()
     ties = _new_ties(contract, {*days, *staged}, snapshot.days(contract.name), snapshot)
@@ -107,7 +107,7 @@ def tied_days(
     *,
     to_come: Collection[date],
 ) -> Tied:
-    """The staged days that are tied to one that is not published with them.
+    """Return the staged days that are tied to one that is not published with them.
 
     Args:
         contract: of a table; only silver tables whose records can move have ties.
@@ -185,7 +185,7 @@ _FILES_KEPT = 4_096
 
 
 def moved(table: Location, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
-    """The days to or from which records of a day moved between the time it had some files and then others.
+    """Return the days to or from which records of a day moved between the time it had some files and then others.
 
     Args:
         before: files of the day; none where nothing of it is known.
@@ -199,7 +199,7 @@ def moved(table: Location, before: Collection[DataFile], after: Collection[DataF
 
 
 def sent_home(table: Location, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
-    """The days from which records come back because what was delivered there was withdrawn in the meantime."""
+    """Return the days from which records come back because what was delivered there was withdrawn in the meantime."""
     return _sent_home(table, _new(before, after), after)
 
 
@@ -297,16 +297,16 @@ class _Told:
         self._files = cache(partial(files_at, self._lake, self._raw))
 
     def span(self, record: DayRecord, other: DayRecord) -> _Span:
-        """What one of two contents of days was made from and the other one was not."""
+        """Return what one of two contents of days was made from and the other one was not."""
         versions = (version_read(record, self._raw), version_read(other, self._raw))
         return _span(*versions, alike=self._settled_by.same_for(record, other))
 
     def span_to(self, version: int | None, other: DayRecord) -> _Span:
-        """The same where one of them is made today, from a version of raw."""
+        """Return the same where one of them is made today, from a version of raw."""
         return _span(version, version_read(other, self._raw), alike=self._settled_by.same_for(other))
 
     def between(self, days: Iterable[date], span: _Span) -> set[Tie]:
-        """Moves of records of some days, each with the day that it went to or came from."""
+        """Return moves of records of some days, each with the day that it went to or came from."""
         if span[0] == span[1]:
             return set()
         had, has = (self._files(version) for version in span)
@@ -324,7 +324,7 @@ def moves_undone(
     days: Mapping[date, tuple[DayRecord, DayRecord | None]],
     snapshot: LakeSnapshot,
 ) -> set[Tie]:
-    """The moves that days know of and will not know of any more, or will and do not yet.
+    """Return the moves that days know of and will not know of any more, or will and do not yet.
 
     Args:
         days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
@@ -357,7 +357,7 @@ def moves_undone(
 
 
 def moved_meanwhile(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, now: LakeSnapshot) -> set[Tie]:
-    """Moves between days that were computed over one snapshot and those that others have published since.
+    """Return moves between days that were computed over one snapshot and those that others have published since.
 
     Whoever publishes some days shows them beside all that is there at that moment, which may tell of a move that these
     do not know of, or not know of one that these tell of.

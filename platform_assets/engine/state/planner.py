@@ -46,7 +46,7 @@ from platform_assets.records.history import DayMark, Hold
 
 
 def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) -> TableStates:
-    """What is known of all tables, or of some, at the release and in the stage that a snapshot is."""
+    """Return what is known of all tables, or of some, at the release and in the stage that a snapshot is."""
     platform = snapshot.platform
     names = platform.catalogue.names if tables is None else tables
     contracts = [platform.catalogue[name] for name in names]
@@ -76,7 +76,7 @@ def states_around(
     forced: Collection[date] = (),
     accept: Collection[str] = (),
 ) -> tuple[TableStates, dict[date, DayState]]:
-    """The state of some days of one table, and what is known of it and of what it reads.
+    """Return the state of some days of one table, and what is known of it and of what it reads.
 
     Args:
         forced: as for `day_states`.
@@ -143,7 +143,7 @@ def plan_steps(
     intakes: Collection[Intake] = (),
     snapshot: LakeSnapshot | None = None,
 ) -> Plan:
-    """What a refresh of what is asked for would do now; in a stage, on what the stage shows.
+    """Return what a refresh of what is asked for would do now; in a stage, on what the stage shows.
 
     Raises:
         ProtectedDaysError: days are asked for that are protected.
@@ -189,7 +189,7 @@ class Outlook:
 
 
 def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
-    """What is stale now in all tables."""
+    """Return what is stale now in all tables."""
     snapshot = LakeSnapshot.now(platform)
     tables, states = look_at_all(snapshot)
     past = past_of(snapshot, tables, states)
@@ -201,7 +201,7 @@ def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
 
 
 def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past:
-    """What days that are stale through data were made from, and what became of that since."""
+    """Return what days that are stale through data were made from, and what became of that since."""
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
     near: dict[str, set[date]] = {}
@@ -294,7 +294,7 @@ class ReleaseIndex:
         return self._newest.versions.get(table, -1)
 
     def __call__(self, table: str, version: int) -> int:
-        """The number of the newest release that shows the version; -1 for a table that was not there."""
+        """Return the number of the newest release that shows the version; -1 for a table that was not there."""
         if version < 0:
             return -1
         if version >= self._newest.versions.get(table, -1):

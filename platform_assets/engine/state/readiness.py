@@ -82,7 +82,7 @@ def readiness(
 
 
 def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
-    """What keeps a day from being computed, and what to do, for a person."""
+    """Return what keeps a day from being computed, and what to do, for a person."""
     state = at_root_now(snapshot, state)
     table, day = state.table, state.day
     if state.hold is not None and state.hold.gate == CIRCUIT:

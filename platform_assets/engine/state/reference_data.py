@@ -48,7 +48,7 @@ def _marks(table: str, snapshot: LakeSnapshot) -> dict[date, DayMark]:
 
 
 def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> View:
-    """The view of one effective-dated table; empty for a table that has no content.
+    """Return the view of one effective-dated table; empty for a table that has no content.
 
     Args:
         content: what its days hold, where that is known.
@@ -78,7 +78,7 @@ def content_of(digests: Mapping[date, str], key: Sequence[str], order: Sequence[
 
 
 def history_key(catalogue: Catalogue, table: str) -> tuple[str, ...]:
-    """The columns that name the thing whose attributes change: the natural key without the effective date."""
+    """Return the columns that name the thing whose attributes change: the natural key without the effective date."""
     return tuple(name for name in catalogue[table].key if name != _effective(catalogue, table))
 
 
@@ -134,7 +134,7 @@ def _computed(
 
 
 def _columns(table: str, snapshot: LakeSnapshot) -> list[str]:
-    """The columns that the rows have, which may not be those of the contract yet."""
+    """Return the columns that the rows have, which may not be those of the contract yet."""
     if table in snapshot.staged.tables:
         schema_string = snapshot.staged.tables[table].schema_string
     elif (version := snapshot.version(table)) is None:

@@ -19,7 +19,7 @@ _CONTRACT_TYPES = {"integer": "int"}
 
 
 def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[ContractChange, ...]:
-    """What differs between the columns that a table has at the release and those of its contract.
+    """Return what differs between the columns that a table has at the release and those of its contract.
 
     Where a raw table has no row, as after a reload, any columns enter with the first ones.
     """
@@ -36,7 +36,7 @@ def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[Contrac
 def changes_of_contract(
     snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark]
 ) -> tuple[ContractChange, ...]:
-    """What was changed in a contract since days that are still there were computed, each change once."""
+    """Return what was changed in a contract since days that are still there were computed, each change once."""
     platform = snapshot.platform
     changes = {change.what: change for change in changes_on_disk(snapshot, contract)}
     now = platform.configurations[contract.name]
@@ -151,7 +151,7 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
 
 
 def _refuse(snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark], days: Collection[date]) -> Need:
-    """What a table needs to follow its contract, if these days are enough for that."""
+    """Return what a table needs to follow its contract, if these days are enough for that."""
     table, calendar = contract.name, snapshot.calendar
     changes = changes_of_contract(snapshot, contract, marks)
     need = need_of(changes)

@@ -246,7 +246,7 @@ class Stage:
         return {day: over(day, content) for day, content in change.days.items()}
 
     def _days_and_held(self) -> dict[str, set[date]]:
-        """What this stage has an opinion of; others may have made it another one."""
+        """Return what this stage has an opinion of; others may have made it another one."""
         mine = {table: set(days) for table, days in self.staged.days.items()}
         for hold in self.staged.holds:
             mine.setdefault(hold.table, set()).add(hold.day)
