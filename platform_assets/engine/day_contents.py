@@ -52,12 +52,12 @@ def most_together(days: Mapping[date, DayRecord], version: Version) -> int:
 
 
 def files_at(lake: Lake, table: str, version: int | None) -> Files:
-    """The live files of each day of a table at a version; none where it was never published."""
+    """Return the live files of each day of a table at a version; none where it was never published."""
     return {} if version is None else live_files(lake.table_path(table), version)
 
 
 def staged_at(lake: Lake, table: str, publication: str) -> Files:
-    """The files of each day that were staged for a table; none where nothing was."""
+    """Return the files of each day that were staged for a table; none where nothing was."""
     if not (lake.stage_path(table, publication) / "_delta_log").exists():
         return {}
     _, files = staged_files(lake, table, publication)
@@ -136,7 +136,7 @@ def _compared_so(day: DayRecord | None, compared: int) -> dict[str, int]:
 
 
 def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayContent]:
-    """Some days of raw as they are."""
+    """Return some days of raw as they are."""
     return {
         day: _content(live.get(day, ()), live.get(day, ()), Digest.parse(record.digest), record.figures)
         for day, record in days.items()
@@ -144,14 +144,14 @@ def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayCont
 
 
 def ahead_figures(staged: RawProfile) -> dict[date, dict[str, int]]:
-    """What figures say of rows that arrived before their day; nothing of days without any."""
+    """Return what figures say of rows that arrived before their day; nothing of days without any."""
     return {day: {AHEAD: rows} for day, rows in staged.ahead.items() if rows}
 
 
 def appended_change(
     platform: Platform, release: Release, table: str, publication: str, schema_string: str, added: RawProfile
 ) -> TableChange:
-    """The days of a table that get staged rows beside those they have at a release.
+    """Return the days of a table that get staged rows beside those they have at a release.
 
     Args:
         table: `<layer>.<table>`.
@@ -174,7 +174,7 @@ def appended_change(
 
 
 def computed_with(software: Mapping[str, str]) -> dict[str, str]:
-    """What computed some days, as a manifest has it: this package, and what it used."""
+    """Return what computed some days, as a manifest has it: this package, and what it used."""
     return {"platform": platform_version(), **software}
 
 

@@ -30,7 +30,7 @@ class Mistake:
 
     @classmethod
     def of(cls, error: PlatformError, package: str, place: str | None = None, table: str | None = None) -> Mistake:
-        """A mistake as the error says it; the place joins what is told, unless it is told already."""
+        """Return a mistake as the error says it; the place joins what is told, unless it is told already."""
         table = getattr(error, "table", None) or table
         place = (
             place
@@ -84,7 +84,7 @@ def refuse_mistakes(mistakes: Sequence[Mistake]) -> None:
 
 
 def mistakes_in(error: PlatformError, package: str = "") -> tuple[Mistake, ...]:
-    """What an error tells of: all mistakes of a `MistakesError`, else the one that it is itself."""
+    """Return what an error tells of: all mistakes of a `MistakesError`, else the one that it is itself."""
     return error.mistakes if isinstance(error, MistakesError) else (Mistake.of(error, package),)
 
 

@@ -136,12 +136,12 @@ class Delivered:
 
 
 def intakes(platform: Platform) -> tuple[Intake, ...]:
-    """What waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
+    """Return what waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
     return delivered(platform).intakes
 
 
 def delivered(platform: Platform, among: Collection[str] | None = None) -> Delivered:
-    """What waits for raw tables, as `intakes`, what will as soon as it is complete, and what cannot be taken.
+    """Return what waits for raw tables, as `intakes`, what will as soon as it is complete, and what cannot be taken.
 
     Args:
         among: only for these; for all by default.

@@ -207,7 +207,7 @@ def discard_stage(platform: Platform, publication: str, tables: Sequence[str]) -
 
 
 def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[TableChange, ...]:
-    """The changes with some days left out of every table."""
+    """Return the changes with some days left out of every table."""
     left = (
         table.model_copy(update={"days": {day: content for day, content in table.days.items() if day not in days}})
         for table in tables

@@ -101,7 +101,7 @@ class LockLostError(LakeError):
 
 
 def lock_lost_to(table: str, version: int, publication: str) -> LockLostError:
-    """What is known of a lock that was lost by what somebody else has published meanwhile."""
+    """Return what is known of a lock that was lost by what somebody else has published meanwhile."""
     return LockLostError(
         f"Publication {publication} made version {version} of {table} while this process held the lock, or took "
         "itself to hold it.",

@@ -146,7 +146,7 @@ def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Call
 
 
 def going(lake: Lake) -> dict[str, set[str]]:
-    """The files that are being deleted, or were when who deleted them died: paths by table.
+    """Return the files that are being deleted, or were when who deleted them died: paths by table.
 
     Raises:
         LakeError: a list of them cannot be read.

@@ -60,7 +60,7 @@ class Lake:
     def at(
         cls, place: str | os.PathLike[str], lock_url: str | None = None, lock_folder: Location | None = None
     ) -> Lake:
-        """The lake in a folder, or below a URL, that a person names."""
+        """Return the lake in a folder, or below a URL, that a person names."""
         return cls(located(place), lock_url, lock_folder)
 
     @property
@@ -104,7 +104,7 @@ class Lake:
         return self.root / "_deletions"
 
     def table_path(self, name: str) -> Location:
-        """The folder of a table `<layer>.<table>`.
+        """Return the folder of a table `<layer>.<table>`.
 
         Raises:
             LakeError: the name is not one, so it must not become a path.
@@ -118,7 +118,7 @@ class Lake:
         return self.root / layer / table
 
     def publication_path(self, publication: str) -> Location:
-        """The folder of a publication's manifest.
+        """Return the folder of a publication's manifest.
 
         Raises:
             LakeError: the name must not become a path.
@@ -126,7 +126,7 @@ class Lake:
         return self.publications_path / checked_publication(publication)
 
     def stage_path(self, table: str, publication: str) -> Location:
-        """The folder inside a table's where the files of a publication are staged.
+        """Return the folder inside a table's where the files of a publication are staged.
 
         Raises:
             LakeError: one of the names must not become a path.
@@ -154,7 +154,7 @@ def located(place: str | os.PathLike[str]) -> Location:
 
 
 def stored(url: str) -> Stored:
-    """The location in an object store that a URL names.
+    """Return the location in an object store that a URL names.
 
     Raises:
         LakeError: it names none, or the packages for object stores are not installed.
@@ -170,12 +170,12 @@ def stored(url: str) -> Stored:
 
 
 def table_name(path: Location) -> str:
-    """The name of the table in a folder, for messages: `<layer>.<table>`, or the last part of other paths."""
+    """Return the name of the table in a folder, for messages: `<layer>.<table>`, or the last part of other paths."""
     return f"{path.parent.name}.{path.name}" if path.parent.name in LAYERS else path.name
 
 
 def checked_publication(publication: str) -> str:
-    """The name of a publication, if it can be a folder's.
+    """Return the name of a publication, if it can be a folder's.
 
     Raises:
         LakeError: it cannot.

@@ -139,7 +139,7 @@ def _write(lake: Lake, manifest: Manifest) -> bool:
 
 
 def _staged(lake: Lake, manifest: Manifest) -> list[Location]:
-    """The files that enter, and the folders that hold them, up to the table's own; the lake's for a new table.
+    """Return the files that enter, and the folders that hold them, up to the table's own; the lake's for a new table.
 
     None of a rollback: what it puts back was forced to disk when it was published.
     """

@@ -152,7 +152,7 @@ def _require_none_but(lake: Lake, table: str, publication: str, now: Release, be
 
 
 def pending_of(lake: Lake, table: str, now: Release, targets: Collection[str] | None = None) -> set[str]:
-    """The publications that have committed to a table and are in no release yet.
+    """Return the publications that have committed to a table and are in no release yet.
 
     Args:
         targets: tables about to be published, as in `finish_pending`.

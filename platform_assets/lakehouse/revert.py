@@ -200,7 +200,7 @@ def _entry(snapshot: TableSnapshot, path: str) -> Entry:
 
 
 def _written(lake: Lake, decides: Decides, why: str, who: str | None) -> Manifest:
-    """The manifest of what is put back, stored."""
+    """Return the manifest of what is put back, stored."""
     manifest = Manifest(
         publication=new_publication(),
         created_at=datetime.now(UTC),

@@ -134,7 +134,7 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
 
 
 def _staged_on(folder: Location) -> int:
-    """The version that a table had before a stage could be referred to; -1 where its log does not say."""
+    """Return the version that a table had before a stage could be referred to; -1 where its log does not say."""
     if not commits.has_commit(folder, 0) or commits.is_torn(folder, 0):
         return -1
     said = [action["commitInfo"] for action in commits.actions(folder, 0) if "commitInfo" in action]
@@ -168,7 +168,7 @@ def staging(lake: Lake) -> Iterator[Keep]:
 
 
 def kept_by_processes(lake: Lake) -> frozenset[str]:
-    """The publications whose folders processes that are alive are going to publish."""
+    """Return the publications whose folders processes that are alive are going to publish."""
     kept: set[str] = set()
     for name in lake.locks_path.names():
         stage = name.removeprefix("stage-").removesuffix(f".{BATCHES}")

@@ -41,7 +41,7 @@ _WRITERS = int.from_bytes(b"ledger", "big")
 
 
 def parse_url(url: str) -> URL:
-    """The URL with the driver we ship, and a path as it is on disk: SQLAlchemy decodes everything but that.
+    """Return the URL with the driver we ship, and a path as it is on disk: SQLAlchemy decodes everything but that.
 
     Raises:
         LedgerError: it is not a URL, or of a database the ledger does not know.
@@ -67,7 +67,7 @@ def parse_url(url: str) -> URL:
 
 
 def sqlite_file(url: URL) -> Path | None:
-    """The file behind the URL; none for a server and for a database in memory."""
+    """Return the file behind the URL; none for a server and for a database in memory."""
     if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
         return None
     return Path(str(url.database)).absolute()
@@ -79,7 +79,7 @@ def _engine(url: URL | str, **options: Any) -> Engine:
 
 
 def memory_engine() -> Engine:
-    """A SQLite database of this process alone, gone with it."""
+    """Return a SQLite database of this process alone, gone with it."""
     engine = _engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
     _behave(engine, writable=True)
     return engine
@@ -235,7 +235,7 @@ def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Conne
 
 
 def _translated(error: DBAPIError, url: URL) -> Exception:
-    """An error for a person, unless it can only be a mistake of ours: a broken constraint, a wrong statement."""
+    """Return an error for a person, unless it can only be a mistake of ours: a broken constraint, a wrong statement."""
     file = sqlite_file(url)
     if file is not None and (where := moved_to(file)):  # while it was open here
         return moved_error(file, where)
@@ -276,7 +276,7 @@ def _behave(engine: Engine, *, writable: bool) -> None:
 
 
 def connect_reader(file: Path) -> sqlite3.Connection:
-    """A connection that can only read, also where nothing can be written."""
+    """Return a connection that can only read, also where nothing can be written."""
     # A reader must be able to look at a copy on a disk it cannot write: without a WAL beside it, SQLite needs to be
     # told that nobody else writes, or it insists on creating its shared memory file.
     if not _has_wal(file) and not _is_writable(file.parent):
@@ -321,7 +321,7 @@ def moved_to(file: Path) -> str:
 
 
 def moved_error(file: Path, where: str) -> LedgerMovedError:
-    """What whoever still has the old setting is told.
+    """Return what whoever still has the old setting is told.
 
     Args:
         where: as `moved_to` says it.

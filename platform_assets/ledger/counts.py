@@ -41,7 +41,7 @@ class Counts:
         return {on: (refused, landed) for on, refused, landed in rows}
 
     def published_between(self, first: int, last: int) -> dict[str, set[date]]:
-        """The days that releases after one made, up to another, by table."""
+        """Return the days that releases after one made, up to another, by table."""
         query = select(days.c.table, days.c.day).distinct().join_from(publications, days)
         by_table: defaultdict[str, set[date]] = defaultdict(set)
         for row in self._database.rows(query.where(publications.c.release.between(first + 1, last))):
@@ -50,7 +50,7 @@ class Counts:
 
 
 def _total(*names: str) -> ColumnElement[int]:
-    """The sum of figures of days."""
+    """Return the sum of figures of days."""
     counted = (func.coalesce(days.c.figures[name].as_integer(), 0) for name in names)
     return cast(func.sum(sum(counted, literal(0))), BigInteger)
 

@@ -87,7 +87,7 @@ def append_carried_out(connection: Connection, new: Sequence[PublicationRecord],
 
 
 def of_publication(record: PublicationRecord) -> PublicationDecision | None:
-    """What a person decided by a publication, as the chain has it; None for work that nobody decided."""
+    """Return what a person decided by a publication, as the chain has it; None for work that nobody decided."""
     kind = decided_by(record.kind, record.decides)
     if not kind:
         return None
@@ -141,7 +141,7 @@ def chain_head(database: Database) -> Head:
 
 
 def decided(database: Database, type_: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
-    """What people decided of one kind of thing, oldest first.
+    """Return what people decided of one kind of thing, oldest first.
 
     Only entries of that kind are read, and those that begin like none.
 

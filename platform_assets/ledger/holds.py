@@ -51,14 +51,14 @@ def lift_read(connection: Connection, read: Iterable[Hold]) -> None:
 
 
 def ended_of_day(table: str, day: date) -> Select[Any]:
-    """The holds of a day that ended, in the order in which they did."""
+    """Return the holds of a day that ended, in the order in which they did."""
     ended = ended_holds.c
     asked = select(*(ended[column.name] for column in holds.columns), ended.ended_at)
     return asked.where(ended.table == table, ended.day == day).order_by(ended.id)
 
 
 def to_ended(row: Mapping[Any, Any]) -> EndedHold:
-    """What one of its rows is of."""
+    """Return what one of its rows is of."""
     fields = without_columns(row)
     return EndedHold(ended_at=fields.pop("ended_at"), hold=Hold(**fields))
 
@@ -134,7 +134,7 @@ def drop_contradicted(connection: Connection, touched: Set[TableDay], published:
 
 
 def _made_from(connection: Connection, held: Set[TableDay]) -> dict[TableDay, tuple[str, Version]]:
-    """What some days are made from now, and by what."""
+    """Return what some days are made from now, and by what."""
     made: dict[TableDay, tuple[str, Version]] = {}
     for table in {table for table, _ in held}:
         asked_for = select(days.c.day, days.c.fingerprint, days.c.code_version, days.c.configuration)

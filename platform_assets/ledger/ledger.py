@@ -126,7 +126,7 @@ class Ledger:
             return (*lifted, *index(connection, forget, records).lifted)
 
     def indexed(self) -> dict[str, int]:
-        """The release of every indexed publication, oldest first."""
+        """Return the release of every indexed publication, oldest first."""
         head = schema.publications.c
         rows = self._database.rows(select(head.publication, head.release).order_by(head.release))
         return {row["publication"]: row["release"] for row in rows}
@@ -140,7 +140,7 @@ class Ledger:
         return PublicationRecord(**rows[0]) if rows and self.knows(rows[0]["release"]) else None
 
     def release_of(self, publication: str) -> int:
-        """The release of a publication that is indexed."""
+        """Return the release of a publication that is indexed."""
         head = self.head(publication)
         if head is None:
             raise LedgerError(
@@ -160,7 +160,7 @@ class Ledger:
         return PublicationRecord(**heads[0]) if heads else None
 
     def heads(self, kind: str) -> tuple[PublicationRecord, ...]:
-        """The publications of a kind without their days and arrivals, oldest first."""
+        """Return the publications of a kind without their days and arrivals, oldest first."""
         head = schema.publications.c
         query = select(schema.publications).where(head.kind == kind).order_by(head.release)
         return tuple(PublicationRecord(**row) for row in self._database.rows(query))
@@ -236,7 +236,7 @@ class Ledger:
         return {day: tuple(records) for day, records in by_day.items()}
 
     def arrivals(self, table: str | None = None, *, refused_only: bool = False) -> tuple[ArrivalRecord, ...]:
-        """What was delivered, oldest first. A file refused and then delivered again is there once for each time.
+        """Return what was delivered, oldest first. A file refused and then delivered again is there once for each time.
 
         Args:
             table: only arrivals for this raw table.
@@ -254,11 +254,11 @@ class Ledger:
         return {row["table"]: row["rows"] for row in self._database.rows(queries.refused_rows())}
 
     def withdrawn(self, table: str) -> frozenset[str | None]:
-        """The arrivals that were taken out of a raw table again."""
+        """Return the arrivals that were taken out of a raw table again."""
         return frozenset(row["origin"] for row in self._database.rows(queries.withdrawn(table)))
 
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
-        """The newest record of a file; for many files ask `arrivals` once."""
+        """Return the newest record of a file; for many files ask `arrivals` once."""
         return next(map(to_arrival, self._database.rows(queries.newest_arrival(table, path))), None)
 
     def deliveries(self, table: str, *, at: int, alike_only: bool) -> tuple[Delivery, ...]:
@@ -271,7 +271,7 @@ class Ledger:
         return tuple(Delivery(**row) for row in rows)
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
-        """The newest arrival date of which a release has files, refused ones aside; None where it has none."""
+        """Return the newest arrival date of which a release has files, refused ones aside; None where it has none."""
         newest = self._database.rows(queries.newest_arrival_date(table, at))
         return newest[0]["newest"] if newest else None
 
@@ -296,11 +296,11 @@ class Ledger:
             lift_read(connection, holds)
 
     def ended_holds(self, table: str, day: date) -> tuple[EndedHold, ...]:
-        """What a day was held for and is no longer, in the order in which it ended."""
+        """Return what a day was held for and is no longer, in the order in which it ended."""
         return tuple(map(to_ended, self._database.rows(ended_of_day(table, day))))
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
-        """What is held, by table and day, oldest first."""
+        """Return what is held, by table and day, oldest first."""
         query = select(schema.holds)
         if table is not None:
             query = query.where(schema.holds.c.table == table)
@@ -314,7 +314,7 @@ class Ledger:
             append(connection, [decision])
 
     def decisions(self, kind: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
-        """What people decided of one kind of thing, oldest first.
+        """Return what people decided of one kind of thing, oldest first.
 
         Args:
             as_far_as_readable: for whoever only shows them, or asks anew: what is no decision is told and left out.

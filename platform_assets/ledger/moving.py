@@ -65,7 +65,7 @@ class Moved:
 
 
 def url_of_file(file: Path) -> str:
-    """The URL of a SQLite ledger that is there.
+    """Return the URL of a SQLite ledger that is there.
 
     Raises:
         LedgerUnreachableError: it is not.

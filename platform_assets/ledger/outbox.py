@@ -38,14 +38,14 @@ class Outbox:
         self._database = database
 
     def messages(self, states: Collection[MessageState] = ()) -> tuple[Message, ...]:
-        """The messages in some states, or all, oldest first."""
+        """Return the messages in some states, or all, oldest first."""
         query = select(outbox).order_by(outbox.c.created_at, outbox.c.release, outbox.c.key)
         if states:
             query = query.where(outbox.c.state.in_(sorted(states)))
         return tuple(Message(**row) for row in self._database.rows(query))
 
     def named(self, beginning: str) -> tuple[Message, ...]:
-        """The messages whose keys begin like this."""
+        """Return the messages whose keys begin like this."""
         query = select(outbox).where(outbox.c.key.startswith(beginning, autoescape=True)).order_by(outbox.c.key)
         return tuple(Message(**row) for row in self._database.rows(query))
 
@@ -168,7 +168,7 @@ class Notes:
         self._database = database
 
     def told(self, channel: Channel) -> Told:
-        """What was announced on a channel."""
+        """Return what was announced on a channel."""
         of_days = [column for column in told_held.c if column.name != "channel"]
         held = self._database.rows(select(*of_days).where(told_held.c.channel == channel))
         runs = self._database.rows(select(told_runs.c.run).where(told_runs.c.channel == channel))

@@ -126,7 +126,7 @@ def is_current(at: int | None) -> ColumnElement[bool]:
 
 
 def is_among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
-    """The days themselves, or where a database would refuse so many parameters, the range they lie in."""
+    """Return the days themselves, or where a database would refuse so many parameters, the range they lie in."""
     if some is None:
         return []
     if len(some) > _MOST_PARAMETERS:
@@ -147,7 +147,7 @@ def histories(table: str, among: Collection[date]) -> Select[Any]:
 
 
 def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
-    """What was delivered, oldest first; or the files whose newest record is a refusal, whole or in part."""
+    """Return what was delivered, oldest first; or the files whose newest record is a refusal, whole or in part."""
     newest = func.row_number().over(partition_by=(arrivals.c.table, arrivals.c.path), order_by=_release.desc())
     inner = _counting(select(arrivals, _release, newest.label("newest")))
     if table is not None:
@@ -198,13 +198,13 @@ def refused_by_date(table: str, since: date) -> Select[Any]:
 
 
 def withdrawn(table: str) -> Select[Any]:
-    """What was taken out of a raw table again."""
+    """Return what was taken out of a raw table again."""
     query = select(arrivals.c.origin).where(arrivals.c.table == table, arrivals.c.kind == "withdrawal")
     return _counting(query)
 
 
 def newest_arrival(table: str, path: str) -> Select[Any]:
-    """The newest record of one file."""
+    """Return the newest record of one file."""
     query = _counting(select(arrivals)).where(arrivals.c.table == table, arrivals.c.path == path)
     return query.order_by(_release.desc()).limit(1)
 
@@ -230,7 +230,7 @@ def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
 
 
 def newest_arrival_date(table: str, at: int) -> Select[Any]:
-    """The newest arrival date of what was taken for a table up to a release."""
+    """Return the newest arrival date of what was taken for a table up to a release."""
     taken = (arrivals.c.table == table, arrivals.c.reason.is_(None), _release <= at)
     query = _counting(select(arrivals.c.arrival_date.label("newest")), at).where(*taken)
     return query.order_by(arrivals.c.arrival_date.desc()).limit(1)
@@ -266,22 +266,22 @@ def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
 
 
 def to_arrival(row: Row) -> ArrivalRecord:
-    """The record in a row of arrivals."""
+    """Return the record in a row of arrivals."""
     return ArrivalRecord(**{**row, "notes": tuple(row["notes"])})
 
 
 def to_day(row: Row) -> DayRecord:
-    """The record in a row of days."""
+    """Return the record in a row of days."""
     return DayRecord(**{**row, "warnings": tuple(Warned(**warned) for warned in row["warnings"] or ())})
 
 
 def day_row(record: DayRecord) -> Row:
-    """The row of a day."""
+    """Return the row of a day."""
     return {**vars(record), "warnings": [warned.model_dump() for warned in record.warnings] or None}
 
 
 def publication_row(record: PublicationRecord) -> Row:
-    """The row of a publication, without its days and arrivals."""
+    """Return the row of a publication, without its days and arrivals."""
     not_kept = ("days", "arrivals", "refuses", "exposures")
     return {name: value for name, value in vars(record).items() if name not in not_kept}
 
@@ -292,7 +292,7 @@ def days_of(publication: str) -> Select[Any]:
 
 
 def made_last_by(publication: str) -> Select[Any]:
-    """The days of a publication of which nothing else was made since; fewer files of them are nothing else."""
+    """Return the days of a publication of which nothing else was made since; fewer files of them are nothing else."""
     later, its = days.alias(), publications.alias()
     since = (
         select(later.c.day)
@@ -326,7 +326,7 @@ def marked_otherwise() -> Select[Any]:
 
 
 def _following() -> ScalarSelect[Any]:
-    """The next release that published the day of a row of `days`."""
+    """Return the next release that published the day of a row of `days`."""
     later, its = days.alias(), publications.alias()
     own = select(_release).where(publications.c.publication == days.c.publication).correlate(days).scalar_subquery()
     return (
@@ -367,7 +367,7 @@ _COLUMNS = ("refused_day", "fingerprint", "code_version", "configuration")
 
 
 def with_columns(held: Hold | AnnouncedDay) -> Row:
-    """A hold, or what was announced of one, as a row."""
+    """Return a hold, or what was announced of one, as a row."""
     day, tried = (held.refused.day, Attempt("")) if isinstance(held.refused, TiedTo) else (held.day, held.refused)
     values = (day, tried.fingerprint, tried.made_by.code, tried.made_by.configuration)
     others = {name: value for name, value in vars(held).items() if name != "refused"}
@@ -375,7 +375,7 @@ def with_columns(held: Hold | AnnouncedDay) -> Row:
 
 
 def without_columns(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """The fields of the hold, or of what was announced of one, that a row is of."""
+    """Return the fields of the hold, or of what was announced of one, that a row is of."""
     refused_day, fingerprint, *made_by = (row[name] for name in _COLUMNS)
     refused = Attempt(fingerprint, Version(*made_by)) if refused_day == row["day"] else TiedTo(refused_day)
     return {name: value for name, value in row.items() if name not in _COLUMNS} | {"refused": refused}

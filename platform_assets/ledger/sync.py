@@ -148,7 +148,7 @@ def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date,
 
 
 def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], PublicationRecord]:
-    """A function that gives what the ledger has to keep of a publication.
+    """Return a function that gives what the ledger has to keep of a publication.
 
     Args:
         release_of: the release of a publication: of those asked for, and of those that computed what they put back.
@@ -176,7 +176,7 @@ def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
 
 
 def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
-    """What the ledger keeps of a manifest: everything but the files and their statistics.
+    """Return what the ledger keeps of a manifest: everything but the files and their statistics.
 
     Args:
         manifest: of the publication, with every version that was read.

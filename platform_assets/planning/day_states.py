@@ -90,7 +90,7 @@ _UP_TO_DATE, _MISSING = UpToDate(), Missing()
 
 
 def in_force(holds: Iterable[Hold], states: States) -> tuple[Hold, ...]:
-    """The holds that keep something from readers now, in their order.
+    """Return the holds that keep something from readers now, in their order.
 
     One of a day that is what it would become again refuses what nobody would make now; it waits for that to come back.
 
@@ -108,7 +108,7 @@ def day_states(
     forced: Collection[date] = (),
     accept: Collection[str] = (),
 ) -> dict[date, DayState]:
-    """The state of some days of a table, oldest first.
+    """Return the state of some days of a table, oldest first.
 
     Args:
         tables: what is known of the table and of those it reads.
@@ -147,17 +147,17 @@ def stopped_day(by: Hold, day: date, state: Stale | None = None) -> Blocked:
 
 
 def not_up_to_date(states: Mapping[date, DayState]) -> dict[date, DayState]:
-    """The few days of a long history about which there is something to say."""
+    """Return the few days of a long history about which there is something to say."""
     return {day: state for day, state in states.items() if state is not _UP_TO_DATE}
 
 
 def stale_through_data(states: Mapping[date, DayState]) -> dict[date, str]:
-    """The days that need no person to be computed, with the fingerprint that each would get."""
+    """Return the days that need no person to be computed, with the fingerprint that each would get."""
     return {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale) and state.by_data}
 
 
 def unblocked(state: DayState) -> DayState:
-    """What a day would be if all that it reads were there."""
+    """Return what a day would be if all that it reads were there."""
     return state.otherwise or _UP_TO_DATE if isinstance(state, Blocked) else state
 
 
@@ -169,12 +169,12 @@ def at_root(state: Blocked, above: Callable[[str, date], DayState | None]) -> Bl
 
 
 def fingerprint_of(state: DayState) -> str:
-    """What a stale day would be made from; empty of any other."""
+    """Return what a stale day would be made from; empty of any other."""
     return state.fingerprint if isinstance(state, Stale) else ""
 
 
 def same_input(contract: Contract, days: Collection[date], tables: TableStates) -> tuple[date, ...]:
-    """The days that would be made from exactly what they were made from, by whatever code, oldest first."""
+    """Return the days that would be made from exactly what they were made from, by whatever code, oldest first."""
     now = fingerprints(contract, days, tables.digests, tables.calendar, tables.views)
     have = tables.marks.get(contract.name, {})
     return tuple(day for day in sorted(now) if day in have and have[day].fingerprint == now[day])
@@ -238,7 +238,7 @@ _Differs = Mapping[tuple[str, str], tuple[bool, bool]]
 def _alone(
     day: date, fingerprint: str, mark: DayMark | None, refusals: _Refusals, differs: _Differs, *, is_forced: bool
 ) -> DayState:
-    """The state of a day that nothing blocks."""
+    """Return the state of a day that nothing blocks."""
     if (hold := refusals.refused.get(day)) and (hold.lasts or not is_forced):
         return Held(hold)
     code, configuration = differs[mark.code_version, mark.configuration] if mark else (False, False)
@@ -322,7 +322,7 @@ class TableStates:
 
 
 def missing_days(table: str, tables: TableStates, and_these: Collection[date] = ()) -> list[date]:
-    """The days of a table that are not there, oldest first, some more taken as if they were."""
+    """Return the days of a table that are not there, oldest first, some more taken as if they were."""
     return [day for day in not_there(tables.marks.get(table, {}), tables.calendar) if day not in and_these]
 
 
@@ -335,7 +335,7 @@ def _digests(marks: Mapping[date, DayMark]) -> Mapping[date, str]:
 def missing_input(
     inputs: Iterable[Input], day: date, missing: Mapping[str, Sequence[date]], calendar: Calendar
 ) -> tuple[str, date] | None:
-    """The first input day that a day reads and that is not there.
+    """Return the first input day that a day reads and that is not there.
 
     Args:
         missing: days of every input that are not there, oldest first.
@@ -351,7 +351,7 @@ def missing_input(
 def held_input(
     inputs: Iterable[Input], day: date, tables: TableStates, made: Mapping[str, Collection[date]] = MappingProxyType({})
 ) -> Hold | None:
-    """What holds the first input day of the same date that is not good, though it has content."""
+    """Return what holds the first input day of the same date that is not good, though it has content."""
     for read in inputs:
         hold = tables.held.get(read.table, {}).get(day)
         is_not_good = hold is not None and not hold.is_of_good_content and day in tables.marks.get(read.table, {})

@@ -48,7 +48,7 @@ def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate |
 
 
 def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """A day that is there will be about as large again, any other like the median day of the newest hundred.
+    """Return a day that is there will be about as large again, any other like the median day of the newest hundred.
 
     Seconds are those of a median day for each, and once what the smallest publication among them took beyond that: a
     job costs something before its first day.

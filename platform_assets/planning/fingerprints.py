@@ -26,7 +26,7 @@ Views = Mapping[str, View]
 def fingerprints(
     contract: Contract, days: Collection[date], digests: Digests, calendar: Calendar, views: Views
 ) -> dict[date, str]:
-    """A hash of the digests of every input day that each of the days reads through the declared windows.
+    """Return a hash of the digests of every input day that each of the days reads through the declared windows.
 
     Of an input read as of the day counts what is valid on the day: a row that another one replaced before does not.
     Beside an input that is read through several days it counts what is valid on any of those, since their rows may be
@@ -69,7 +69,7 @@ def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
 
 
 def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
-    """What is valid on each of some days, or on any since another day; empty before anything is.
+    """Return what is valid on each of some days, or on any since another day; empty before anything is.
 
     Args:
         days: for each day the first as of which its rows may be joined, mostly the day itself.

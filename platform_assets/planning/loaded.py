@@ -45,7 +45,7 @@ class Delivered:
 
 
 def comes_with(contract: Contract, day: date) -> date:
-    """The arrival date with which the rows of a day come."""
+    """Return the arrival date with which the rows of a day come."""
     return days_later(day, contract.delivered_after_days)
 
 

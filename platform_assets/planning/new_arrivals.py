@@ -27,7 +27,7 @@ class RawDay:
 def new_arrivals(
     days: Iterable[RawDay], arrivals: Iterable[ArrivalRecord], released: Mapping[str, int]
 ) -> tuple[ArrivalRecord, ...]:
-    """The arrivals that are new on some raw days and still count, newest first.
+    """Return the arrivals that are new on some raw days and still count, newest first.
 
     Args:
         days: that differ from what was read of them.

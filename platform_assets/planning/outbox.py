@@ -31,7 +31,7 @@ def key_of(publication: str, exposure: str) -> str:
 
 
 def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, Collection[date]]) -> Message | None:
-    """What an exposure is told of a publication.
+    """Return what an exposure is told of a publication.
 
     Args:
         changed: days whose content the publication changed, by table that the exposure reads.
@@ -81,7 +81,7 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
 
 
 def _warning(warned: Sequence[DayRecord]) -> Iterator[str]:
-    """What is said of days that were published with warnings."""
+    """Yield what is said of days that were published with warnings."""
     if warned:
         first = f"{warned[0].table} {warned[0].day} {warned[0].warnings[0]}"
         yield f"Of {counted(len(warned), 'day')} gates warned, first: {as_chat(first[:_MOST_TEXT])}"

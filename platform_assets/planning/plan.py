@@ -298,7 +298,7 @@ class LeftToDo(NamedTuple):
 
 
 def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Request) -> LeftToDo:
-    """What is left of a planned step once the steps before it are done."""
+    """Return what is left of a planned step once the steps before it are done."""
     days: list[date] = []
     struck: list[date] = []
     for day, reasons in step.reasons.items():

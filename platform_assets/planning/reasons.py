@@ -119,7 +119,7 @@ def through_version(states: Mapping[date, DayState]) -> dict[date, Reasons]:
 
 
 def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, calendar: Calendar) -> tuple[date, ...]:
-    """The days of one input that are no longer as a day read them, oldest first.
+    """Return the days of one input that are no longer as a day read them, oldest first.
 
     Args:
         revisions: of the input's days, at least of those published since.
@@ -129,7 +129,7 @@ def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, cal
 
 
 def digest_at(revisions: Sequence[Revision], release: int) -> str | None:
-    """What a day was at a release; None if it was not there."""
+    """Return what a day was at a release; None if it was not there."""
     return next((revision.digest for revision in reversed(revisions) if revision.release <= release), None)
 
 
@@ -148,7 +148,7 @@ def what_happened(revisions: Sequence[Revision], read_at: int) -> frozenset[Reas
 
 
 def through_input(read: Input) -> Reason:
-    """What a change of an input other than raw is called."""
+    """Return what a change of an input other than raw is called."""
     return "reference data" if isinstance(read.window, AsOf) else "upstream content"
 
 

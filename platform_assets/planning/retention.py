@@ -42,7 +42,7 @@ class RetainedReleases:
 def kept_releases(
     released: Sequence[tuple[int, datetime]], pins: Collection[int], now: datetime, window: timedelta, cut: int = 0
 ) -> RetainedReleases:
-    """The releases that the rollback window and pins keep.
+    """Return the releases that the rollback window and pins keep.
 
     A release leaves the window when the one after it has been there for as long as the window: until then somebody
     could want the state of that time. A time in which nothing was published counts as no more than half a window: a
@@ -82,7 +82,7 @@ class FileUsage:
     needed: Mapping[str, int] = field(default_factory=dict)
 
     def publications(self) -> frozenset[str]:
-        """The folders whose files were ever part of the table."""
+        """Return the folders whose files were ever part of the table."""
         return frozenset(path.partition("/")[0] for path in self.added)
 
 
@@ -139,7 +139,7 @@ class Deletion:
 
 
 def deletion_of(folder: StagingFolder, use: FileUsage, now: datetime, safe_age: timedelta) -> Deletion | None:
-    """What of a folder nobody needs; None where all of it stays.
+    """Return what of a folder nobody needs; None where all of it stays.
 
     Files that were part of the table go as soon as no release that stays needs them. Files that never were go once the
     folder is settled: until then somebody may still publish them. When the last row has gone, so does the rest, the log
@@ -175,7 +175,7 @@ def _holds_rows(path: str) -> bool:
 
 
 def _beside(path: str) -> str:
-    """The file that a checksum belongs to, as Hadoop writes them where it was not told otherwise."""
+    """Return the file that a checksum belongs to, as Hadoop writes them where it was not told otherwise."""
     folder, _, name = path.rpartition("/")
     return f"{folder}/{name[1:-4]}" if name.startswith(".") and name.endswith(".crc") else ""
 

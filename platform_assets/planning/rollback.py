@@ -39,7 +39,7 @@ def restoration(
     *,
     cascade: bool = False,
 ) -> Restoration:
-    """What days were before the oldest of some publications that made something of them.
+    """Return what days were before the oldest of some publications that made something of them.
 
     Args:
         histories: of every day that one of them published, all publications that did, newest first.
@@ -92,7 +92,7 @@ def following(
 
 
 def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[Attempt]:
-    """What must not be published of a day again: what was rolled back, and the same made by today's code.
+    """Return what must not be published of a day again: what was rolled back, and the same made by today's code.
 
     Args:
         undone: fingerprint of what a day had been, with by what it was computed as far as that is known.

@@ -63,7 +63,7 @@ class Request(Selection):
     keys: KeyScope | None = None
 
     def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:
-        """The days of a table that were asked for by name: the table's, the days', or by force all."""
+        """Return the days of a table that were asked for by name: the table's, the days', or by force all."""
         if self.by_table:
             return self.by_table.get(table, frozenset()).intersection(wanted) if table in self.tables else frozenset()
         named = table in self.tables or (not self.tables and (self.days is not None or self.force))
@@ -84,7 +84,7 @@ BY_PERSON = Request(by_person=True)
 
 
 def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> dict[str, frozenset[date]]:
-    """The days asked for, and those of other tables that they are made from, through every window."""
+    """Return the days asked for, and those of other tables that they are made from, through every window."""
     every = frozenset(calendar.days())
     if request.by_table:
         wanted = {name: set(every & days) for name, days in request.by_table.items()}
@@ -133,7 +133,7 @@ class Draw:
     seed: int = 0
 
     def of(self, days: Collection[date]) -> tuple[date, ...]:
-        """The newest of some days and others drawn at random, oldest first."""
+        """Return the newest of some days and others drawn at random, oldest first."""
         ordered = sorted(days)
         older, newest = ordered[:-1], ordered[-1:]
         drawn = random.Random(self.seed).sample(older, min(self.most, len(older)))  # noqa: S311
@@ -150,7 +150,7 @@ class ProtectedDaysError(PlatformError):
 def protected_in(
     catalogue: Catalogue, planned: Mapping[str, Collection[date]], known: Mapping[str, Collection[date]]
 ) -> dict[str, dict[date, str]]:
-    """The days of a plan that are protected and have content, each with the reason of that, by table."""
+    """Return the days of a plan that are protected and have content, each with the reason of that, by table."""
     protected = {table: _protected(catalogue, table, days, known) for table, days in planned.items()}
     return {table: days for table, days in protected.items() if days}
 

@@ -33,7 +33,7 @@ def batches(
     least_bytes: int = 0,
     most_bytes: float = math.inf,
 ) -> tuple[tuple[date, ...], ...]:
-    """The days, or arrival dates, in order, as batches of which each is one Spark job and ends in a publication.
+    """Return the days, or arrival dates, in order, as batches of which each is one Spark job and ends in a publication.
 
     A batch ends after `most` days, unless so little is read for them that more days cost nothing: starting a job and
     publishing take as long for a day as for a year. Days that are tied are in the same batch, even if there are more of
@@ -123,7 +123,7 @@ def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, 
 
 
 def groups(days: Collection[date], ties: Iterable[Tie]) -> tuple[tuple[date, ...], ...]:
-    """Some days as groups of which none is tied to another, each in order, those with the oldest days first."""
+    """Return some days as groups of which none is tied to another, each in order, those with the oldest days first."""
     left = set(days)
     neighbours = _neighbours((day, other) for day, other in ties if day in left and other in left)
     tied: list[tuple[date, ...]] = []
@@ -167,7 +167,7 @@ def parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int]:
 
 
 def whole_parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int]:
-    """The same, for files that are not to be small: none has less, but for chance."""
+    """Return the same, for files that are not to be small: none has less, but for chance."""
     return {day: size // part_bytes for day, size in sizes.items() if size >= 2 * part_bytes}
 
 

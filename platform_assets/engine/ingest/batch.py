@@ -136,7 +136,7 @@ def _take_large(
     refused: dict[LandedFile, str],
     again: Again,
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
-    """The same, with as many tasks as what came on a day may need, whatever days it is of."""
+    """Return the same, with as many tasks as what came on a day may need, whatever days it is of."""
     sizes: Counter[date] = Counter()
     for file in seen:
         sizes[file.arrival_date] += file.size
@@ -261,7 +261,7 @@ def _stage_rows(
 
 
 def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delivery]:
-    """The first file of the same content, for each whose content came before, once these files are taken."""
+    """Return the first file of the same content, for each whose content came before, once these files are taken."""
     assert turn.contract.source is not None
     if turn.contract.source.resent == "anew":
         return {}

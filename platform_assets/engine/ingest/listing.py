@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
-    """What is wrong with the landing root itself, from which then nothing at all is taken.
+    """Return what is wrong with the landing root itself, from which then nothing at all is taken.
 
     Only the default one may be absent: whoever lands first makes it.
 
@@ -58,7 +58,7 @@ def each_once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def list_arrivals(
     platform: Platform, contract: Contract, until: date | None = None, *, among: Collection[str] | None = None
 ) -> Listing:
-    """What was delivered for a raw table and not taken yet, up to today or an earlier arrival date.
+    """Return what was delivered for a raw table and not taken yet, up to today or an earlier arrival date.
 
     Args:
         among: paths of the only files to look at, where somebody asks about these.

@@ -158,7 +158,7 @@ def _is_one_of(chosen: Collection[LateRows]) -> Column:
 
 
 def _as_taken(rows: DataFrame, contract: Contract, publication: str) -> DataFrame:
-    """The rows as those of an arrival of their own; the date they arrived, which may order them, stays."""
+    """Return the rows as those of an arrival of their own; the date they arrived, which may order them, stays."""
     return rows.withColumn("_arrival", F.concat(F.lit(_path(contract, publication, "")), "_arrival"))
 
 

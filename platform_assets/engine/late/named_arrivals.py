@@ -26,7 +26,7 @@ class WithdrawalError(PlatformError):
 
 
 def named_arrivals(platform: Platform, names: Sequence[str]) -> tuple[str, ...]:
-    """The paths of arrivals that are to be withdrawn, each once.
+    """Return the paths of arrivals that are to be withdrawn, each once.
 
     Args:
         names: paths of arrivals; or patterns, in which `*`, `?` and `[…]` stand for what lies within a folder's or a
@@ -95,7 +95,7 @@ def _is_like(path: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _counting(platform: Platform, path: str, arrivals: Sequence[ArrivalRecord]) -> list[ArrivalRecord]:
-    """The newest record of an arrival in each table from which it was not withdrawn yet."""
+    """Return the newest record of an arrival in each table from which it was not withdrawn yet."""
     newest = {arrival.table: arrival for arrival in arrivals if arrival.path == path}
     if not newest:
         raise WithdrawalError(
@@ -164,7 +164,7 @@ class Reached:
 
 
 def reached_by(platform: Platform, parts: Sequence[ArrivalRecord]) -> Reached:
-    """What taking some arrivals out of one raw table reaches.
+    """Return what taking some arrivals out of one raw table reaches.
 
     Raises:
         DamagedTableError: files of the raw table are gone.

@@ -106,7 +106,7 @@ def _withdrawn(
     folder: Location,
     parts: Sequence[ArrivalRecord],
 ) -> tuple[Withdrawal, list[TableChange]]:
-    """What takes some arrivals of one table back, staged where raw has rows of them."""
+    """Return what takes some arrivals of one table back, staged where raw has rows of them."""
     platform = snapshot.platform
     contract = platform.catalogue[parts[0].table]
     rows: Mapping[str, int] = {}

@@ -133,7 +133,7 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
 def effective_raw_rows(
     spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
 ) -> DataFrame:
-    """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
+    """Return the rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
     path = snapshot.platform.lake.table_path(contract.name)
     rows = read_days(spark, path, snapshot.files(contract.name), raw_schema(contract), ranges(days))
     return effective_rows(rows) if has_withdrawals(contract.name, days, snapshot) else rows

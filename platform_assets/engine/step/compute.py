@@ -217,7 +217,7 @@ def _changes(
     checks: Mapping[date, DayChecks],
     seconds: float,
 ) -> tuple[TableChange, ...]:
-    """The table's days and, for silver, those of its quarantine that have or had rows."""
+    """Return the table's days and, for silver, those of its quarantine that have or had rows."""
     platform, contract = work.platform, work.contract
     made = partial(
         TableChange,
@@ -303,7 +303,7 @@ def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mappin
 def accepted_checks(
     state: Readiness, staged: Staged, accept: Collection[Check], looked_at: Mapping[date, str]
 ) -> dict[date, frozenset[Check]]:
-    """The checks whose findings count no more, by day.
+    """Return the checks whose findings count no more, by day.
 
     What somebody accepted stays so where the same rows come of the same input: the day was computed again by force, or
     by other code, and to hold it would serve nobody.
@@ -386,7 +386,7 @@ _ENDS_WITHIN_S = 2.0
 
 
 def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | None:
-    """What comes of work; None where Sail cannot do it, or not with its memory, or is gone, or stood still.
+    """Return what comes of work; None where Sail cannot do it, or not with its memory, or is gone, or stood still.
 
     No transform is refused for that, and no command ends: Spark does the work.
 
@@ -412,7 +412,7 @@ def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | Non
 
 
 def large_days(contract: Contract, days: Collection[date], snapshot: LakeSnapshot) -> dict[date, int]:
-    """The days that a step reads and that are large, each with its parts; told from the log alone."""
+    """Return the days that a step reads and that are large, each with its parts; told from the log alone."""
     platform, sizes = snapshot.platform, Counter[date]()
     for read in contract.inputs:
         spans = union_read(read.window, days, snapshot.calendar)

@@ -317,7 +317,7 @@ def losses(
     staged: Staged,
     usual: Mapping[date, Interval | Undecided],
 ) -> dict[date, Finding]:
-    """A warning of each day that lost more than half of its rows, and not with those that it was made from.
+    """Return a warning of each day that lost more than half of its rows, and not with those that it was made from.
 
     What people withdrew is missed by nobody: of silver those rows are counted. What a table further down lost with its
     inputs is told there, if it is to be told; it is taken to lose the same share as they did, which need not be so.

@@ -103,7 +103,7 @@ def transform_inputs(
     arranged: Arrange | None = None,
     scope: KeyScope | None = None,
 ) -> dict[str, InputRows]:
-    """What the transform of a table is given for some days, by parameter.
+    """Return what the transform of a table is given for some days, by parameter.
 
     Args:
         arranged: puts the rows of every input in another order.

@@ -80,7 +80,7 @@ class _Input:
 def _declared(
     lake: Lake, contract: Contract, days: Collection[date], inputs: Sequence[_Input], scan: Scan
 ) -> dict[str, set[Location]]:
-    """What a scan reads of each input."""
+    """Return what a scan reads of each input."""
     locations: defaultdict[str, set[Location]] = defaultdict(set)
     read = scan.files | ({scan.table} if scan.table else set())
     for path in read or {None}:

@@ -128,13 +128,13 @@ class _Trial:
         return transform_inputs(self._spark, self._contract, [day], self._basis, arranged, scope=self._scope)
 
     def frame(self, day: date, arranged: Arrange | None = None) -> DataFrame:
-        """What the transform makes of the day, not computed yet."""
+        """Return what the transform makes of the day, not computed yet."""
         given = self._given(day, arranged)
         made = transform_of(self._basis.platform.catalogue, self._contract)(**given)
         return made.select(*spark_schema(self._contract).fieldNames())
 
     def digests(self, day: date, arranged: Arrange | None = None) -> dict[date, Digest]:
-        """What comes out, by day: of any other day than the one asked for there should be nothing."""
+        """Return what comes out, by day: of any other day than the one asked for there should be nothing."""
         return {of_day: made.digest for of_day, made in profile(self.frame(day, arranged), (), ()).items()}
 
     def is_proved_by_plan(self, day: date) -> bool:
@@ -147,7 +147,7 @@ class _Trial:
 
 
 def _turned(rows: DataFrame) -> DataFrame:
-    """The same rows last to first in a single partition, so that any two of them have changed places."""
+    """Return the same rows last to first in a single partition, so that any two of them have changed places."""
     placed = rows.withColumn(_POSITION, F.monotonically_increasing_id())
     return placed.repartition(1).sortWithinPartitions(F.desc(_POSITION)).drop(_POSITION)
 
@@ -163,7 +163,7 @@ def _cause(trial: _Trial, day: date, turned: Mapping[date, Digest]) -> tuple[Cau
 
 
 def _where(contract: Contract, staged: DataFrame, again: DataFrame, masking: Masking) -> str:
-    """The columns and the first keys that differ, sensitive values masked."""
+    """Return the columns and the first keys that differ, sensitive values masked."""
     differences = disagreements(staged, again, contract)
     columns = sorted({name for difference in differences for name in difference.columns})
     keys = "; ".join(masking.shown_key(contract, contract.row_key, difference.key) for difference in differences)

@@ -32,7 +32,7 @@ from platform_assets.spark.tables.schemas import spark_schema
 def carried_rows(
     spark: SparkSession, contract: Contract, scope: KeyScope, days: Collection[date], snapshot: LakeSnapshot
 ) -> DataFrame:
-    """The rows of some days as they are, without those of the keys."""
+    """Return the rows of some days as they are, without those of the keys."""
     path = snapshot.platform.lake.table_path(contract.name)
     rows = read_days(spark, path, snapshot.files(contract.name), spark_schema(contract), ranges(days))
     return rows.where(out_of_scope(contract, scope))
@@ -146,7 +146,7 @@ def moved_keys(
     made_from: Mapping[date, str],
     snapshot: LakeSnapshot,
 ) -> dict[date, MovedKeys]:
-    """The days of which the rows of the keys and those that are carried over would contradict each other.
+    """Return the days of which the rows of the keys and those that are carried over would contradict each other.
 
     Only days of an input that are others than those the rest was made from are read, and of them a few columns.
 
@@ -213,7 +213,7 @@ class _Then:
     read: Input
 
     def moved(self, days: Collection[date]) -> dict[date, MovedKeys]:
-        """What moved, by day of the table."""
+        """Return what moved, by day of the table."""
         table, calendar = self.read.table, self.snapshot.calendar
         version = dict(self.made.reads).get(table, -1)
         spans = union_read(self.read.window, days, calendar)

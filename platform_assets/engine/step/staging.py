@@ -80,7 +80,7 @@ class Staged:
         return self.profile(day).digest
 
     def row_balance(self, day: date) -> RowBalance:
-        """What became of a silver day's raw rows."""
+        """Return what became of a silver day's raw rows."""
         counts = (self.counts or {}).get(day, {})
         raw, bad, voided, gone = (counts.get(name, 0) for name in ("raw", "quarantined", "voided", "withdrawn"))
         kept = self.digest(day).rows
@@ -196,7 +196,7 @@ def _planned(
     snapshot: LakeSnapshot,
     prepared: Prepared,
 ) -> tuple[DataFrame, FilesRead]:
-    """What is to be staged, as its contract has it, and what it reads, as far as the session tells."""
+    """Return what is to be staged, as its contract has it, and what it reads, as far as the session tells."""
     schema = spark_schema(contract)
     made = as_spark_counts(session, prepared.frame, schema)
     check_columns(contract.name, made, schema)

@@ -100,7 +100,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 
 def days_of_unique_keys(folder: Location, key: Sequence[str], most_bytes: int = _MOST_BYTES) -> set[date]:
-    """The days of a stage whose rows all have different keys, nulls being equal to each other.
+    """Return the days of a stage whose rows all have different keys, nulls being equal to each other.
 
     Of the others nothing is known: a key may be there twice, or it cannot be told here, where a column holds
     floating-point numbers, of which several are equal to Spark, or where there are too many keys.

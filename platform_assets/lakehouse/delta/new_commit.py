@@ -138,7 +138,7 @@ def _only_on(table_path: Location, head: int, publication: str) -> Iterator[None
 
 
 def _properties(said: Mapping[str, str]) -> tuple[CommitProperties, PostCommitHookProperties]:
-    """What deltalake does besides a commit: it says what it was told, and neither tries again nor tidies up."""
+    """Return what deltalake does besides a commit: it says what it was told, and neither tries again nor tidies up."""
     from deltalake import CommitProperties, PostCommitHookProperties
 
     said_once = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)

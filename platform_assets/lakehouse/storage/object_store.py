@@ -78,7 +78,7 @@ class Stored(Location):
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """What a person or a library names.
+        """Return what a person or a library names.
 
         Raises:
             LakeError: it is a URL of something else, or of no bucket.
@@ -157,7 +157,7 @@ class Stored(Location):
         }
 
     def pieces(self, below: str, e_tag: str) -> Iterator[bytes]:
-        """What is in one of `objects`, piece by piece.
+        """Yield what is in one of `objects`, piece by piece.
 
         Raises:
             OtherObjectError: it is another one by now.
@@ -295,7 +295,7 @@ class Stored(Location):
                 yield from chunk
 
     def _listed_files(self) -> list[obstore.ObjectMeta]:
-        """What is listed, without the empty objects by which Hadoop says in Azure that there is a folder."""
+        """Return what is listed, without the empty objects by which Hadoop says in Azure that there is a folder."""
         listed = list(self._listed())
         if all(each["size"] for each in listed):
             return listed

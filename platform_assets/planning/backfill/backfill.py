@@ -169,7 +169,7 @@ def backfill_hash(
 
 
 def consent(file: PlanFile, because: tuple[str, ...], hash: str, decided: Iterable[PlanDecision]) -> Consent:
-    """What is needed, and what of it is there.
+    """Return what is needed, and what of it is there.
 
     Args:
         because: why somebody has to approve; nobody has to without a reason.
@@ -213,7 +213,7 @@ def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date
 
 
 def beyond_window(catalogue: Catalogue, days: Mapping[str, Collection[date]], newest: date) -> date | None:
-    """The oldest day that is computed and lies beyond the shortest restatement window of a raw table."""
+    """Return the oldest day that is computed and lies beyond the shortest restatement window of a raw table."""
     windows = [c.restatement_window_days for c in catalogue if c.source]
     oldest = min((day for of_table in days.values() for day in of_table), default=None)
     if oldest is None or not windows or (newest - oldest).days <= min(windows):

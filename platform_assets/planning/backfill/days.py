@@ -34,7 +34,7 @@ def request_for(
     keys: KeyScope | None,
     protected_too: frozenset[date] | None = None,
 ) -> Request:
-    """What a plan file asks for of some days of tables.
+    """Return what a plan file asks for of some days of tables.
 
     Args:
         protected_too: protected days that are planned, too; by default those that the file overrides.
@@ -58,7 +58,7 @@ def backfill_request(
     computed: Mapping[str, Collection[date]],
     keys: KeyScope | None = None,
 ) -> Request:
-    """What a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
+    """Return what a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
 
     Args:
         computed: the days of each table that were ever computed.
@@ -91,7 +91,7 @@ class RolloutStep:
 
 
 def in_rollout_order(days: Iterable[date], volumes: Mapping[date, int]) -> tuple[date, ...]:
-    """The days in an order of which every beginning is spread over weekdays, volumes and the whole range.
+    """Return the days in an order of which every beginning is spread over weekdays, volumes and the whole range.
 
     The first and the last day come first: there ranges are wrong most often. The others are sorted by weekday and
     volume, and taken from that order by bit reversal, the van der Corput sequence of base 2, so that each next one
@@ -163,7 +163,7 @@ def _waits(contract: Contract, day: date, left: Mapping[str, Sequence[date]], ca
 def sampled_days(
     plan: Plan, sample: Collection[date], tables: Collection[str], catalogue: Catalogue, calendar: Calendar
 ) -> dict[str, frozenset[date]]:
-    """The days of a plan, by table, that come out as with all of it though only these are computed.
+    """Return the days of a plan, by table, that come out as with all of it though only these are computed.
 
     Of the named tables the sample, with what the plan computes of all that it reads; of tables made from these the days
     that read no day of the plan but those.
@@ -192,7 +192,7 @@ def sampled_days(
 
 
 def _read(catalogue: Catalogue, table: str, days: Collection[date], calendar: Calendar) -> dict[str, frozenset[date]]:
-    """What days of a table read, by input."""
+    """Return what days of a table read, by input."""
     read: dict[str, frozenset[date]] = {}
     for one in catalogue[table].inputs:
         spans = union_read(one.window, days, calendar)

@@ -103,7 +103,7 @@ class Experience:
 
 
 def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Collection[str]) -> Experience:
-    """What the parts of a backfill of some tables take, by what was taken before.
+    """Return what the parts of a backfill of some tables take, by what was taken before.
 
     Args:
         runs: backfills of before; those with days of tables of which nothing is known say nothing.

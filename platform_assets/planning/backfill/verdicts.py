@@ -33,7 +33,7 @@ class Figures:
     shifts: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, gate: Gate) -> tuple[Decimal, Decimal]:
-        """What a gate of two figures looks at, before and after."""
+        """Return what a gate of two figures looks at, before and after."""
         column = gate.column or ""
         of_metric: dict[str, tuple[Number, Number]] = {
             "rows": self.rows,
