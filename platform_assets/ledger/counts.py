@@ -24,10 +24,12 @@ class Counts:
         self._database = database
 
     def totals(self, tables: Collection[str], *, at: int) -> dict[str, DayTotals]:
-        """As `Ledger.figures`, added up over all days of each table."""
+        """Add up what `Ledger.current_days` has of all days of each table."""
         rows = cast(func.sum(days.c.rows), BigInteger)  # PostgreSQL's sum of such is a decimal
         delivered = rows - _total("tombstones", "withdrawals")
-        query = select(days.c.table, func.count(), func.max(days.c.day), delivered, _total("quarantined"))
+        query = select(
+            days.c.table, func.count(), func.max(days.c.day), delivered, _total("quarantined"), _total("ahead")
+        )
         query = query.join_from(days, publications).where(days.c.table.in_(sorted(tables)))
         query = query.where(is_current(at), publications.c.release <= at).group_by(days.c.table)
         with self._database.reading() as connection:

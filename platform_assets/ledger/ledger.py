@@ -30,7 +30,6 @@ from platform_assets.records.ended_hold import EndedHold
 from platform_assets.records.history import (
     COMPACTION,
     ArrivalRecord,
-    DayFigures,
     DayMark,
     DayRecord,
     Hold,
@@ -191,13 +190,6 @@ class Ledger:
     def warned(self, tables: Collection[str], *, at: int) -> tuple[DayRecord, ...]:
         """As `current_days`, of some tables the days that were published with warnings, the newest published first."""
         return tuple(map(to_day, self._database.rows(queries.warned(tables, at))))
-
-    def figures(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayFigures]]:
-        """As `current_days`, of every day of some tables only what was counted."""
-        counted: dict[str, dict[date, DayFigures]] = {table: {} for table in tables}
-        for row in self._database.rows(queries.figures(tables, at)):
-            counted[row["table"]][row["day"]] = DayFigures(row["rows"], row["figures"])
-        return counted
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
         """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""

@@ -71,12 +71,6 @@ def warned(tables: Collection[str], at: int) -> Select[Any]:
     return query.order_by(_release.desc(), days.c.table, days.c.day.desc())
 
 
-def figures(tables: Collection[str], at: int) -> Select[Any]:
-    """As `current_days`, of some tables only what was counted: table and day, rows and figures."""
-    query = select(days.c.table, days.c.day, days.c.rows, days.c.figures).join_from(days, publications)
-    return query.where(days.c.table.in_(sorted(tables)), is_current(at), _release <= at).order_by(days.c.day)
-
-
 def releases(at: int) -> Select[Any]:
     """Which release, up to one, made which publication visible."""
     return select(publications.c.publication, _release).where(_release <= at)

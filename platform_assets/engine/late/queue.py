@@ -61,14 +61,13 @@ def late_counts(platform: Platform) -> dict[str, LateCounts]:
     refused = {decision.table for decision in decisions.values() if decision.kind == "refusal"}
     counts: dict[str, LateCounts] = {}
     contracts = raw_tables(platform)
-    queued = platform.ledger.figures([late_table(contract.name) for contract in contracts], at=now.number)
+    queued = platform.ledger.counts.totals([late_table(contract.name) for contract in contracts], at=now.number)
     for contract in contracts:
-        days = queued[late_table(contract.name)].values()
         if contract.name in refused or platform.ledger.withdrawn(contract.name):
             counts[contract.name] = counts_of(_queue(platform, contract, now, decisions))
         else:
-            ahead = sum(day.figures.get(AHEAD, 0) for day in days)
-            counts[contract.name] = LateCounts(sum(day.rows for day in days) - ahead, ahead)
+            waiting = queued[late_table(contract.name)]
+            counts[contract.name] = LateCounts(waiting.delivered - waiting.ahead, waiting.ahead)
     return counts
 
 
