@@ -8,7 +8,7 @@ from datetime import date
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Row, delete, func, select
 
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.database_url import masked
@@ -20,7 +20,19 @@ from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import drop_contradicted, ended_of_day, hold_put_back, lift_read, renew, to_ended
 from platform_assets.ledger.looks import Looks, forget_looks
 from platform_assets.ledger.outbox import Notes, Outbox, forget_messages, write_messages
-from platform_assets.ledger.queries import delete_each, insert_all, mark_replaced, to_arrival, to_day, without_columns
+from platform_assets.ledger.queries import (
+    DAY_COLUMNS,
+    counting,
+    delete_each,
+    insert_all,
+    is_among,
+    is_current,
+    its_release,
+    mark_replaced,
+    to_arrival,
+    to_day,
+    without_columns,
+)
 from platform_assets.ledger.verdicts import Verdicts, add_published, add_refused
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery
@@ -150,7 +162,8 @@ class Ledger:
 
     def knows(self, release: int) -> bool:
         """Whether every release up to one is indexed."""
-        count: int = self._database.rows(queries.releases_known(release))[0]["releases"]
+        query = select(func.count().label("releases")).select_from(schema.publications).where(its_release <= release)
+        count: int = self._database.rows(query)[0]["releases"]
         return count == release + 1
 
     def head(self, publication: str) -> PublicationRecord | None:
@@ -189,14 +202,23 @@ class Ledger:
 
     def warned(self, tables: Collection[str], *, at: int) -> tuple[DayRecord, ...]:
         """As `current_days`, of some tables the days that were published with warnings, the newest published first."""
-        return tuple(map(to_day, self._database.rows(queries.warned(tables, at))))
+        day = schema.days.c
+        query = select(*DAY_COLUMNS).join_from(schema.days, schema.publications).where(day.table.in_(sorted(tables)))
+        query = query.where(is_current(at), its_release <= at, day.warnings.is_not(None))
+        query = query.order_by(its_release.desc(), day.table, day.day.desc())
+        return tuple(map(to_day, self._database.rows(query)))
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
         """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""
         marks: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
+        its = schema.days.c
+        # Of days that were published for the first time after that release, this finds what they are, too.
+        shown = select(schema.publications.c.publication, its_release).where(its_release <= at)
+        named = [its[name] for name in DayMark._fields if name != "release"]
+        query = select(its.table, its.publication, *named).where(its.table.in_(sorted(tables)), is_current(at))
         with self._database.reading() as connection:
-            releases = {row[0]: row[1] for row in connection.execute(queries.releases(at)).all()}
-            for table, publication, day, *rest in connection.execute(queries.marks(tables, at)).all():
+            releases = {row[0]: row[1] for row in connection.execute(shown).all()}
+            for table, publication, day, *rest in connection.execute(query).all():
                 if publication in releases:
                     marks[table][day] = DayMark(day, releases[publication], *rest)
         return {table: dict(sorted(days.items())) for table, days in marks.items()}
@@ -204,7 +226,10 @@ class Ledger:
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been up to a release, oldest first."""
         by_day: dict[date, list[Revision]] = {day: [] for day in among}
-        for row in self._database.rows(queries.revisions(table, among, at)):
+        day = schema.days.c
+        query = select(day.day, its_release, day.digest, day.rows, day.figures).join(schema.publications)
+        query = query.where(day.table == table, its_release <= at, *is_among(among)).order_by(day.day, its_release)
+        for row in self._database.rows(query):
             if row["day"] in by_day:
                 tombstones = row["figures"].get("tombstones", 0)
                 by_day[row["day"]].append(Revision(row["release"], row["digest"], row["rows"], tombstones))
@@ -212,7 +237,9 @@ class Ledger:
 
     def days_since(self, publication: str, tables: Sequence[str]) -> int:
         """How many days of some tables were published after a publication; cheap enough to ask every second."""
-        count: int = self._database.rows(queries.days_since(publication, tables))[0]["days"]
+        day = schema.days.c
+        newer = select(day.table, day.day).where(day.publication > publication, day.table.in_(tables)).distinct()
+        count: int = self._database.rows(select(func.count().label("days")).select_from(newer.subquery()))[0]["days"]
         return count
 
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
@@ -222,7 +249,8 @@ class Ledger:
     def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
         """As `history`, of several days of a table at once."""
         by_day: dict[date, list[DayRecord]] = {day: [] for day in among}
-        for row in self._database.rows(queries.histories(table, among)):
+        query = select(*DAY_COLUMNS).join_from(schema.days, schema.publications).order_by(its_release.desc())
+        for row in self._database.rows(query.where(schema.days.c.table == table, *is_among(among))):
             if row["day"] in by_day:
                 by_day[row["day"]].append(to_day(row))
         return {day: tuple(records) for day, records in by_day.items()}
@@ -247,11 +275,15 @@ class Ledger:
 
     def withdrawn(self, table: str) -> frozenset[str | None]:
         """Return the arrivals that were taken out of a raw table again."""
-        return frozenset(row["origin"] for row in self._database.rows(queries.withdrawn(table)))
+        file = schema.arrivals.c
+        query = counting(select(file.origin).where(file.table == table, file.kind == "withdrawal"))
+        return frozenset(row["origin"] for row in self._database.rows(query))
 
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
         """Return the newest record of a file; for many files ask `arrivals` once."""
-        return next(map(to_arrival, self._database.rows(queries.newest_arrival(table, path))), None)
+        query = counting(select(schema.arrivals)).order_by(its_release.desc()).limit(1)
+        query = query.where(schema.arrivals.c.table == table, schema.arrivals.c.path == path)
+        return next(map(to_arrival, self._database.rows(query)), None)
 
     def deliveries(self, table: str, *, at: int, alike_only: bool) -> tuple[Delivery, ...]:
         """What of a release's arrivals says where their rows stand in the order of versions, those withdrawn aside.
@@ -264,8 +296,10 @@ class Ledger:
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
         """Return the newest arrival date of which a release has files, refused ones aside; None where it has none."""
-        newest = self._database.rows(queries.newest_arrival_date(table, at))
-        return newest[0]["newest"] if newest else None
+        file = schema.arrivals.c
+        query = counting(select(file.arrival_date), at).order_by(file.arrival_date.desc()).limit(1)
+        newest = self._database.rows(query.where(file.table == table, file.reason.is_(None), its_release <= at))
+        return newest[0]["arrival_date"] if newest else None
 
     # Holds and decisions: these live only here.
 
@@ -350,7 +384,7 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
     of_forgotten = {name: connection.execute(queries.days_of(name)).all() for name in forget}
     delete_each(connection, schema.publications, [{"publication": name} for name in forget])
     forget_messages(connection, [name for name in forget if name not in given])
-    is_new_ledger = not (known.keys() & given.keys()) and not connection.execute(queries.any_publication()).first()
+    is_new_ledger = not (known.keys() & given.keys()) and not connection.execute(select(its_release).limit(1)).first()
     new = _new(connection, given, {name: release for name, release in known.items() if name not in of_forgotten})
     insert_all(connection, schema.publications, [queries.publication_row(record) for record in new])
     failpoint("ledger.recording")
