@@ -15,7 +15,7 @@ from sqlalchemy import text
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import begin_look, keep_look, look_at_all, past_of, states_of_all
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.planning.day_states import Stale, States, TableStates, not_up_to_date
+from platform_assets.planning.day_states import Held, Stale, States, TableStates, not_up_to_date
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets.records.code_version import Version
@@ -288,6 +288,25 @@ def test_a_look_waits_for_nobody_who_writes_for_long(tmp_path: Path, url: str) -
         assert lake.looks_at(len(lake.records))
     finally:
         other.close()
+        lake.ledger.close()
+
+
+def test_all_that_is_decided_on_a_snapshot_is_decided_on_one_moment(tmp_path: Path) -> None:
+    lake = PaperLake(tmp_path, f"sqlite:///{tmp_path / 'ledger.db'}", nth(DAYS))
+    try:
+        Random(lake, 0).deliver_all()
+        lake.keep_views()
+        snapshot = LakeSnapshot.now(lake.platform)
+        moment, (tables, states) = snapshot.moment, states_of_all(snapshot)
+        stale = states["silver.sales"][nth(3)]
+        assert isinstance(stale, Stale)
+        lake.ledger.hold([Hold("silver.sales", nth(3), Attempt(stale.fingerprint), "rows", "a test", "r", NOON)])
+        lake.publish({"silver.sales": {nth(4): Made("a1", "another")}})
+        assert (snapshot.moment, *states_of_all(snapshot)) == (moment, tables, states), "whatever others do meanwhile"
+        later = LakeSnapshot.now(lake.platform)
+        assert later.moment != moment
+        assert isinstance(states_of_all(later)[1]["silver.sales"][nth(3)], Held)
+    finally:
         lake.ledger.close()
 
 
