@@ -22,6 +22,9 @@ View = Mapping[date, str]
 Views = Mapping[str, View]
 """The view of every table that is read as of a day."""
 
+_ALONE = (AsOf(), Span(0, 0))
+"""Windows through which a day reads no other day."""
+
 
 def fingerprints(
     contract: Contract, days: Collection[date], digests: Digests, calendar: Calendar, views: Views
@@ -64,7 +67,7 @@ def fingerprints(
 
 def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
     """The first day as of which rows that a day reads may be joined: the first that it reads of any other input."""
-    windows = [read.window for read in contract.inputs if read.window not in (AsOf(), Span(0, 0))]
+    windows = [read.window for read in contract.inputs if read.window not in _ALONE]
     return min((first for window in windows for first, _ in ranges_read(window, day, calendar)), default=day)
 
 
