@@ -33,7 +33,7 @@ _KEPT = TypeAdapter(dict[str, Admission])
 
 
 def admissions(platform: Platform) -> Mapping[str, Admission]:
-    """What was found, by table, for whatever code."""
+    """Return what was found, by table, for whatever code."""
     with suppress(OSError, LakeError, ValueError):
         return _KEPT.validate_json(_file(platform).read() or b"{}")
     return {}
@@ -57,7 +57,7 @@ def take_off(platform: Platform, table: str, why: str) -> bool:
 
 
 def engine_of(platform: Platform, contract: Contract) -> EngineName:
-    """What computes the days of a silver or gold table."""
+    """Return what computes the days of a silver or gold table."""
     return "spark" if why_spark(platform, contract) else "sail"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def load_catalogue(settings: Settings) -> Catalogue:
-    """The tables of all domains named in the settings.
+    """Return the tables of all domains named in the settings.
 
     Raises:
         ContractError: a domain cannot be imported or contradicts itself.
@@ -92,7 +92,7 @@ def _declares(call: ast.Call, table: str) -> bool:
 
 
 def _package_of(settings: Settings, domains: list[Domain], error: ContractError) -> str:
-    """The package that a table of several domains is declared in."""
+    """Return the package that a table of several domains is declared in."""
     by_domain = zip(settings.domains, domains, strict=True)
     return next(
         (package for package, domain in by_domain if error.table in {contract.name for contract in domain.tables}),

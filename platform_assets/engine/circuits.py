@@ -54,7 +54,6 @@ def stopped(
     An override lets a table pass whatever its inputs are.
 
     Args:
-        platform: what to look at.
         tables: only these; all by default.
         states: of all circuits, where they have been read already.
     """

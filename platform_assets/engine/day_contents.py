@@ -52,12 +52,12 @@ def most_together(days: Mapping[date, DayRecord], version: Version) -> int:
 
 
 def files_at(lake: Lake, table: str, version: int | None) -> Files:
-    """The live files of each day of a table at a version; none where it was never published."""
+    """Return the live files of each day of a table at a version; none where it was never published."""
     return {} if version is None else live_files(lake.table_path(table), version)
 
 
 def staged_at(lake: Lake, table: str, publication: str) -> Files:
-    """The files of each day that were staged for a table; none where nothing was."""
+    """Return the files of each day that were staged for a table; none where nothing was."""
     if not (lake.stage_path(table, publication) / "_delta_log").exists():
         return {}
     _, files = staged_files(lake, table, publication)
@@ -73,9 +73,7 @@ def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: s
     """The schema that a table has at a release, where days of another one are to be published; empty if it has none.
 
     Args:
-        release: that was read.
         table: `<layer>.<table>`.
-        schema_string: Delta schema of the days.
     """
     version = release.versions.get(table)
     there = "" if version is None else schema_at(lake.table_path(table), version)
@@ -92,11 +90,7 @@ def replaced(
     """Days whose whole content becomes what was staged for them.
 
     Args:
-        live: files of the table, which leave.
-        staged: files that enter.
         digests: of the days to replace; a day without staged files becomes empty.
-        made_from: fingerprints of these days.
-        figures: further counts of some of them.
     """
     return {
         day: _content(live.get(day, ()), staged.get(day, ()), digest, figures.get(day, {})).model_copy(
@@ -112,10 +106,6 @@ def appended(
     """Days of raw with the staged files beside those they have; their digests add up.
 
     Args:
-        live: files of the table.
-        staged: files that join them.
-        added: what is in those.
-        before: what the days have been.
         compared: how far the staged rows' keys were compared with those of other days.
     """
     contents: dict[date, DayContent] = {}
@@ -146,7 +136,7 @@ def _compared_so(day: DayRecord | None, compared: int) -> dict[str, int]:
 
 
 def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayContent]:
-    """Some days of raw as they are."""
+    """Return some days of raw as they are."""
     return {
         day: _content(live.get(day, ()), live.get(day, ()), Digest.parse(record.digest), record.figures)
         for day, record in days.items()
@@ -154,20 +144,17 @@ def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayCont
 
 
 def ahead_figures(staged: RawProfile) -> dict[date, dict[str, int]]:
-    """What figures say of rows that arrived before their day; nothing of days without any."""
+    """Return what figures say of rows that arrived before their day; nothing of days without any."""
     return {day: {AHEAD: rows} for day, rows in staged.ahead.items() if rows}
 
 
 def appended_change(
     platform: Platform, release: Release, table: str, publication: str, schema_string: str, added: RawProfile
 ) -> TableChange:
-    """The days of a table that get staged rows beside those they have at a release.
+    """Return the days of a table that get staged rows beside those they have at a release.
 
     Args:
-        release: whose rows stay.
         table: `<layer>.<table>`.
-        publication: that staged the rows.
-        schema_string: Delta schema of the rows.
         added: profile of the staged rows; no days if there are none.
     """
     days: dict[date, DayContent] = {}
@@ -187,7 +174,7 @@ def appended_change(
 
 
 def computed_with(software: Mapping[str, str]) -> dict[str, str]:
-    """What computed some days, as a manifest has it: this package, and what it used."""
+    """Return what computed some days, as a manifest has it: this package, and what it used."""
     return {"platform": platform_version(), **software}
 
 

@@ -25,13 +25,13 @@ def made(platform: Platform) -> tuple[tuple[PublicationRecord, tuple[Erasure, ..
 
 
 def newest(platform: Platform) -> PublicationRecord | None:
-    """The newest publication that erased something; None without any."""
+    """Return the newest publication that erased something; None without any."""
     erased = [head for head, erasures in made(platform) if not all(erasure.lifts for erasure in erasures)]
     return erased[-1] if erased else None
 
 
 def standing(platform: Platform, table: str) -> tuple[Erasure, ...]:
-    """What was erased from a table and not lifted since, each key once."""
+    """Return what was erased from a table and not lifted since, each key once."""
     by_key: dict[tuple[tuple[str, str], ...], Erasure] = {}
     for _, erasures in made(platform):
         for erasure in erasures:
@@ -41,7 +41,7 @@ def standing(platform: Platform, table: str) -> tuple[Erasure, ...]:
 
 
 def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
-    """What tells rows that must not enter a raw table; None where nothing was ever erased from it.
+    """Return what tells rows that must not enter a raw table; None where nothing was ever erased from it.
 
     Raises:
         OtherSecretError: the installation has another secret than it had then.

@@ -31,7 +31,7 @@ def refuse_wrong_functions(catalogue: Catalogue) -> None:
 
 
 def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = None) -> Iterator[Mistake]:
-    """What is wrong with the functions of tables, of all or of some."""
+    """Yield what is wrong with the functions of tables, of all or of some."""
     for domain in catalogue.domains:
         wanted = [contract for contract in domain.tables if contract.inputs and _is_among(contract, tables)]
         if not wanted:
@@ -89,7 +89,7 @@ _KINDS = {ast.AsyncFunctionDef: "an async function", ast.ClassDef: "a class"}
 
 
 def _named(function: ast.FunctionDef) -> list[str] | None:
-    """The parameters, where each can be given by its name."""
+    """Return the parameters, where each can be given by its name."""
     given = function.args
     if given.posonlyargs or given.vararg or given.kwarg:
         return None

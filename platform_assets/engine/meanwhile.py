@@ -17,8 +17,6 @@ class PublishedMeanwhile:
     """Days of a table that readers now see as somebody else published them.
 
     Args:
-        table: the table.
-        days: how many.
         by: the publication, without its days and arrivals.
     """
 
@@ -34,7 +32,6 @@ def published_meanwhile(
 
     Args:
         platform: with a ledger that is not behind the lake.
-        since: release that the plan was made on.
         run: that planned them; what it published itself is not meant.
         days: that were planned, by table; None for all.
     """

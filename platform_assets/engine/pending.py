@@ -13,7 +13,6 @@ from platform_assets.engine.ingest.listing import each_once, landing_problem, li
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import last_look
 from platform_assets.engine.state.planner import look_at_all, past_of, states_around
 from platform_assets.planning.circuit import Try
 from platform_assets.planning.day_states import Stale, stale_through_data
@@ -34,7 +33,6 @@ class Waiting:
         files: to be taken, by raw table.
         until: newest arrival date to take, so that the run is no larger than it may be; None takes everything.
         left: files of newer arrival dates, for the next run.
-        growing: files somebody still writes.
         problems: what lies in the landing area and cannot be taken.
         quiet: days to load as empty because nothing was to be expected, by raw table.
         due: days that have come and of which rows wait that arrived further ahead than was taken, by raw table.
@@ -59,12 +57,10 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     """Look at everything that waits, without starting Spark.
 
     Args:
-        platform: what to look at.
         most_files: that one refresh should take, oldest arrival dates first.
     """
     snapshot = LakeSnapshot.now(platform)
     tables, states = look_at_all(snapshot)
-    since = last_look(snapshot)
     plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states))
     plan = replace(plan, tries=due_tries(platform))
     left = {*plan.by_people, *tables.stopped}
@@ -77,7 +73,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     missing: dict[str, tuple[date, ...]] = {}
     for contract, listing in listings.items():
         waits = {file.arrival_date for file in listing.pending}
-        have, come = snapshot.delivered_days(contract.name, since), snapshot.delivered(contract.name)
+        have, come = snapshot.delivered_days(contract.name), snapshot.delivered(contract.name)
         taken = listing.delivered - waits
         files[contract.name] = tuple(f for f in listing.pending if until is None or f.arrival_date <= until)
         quiet[contract.name] = empty_days(contract, have, taken, come, until)
@@ -92,7 +88,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
             *each_once(problem for listing in listings.values() for problem in listing.problems),
         ),
         quiet=_without_empty(quiet),
-        due=_without_empty({contract.name: days_due(platform, contract) for contract in listings}),
+        due=_without_empty({contract.name: days_due(snapshot, contract) for contract in listings}),
         stale={c.name: days for c in touched if (days := stale_through_data(states.get(c.name, {})))},
         plan=plan,
         missing=_without_empty(missing),
@@ -105,7 +101,6 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
     A try is due after the wait, and at once when the day would be made from other input or by other code.
 
     Args:
-        platform: what to look at.
         tables: only these; all by default.
     """
     states_of = {table: state for table, state in circuits(platform, tables).items() if state.failed}
@@ -141,12 +136,12 @@ class Delivered:
 
 
 def intakes(platform: Platform) -> tuple[Intake, ...]:
-    """What waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
+    """Return what waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
     return delivered(platform).intakes
 
 
 def delivered(platform: Platform, among: Collection[str] | None = None) -> Delivered:
-    """What waits for raw tables, as `intakes`, what will as soon as it is complete, and what cannot be taken.
+    """Return what waits for raw tables, as `intakes`, what will as soon as it is complete, and what cannot be taken.
 
     Args:
         among: only for these; for all by default.
@@ -161,7 +156,7 @@ def delivered(platform: Platform, among: Collection[str] | None = None) -> Deliv
             waits = {file.arrival_date for file in listing.pending}
             quiet = quiet_days(snapshot, contract, listing.delivered - waits)
             size = sum(file.size for file in listing.pending)
-            all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
+            all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(snapshot, contract)))
             growing += listing.growing
             problems += listing.problems
     takes = tuple(intake for intake in all_intakes if intake.files or intake.quiet or intake.due)

@@ -67,7 +67,6 @@ class Author:
 
     Args:
         run: id of the run, Dagster's where there is one.
-        why: reason, for a person.
         who: whoever says so; the user by default.
         as_user: the operating system's user that the process belongs to.
         on_host: the machine on which it runs.
@@ -82,7 +81,7 @@ class Author:
     decides: Decides = ""
 
     def signature(self, now: datetime) -> dict[str, Any]:
-        """What a decision of theirs says of them, as `records.decisions.Signed` has it."""
+        """Return what a decision of theirs says of them, as `records.decisions.Signed` has it."""
         return {
             "reason": self.why,
             "who": self.who,
@@ -93,7 +92,7 @@ class Author:
 
 
 def lake_to_write(settings: Settings) -> Lake:
-    """The lake with its locks: in the ledger's database if that is a server, else in files.
+    """Return the lake with its locks: in the ledger's database if that is a server, else in files.
 
     These lie in the lake; for one in an object store, in the state folder of this machine.
     """
@@ -167,7 +166,7 @@ class Platform:
         return {table: self.version(table) for table in self.code_versions}
 
     def current_release(self) -> Release:
-        """What readers see now, all of it in the ledger: what is decided with both is decided on one moment.
+        """Return what readers see now, all of it in the ledger: what is decided with both is decided on one moment.
 
         Another process may have released something and not have indexed it yet, or have died before it could.
         """
@@ -211,7 +210,7 @@ def code_versions(catalogue: Catalogue) -> dict[str, str]:
 
 
 def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., DataFrame]:
-    """The function that computes a table: `<transforms>.<layer>.<table>` of its domain.
+    """Return the function that computes a table: `<transforms>.<layer>.<table>` of its domain.
 
     The domain's other transforms are imported with it, always in the same order: modules may change something when they
     are imported, which must not depend on the tables that a process computes. Both happens in UTC.
@@ -251,7 +250,7 @@ class Commits:
         self._said: dict[tuple[Path, tuple[str, ...]], str | None] = {}
 
     def of(self, files: Iterable[Path]) -> str:
-        """The commit of the repository that tracks some files, marked where one of them is not as it has them.
+        """Return the commit of the repository that tracks some files, marked where one of them is not as it has them.
 
         Files that git ignores or that lie in no repository, as installed packages do, say nothing. Where several
         repositories track some, their commits are joined by commas, in order of their folders. A link counts as what it
@@ -317,7 +316,7 @@ _WITHIN = _Within(Lock())
 
 
 def described_in_utc(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """A function of a user's, which finds this process in UTC whenever it is called."""
+    """Return a function of a user's, which finds this process in UTC whenever it is called."""
 
     @wraps(function)
     def described(*args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -83,13 +83,7 @@ def publish_changes(
     """Publish changes of some tables at once and index them.
 
     Args:
-        publication: its name.
-        kind: what kind of work it is.
-        tables: changes; those without days are left out.
-        author: on whose behalf.
-        arrivals: what was taken with it.
         erasures: what is taken out of tables for good.
-        on_release: the release that must still be current.
         on_versions: tables, each with the version that must still be current.
         lifts: days, by table, of which rollbacks that last are lifted.
 
@@ -148,9 +142,7 @@ def publish_rest(
 
     Args:
         publication: its name; a later turn has another one.
-        kind: what kind of work it is.
         tables: changes, of which only this publication's folders hold staged files.
-        author: on whose behalf.
         rest: what of the changes still holds after others were faster; raises that where none of them do.
         on_release: the release that must still be current at first.
 
@@ -215,7 +207,7 @@ def discard_stage(platform: Platform, publication: str, tables: Sequence[str]) -
 
 
 def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[TableChange, ...]:
-    """The changes with some days left out of every table."""
+    """Return the changes with some days left out of every table."""
     left = (
         table.model_copy(update={"days": {day: content for day, content in table.days.items() if day not in days}})
         for table in tables

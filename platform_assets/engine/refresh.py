@@ -12,14 +12,12 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discarded_on_error
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps, still_to_do
+from platform_assets.engine.state.planner import plan_steps, scoped_plan, still_to_do
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take, takes_deliveries
-from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.recompute import recompute_step
-from platform_assets.engine.step.stage import Stage
-from platform_assets.engine.step.tries import try_circuits
-from platform_assets.lakehouse.at_work import staging
+from platform_assets.engine.step.stage import Stage, try_circuits
+from platform_assets.lakehouse.staging_folders import staging
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
@@ -33,10 +31,8 @@ class RefreshResult:
     """What a refresh did.
 
     Args:
-        ingests: one per raw table.
         steps: one per table with days to recompute.
         struck: days that were planned and turned out to need nothing, because what they read came out as it was.
-        plan: that was executed.
         by_people: tables that were left alone, because one of them has to follow its contract and nobody asked.
         stopped: of each circuit that stops something of the request, why.
     """
@@ -73,8 +69,6 @@ def refresh(
 
     Args:
         spark: gives the session; not called where there is nothing to do.
-        author: on whose behalf.
-        progress: told after every batch.
         until: newest arrival date to take, which bounds the run; what arrived on later dates is left for another.
         report: told what became of each table: of raw ones as soon as it is done, of the others once all are published.
         request: which tables and days, and whether those that only a person takes.
@@ -86,16 +80,16 @@ def refresh(
         PlatformError: a contract or a transform of a table makes no sense to Spark; nothing was done.
     """
     platform.sync()
-    wanted = wanted_days(platform.catalogue, request, platform.calendar)
-    refuse_what_tables_cannot_take(platform, request)
+    before = LakeSnapshot.now(platform)
+    wanted = wanted_days(platform.catalogue, request, before.calendar)
+    refuse_what_tables_cannot_take(before, request)
     spark = analysed(platform, [table for table, days in wanted.items() if days], spark)
     ingests: list[IngestResult] = []
-    stops = stopped(platform)
     for contract in platform.catalogue:
-        if contract.source is None or not wanted.get(contract.name) or contract.name in stops:
+        if contract.source is None or not wanted.get(contract.name) or contract.name in before.stopped:
             continue
         # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
-        if request.by_person or takes_deliveries(LakeSnapshot.now(platform), contract):
+        if request.by_person or takes_deliveries(before, contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
     try_circuits(platform, spark, [table for table, days in wanted.items() if days], author, progress)
@@ -113,7 +107,7 @@ def refresh(
 
 
 def planned(stage: Stage, request: Request, plan: Plan | None) -> Plan:
-    """A plan that was made on what a stage shows: the one given, if it was."""
+    """Return a plan that was made on what a stage shows: the one given, if it was."""
     snapshot = stage.snapshot
     if plan is not None and plan.moment == snapshot.moment:
         return plan
@@ -133,12 +127,7 @@ def fill(
     """Compute into a stage what is left to do of a plan, in dependency order.
 
     Args:
-        stage: where the days go.
-        plan: made on what the stage shows.
         spark: gives the session; not called where there is nothing to do.
-        progress: told after every batch.
-        request: that was planned.
-        accept: checks whose findings a person has accepted.
 
     Returns:
         What became of the days of each table, and by table the days that were struck.
@@ -170,15 +159,7 @@ def recompute(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> RefreshResult:
-    """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed.
-
-    Args:
-        spark: gives the session.
-        tables: names, in any order.
-        days: days of the calendar.
-        author: on whose behalf.
-        progress: told after every batch.
-    """
+    """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed."""
     platform.sync()
     spark = analysed(platform, tables, spark)
     ingests: list[IngestResult] = []

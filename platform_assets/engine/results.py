@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from platform_assets.planning.reads import Read
 from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.windows import Read
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Arrival, DayContent, Warned
 from platform_assets.sources.landing import Problem
+
+_BY_DAY = ("published", "held", "blocked", "checks", "changes", "notes", "reasons", "before")
+"""What a step's result has of each day."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,6 @@ class StepResult:
     """What a step did with the days of one table. Every day is published, held, blocked or up to date.
 
     Args:
-        table: the table.
         published: the new content of each published day.
         held: why days keep their last good content, most serious first. A day that was refused before, and would come
             out the same, is not tried again: it has the reason of its hold, and no `checks`.
@@ -85,43 +87,19 @@ class StepResult:
         return held | self.blocked
 
     def without(self, days: Collection[date]) -> StepResult:
-        """The same without what became of some days."""
+        """Return the same without what became of some days."""
         if not days:
             return self
-
-        def rest(by_day: Mapping[date, Any]) -> dict[date, Any]:
-            return {day: outcome for day, outcome in by_day.items() if day not in days}
-
-        return StepResult(
-            self.table,
-            rest(self.published),
-            rest(self.held),
-            rest(self.blocked),
-            self.up_to_date.difference(days),
-            rest(self.checks),
-            rest(self.changes),
-            rest(self.notes),
-            rest(self.reasons),
-            self.read,
-            self.seconds,
-            rest(self.before),
-        )
+        rest: dict[str, Any] = {
+            name: {day: outcome for day, outcome in getattr(self, name).items() if day not in days} for name in _BY_DAY
+        }
+        return replace(self, up_to_date=self.up_to_date.difference(days), **rest)
 
     def __add__(self, other: StepResult) -> StepResult:
-        return StepResult(
-            self.table,
-            self.published | other.published,
-            self.held | other.held,
-            self.blocked | other.blocked,
-            self.up_to_date | other.up_to_date,
-            self.checks | other.checks,
-            self.changes | other.changes,
-            self.notes | other.notes,
-            self.reasons | other.reasons,
-            {table: self.read.get(table, Read()) + other.read.get(table, Read()) for table in self.read | other.read},
-            self.seconds + other.seconds,
-            self.before | other.before,
-        )
+        both: dict[str, Any] = {name: getattr(self, name) | getattr(other, name) for name in (*_BY_DAY, "up_to_date")}
+        tables = self.read | other.read
+        read = {table: self.read.get(table, Read()) + other.read.get(table, Read()) for table in tables}
+        return replace(self, read=read, seconds=self.seconds + other.seconds, **both)
 
 
 @dataclass(frozen=True)
@@ -129,11 +107,8 @@ class IngestResult:
     """What an ingest took.
 
     Args:
-        table: the raw table.
-        arrivals: files taken or refused.
         published: the new content of every day touched, in the calendar or not.
         due: rows that had arrived too far ahead of their day and entered now that it has come.
-        growing: files left for later.
         problems: files that cannot be taken, and why.
         missing: days asked for that their source has not delivered.
         seconds: wall time.

@@ -1,13 +1,14 @@
-"""What a step reads and compares with: one release, and the staged days that lie over it.
+"""The lake at one moment: what a plan or a step decides on, reads and compares with.
 
-Without a stage it is the release itself. Everything the engine asks about days, holds and files while it computes goes
-through a snapshot, so that a step in a stage and a step on the release are the same step.
+A snapshot is one release and the staged days that lie over it. What a release alone does not fix (holds, open circuits,
+the calendar, the last look) is read once and stays as it was, so that all that is decided on a snapshot is decided on
+the same facts. Take another one where a later moment is meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from hashlib import sha256
@@ -22,10 +23,11 @@ from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.ledger.sync import day_records
 from platform_assets.planning.days_on_demand import DaysOnDemand
-from platform_assets.planning.last_look import Since
+from platform_assets.planning.last_look import Since, look_for
 from platform_assets.planning.loaded import Delivered, loaded_days, with_history
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery, order_number, replays
+from platform_assets.planning.windows import Calendar
 from platform_assets.records.history import DayMark, DayRecord, Hold, Marks
 from platform_assets.records.manifest import STAGED, TableChange
 from platform_assets.records.staged_days import StagedDays
@@ -39,19 +41,20 @@ class LakeSnapshot:
 
     Args:
         platform: the lake the files are in, and the ledger of what is known of them.
-        release: that is read.
-        staged: days that lie over it.
         is_try: whether days are computed to try an open circuit, which then stops nothing; they are not published.
+        looks_back: whether days may count as up to date because they were at the last look.
     """
 
     platform: Platform
     release: Release
     staged: StagedDays = field(default_factory=StagedDays)
     is_try: bool = False
+    looks_back: bool = True
+    _known: dict[str, Mapping[date, DayMark]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def now(cls, platform: Platform) -> LakeSnapshot:
-        """The current release, without a stage."""
+        """Return the current release, without a stage."""
         return cls(platform, platform.current_release())
 
     @property
@@ -65,10 +68,47 @@ class LakeSnapshot:
         staged = {
             table: {day: self.staged.of(table)[day].digest for day in days} for table, days in self.staged.days.items()
         }
-        holds = sorted(map(repr, self.holds()))
-        holds += sorted(map(repr, stopped(self.platform).items()))
-        made = (sorted(staged.items()), holds, self.platform.calendar, sorted(self.platform.versions.items()))
+        holds = sorted(map(repr, self.holds))
+        holds += sorted(map(repr, self.stopped.items()))
+        made = (sorted(staged.items()), holds, self.calendar, sorted(self.platform.versions.items()))
         return f"{self.number} {sha256(repr(made).encode()).hexdigest()}"
+
+    @cached_property
+    def calendar(self) -> Calendar:
+        """The days that exist."""
+        return self.platform.calendar
+
+    @cached_property
+    def stopped(self) -> Mapping[str, Hold]:
+        """What open circuits keep from being published, by table; nothing while one of them is tried."""
+        return {} if self.is_try else stopped(self.platform)
+
+    @cached_property
+    def look_for(self) -> str:
+        """The contracts, the code and the first day of which a look at all days is one, as a hash."""
+        configurations = {name: of_table.hash for name, of_table in self.platform.configurations.items()}
+        return look_for(self.platform.catalogue, self.platform.versions, configurations, self.calendar.first)
+
+    @cached_property
+    def since(self) -> Since | None:
+        """The last look at all days and what happened since; None where all have to be looked at, as in a stage."""
+        if not self.looks_back or self.is_staged:
+            return None
+        platform = self.platform
+        today = platform.settings.current_day()
+        since = platform.ledger.looks.since(self.look_for, at=self.number, calendar=self.calendar, today=today)
+        return since and replace(
+            since,
+            published={
+                table: {*days, *(platform.counted_on(table, day) for day in days)}
+                for table, days in since.published.items()
+            },
+        )
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether anything lies over the release."""
+        return bool(self.staged.tables or self.staged.over or self.staged.holds)
 
     def version(self, table: str) -> int | None:
         """Of a table at the release; None where it was never published."""
@@ -79,7 +119,7 @@ class LakeSnapshot:
         return table in self.staged.tables or table in self.release.versions
 
     def reads(self, tables: Iterable[str]) -> dict[str, int]:
-        """What a manifest says was read of some tables: their version, or that it was staged with the days."""
+        """Return what a manifest says was read of some tables: their version, or that it was staged with the days."""
         return {
             table: STAGED if table in self.staged.tables else self.release.versions.get(table, -1) for table in tables
         }
@@ -90,7 +130,7 @@ class LakeSnapshot:
         return {} if version is None else self.platform.remembered_files(table, version)
 
     def files(self, table: str) -> Files:
-        """The files of every day of a table that has rows, oldest first."""
+        """Return the files of every day of a table that has rows, oldest first."""
         live = self.released_files(table)
         over = {day: content.files for day, content in self.staged.of(table).items()}
         if not over:
@@ -98,7 +138,7 @@ class LakeSnapshot:
         return {day: files for day, files in sorted({**live, **over}.items()) if files}
 
     def schema_string(self, table: str) -> str:
-        """The columns of a table, as Delta writes them down.
+        """Return the columns of a table, as Delta writes them down.
 
         Raises:
             DamagedTableError: its log cannot be read.
@@ -108,7 +148,7 @@ class LakeSnapshot:
         return schema_at(self.platform.lake.table_path(table), self.release.versions[table])
 
     def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
-        """What is known of every day of a table that has rows, or is known to have none, oldest first.
+        """Return what is known of every day of a table that has rows, or is known to have none, oldest first.
 
         Of a raw table these may be more than its loaded days: rows wait on days that nobody computes from yet.
 
@@ -129,52 +169,43 @@ class LakeSnapshot:
         return {day: mark.digest for day, mark in self.marks([table])[table].items()}
 
     def marks(self, tables: Collection[str]) -> Marks:
-        """What planning looks at, of every loaded day of some tables, oldest first."""
-        marks = self.platform.ledger.marks(tables, at=self.number)
-        for table in self.staged.tables.keys() & set(tables):
+        """Return what planning looks at, of every loaded day of some tables, oldest first."""
+        lacking = [table for table in tables if not isinstance(self._known.get(table), dict)]
+        marks = self.platform.ledger.marks(lacking, at=self.number) if lacking else {}
+        for table in self.staged.tables.keys() & set(lacking):
             over = {day: _mark(record, self.number + 1) for day, record in self._over(table).items()}
             marks[table] = _loaded({**marks[table], **over})
-        return {table: self._counting(table, days) for table, days in marks.items()}
+        self._known.update({table: self._counting(table, days) for table, days in marks.items()})
+        return {table: self._known[table] for table in tables}
 
-    def delivered_days(self, table: str, since: Since | None) -> Mapping[date, DayMark]:
-        """The days of a raw table that have rows, or are known to have none, also those that do not count yet.
+    def marks_on_demand(self, tables: Collection[str]) -> Marks:
+        """Return the same, of a long history looked up where it is asked for: most days are known to be there."""
+        if self.since is None or self.since.is_of_most_days(tables):
+            return self.marks(tables)
+        for table in tables:
+            self._known.setdefault(table, self._on_demand(table, self.since, counting=True))
+        return {table: self._known[table] for table in tables}
 
-        Args:
-            table: its name.
-            since: the last look at the days that counted, and what happened since; then on demand.
-        """
-        ledger = self.platform.ledger
-        if since is None:
-            return ledger.marks([table], at=self.number)[table]
-        return DaysOnDemand(
-            self.platform.calendar,
-            since.open_days(table),
-            lambda first, last: ledger.looks.marks(table, first, last, at=self.number),
-        )
+    def delivered_days(self, table: str) -> Mapping[date, DayMark]:
+        """Return the days of a raw table that have rows, or none for sure, also those that do not count yet."""
+        if self.since is None:
+            return self.platform.ledger.marks([table], at=self.number)[table]
+        return self._on_demand(table, self.since, counting=False)
 
-    def marks_on_demand(self, tables: Collection[str], since: Since) -> Marks:
-        """As `marks`, looked up where somebody asks; a release alone, without a stage.
+    def _on_demand(self, table: str, since: Since, *, counting: bool) -> DaysOnDemand[DayMark]:
+        def fetched(first: date, last: date) -> dict[date, DayMark]:
+            days = self.platform.ledger.looks.marks(table, first, last, at=self.number)
+            return self._counting(table, days) if counting else days
 
-        Args:
-            tables: their names.
-            since: which of their days were up to date, and so are there.
-        """
-        return {
-            table: DaysOnDemand(self.platform.calendar, since.open_days(table), self._fetcher(table))
-            for table in tables
-        }
-
-    def _fetcher(self, table: str) -> Callable[[date, date], dict[date, DayMark]]:
-        looks = self.platform.ledger.looks
-        return lambda first, last: self._counting(table, looks.marks(table, first, last, at=self.number))
+        return DaysOnDemand(self.calendar, since.open_days(table), fetched)
 
     def delivered(self, table: str) -> Delivered:
         """How far the deliveries for a raw table have come."""
         newest = self.platform.ledger.newest_arrival_date(table, at=self.number)
-        return Delivered(self.platform.calendar, self.platform.settings.current_day(), newest)
+        return Delivered(self.calendar, self.platform.settings.current_day(), newest)
 
     def places(self, source: Contract) -> tuple[dict[str, Delivery], dict[str, int]]:
-        """What orders the rows of a raw table besides what is in them.
+        """Return what orders the rows of a raw table besides what is in them.
 
         Returns:
             The first file of the same content for every arrival whose content came before, and the number of every
@@ -207,14 +238,18 @@ class LakeSnapshot:
                 revisions[day] = (*revisions[day], Revision(self.number + 1, record.digest, record.rows, 0))
         return revisions
 
-    def holds(self, table: str | None = None) -> tuple[Hold, ...]:
-        """What is held, of one table or of all, by table and day, oldest first."""
-        there = [hold for hold in self.platform.ledger.holds(table) if hold not in self.staged.over]
-        mine = [hold for hold in self.staged.holds if table in (None, hold.table)]
-        return tuple(sorted([*there, *mine], key=lambda hold: (hold.table, hold.day, hold.created_at)))
+    @cached_property
+    def holds(self) -> tuple[Hold, ...]:
+        """What is held, by table and day, oldest first."""
+        there = [hold for hold in self.platform.ledger.holds() if hold not in self.staged.over]
+        return tuple(sorted([*there, *self.staged.holds], key=lambda hold: (hold.table, hold.day, hold.created_at)))
+
+    def holds_of(self, table: str) -> tuple[Hold, ...]:
+        """Return what is held of one table, by day, oldest first."""
+        return tuple(hold for hold in self.holds if hold.table == table)
 
     def _counting(self, table: str, days: dict[date, DayMark]) -> dict[date, DayMark]:
-        """The loaded days: of a raw table those that its source has had the time to deliver."""
+        """Return the loaded days: of a raw table those that its source has had the time to deliver."""
         contract = self.platform.catalogue[table] if table in self.platform.catalogue.names else None
         if contract is None or contract.source is None:
             return days

@@ -28,11 +28,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
-    """The code version of a table, over all that its transform can reach.
-
-    Args:
-        code: the user's, as the domain sees it.
-        domain: of the table.
+    """Return the code version of a table, over all that its transform can reach.
 
     Raises:
         ContractError: the source of a module that it reaches is not there, or cannot be read.
@@ -63,12 +59,12 @@ def transform_module(domain: Domain, contract: Contract) -> str:
 
 
 def parameters(contract: Contract) -> list[str]:
-    """The parameters of the function that computes a table."""
+    """Return the parameters of the function that computes a table."""
     return [read.parameter for read in contract.given]
 
 
 def missing_module(domain: Domain, contract: Contract) -> ContractError:
-    """What to say where the module is not there in which a table's function should be."""
+    """Return what to say where the module is not there in which a table's function should be."""
     return ContractError(
         f"The domain {domain.name!r} has no module {transform_module(domain, contract)}, by which {contract.name} is "
         "computed.",
@@ -79,11 +75,7 @@ def missing_module(domain: Domain, contract: Contract) -> ContractError:
 
 
 def missing_function(contract: Contract, module: str, there: str | None = None) -> ContractError:
-    """What to say where a table's function is not there, or has other parameters.
-
-    Args:
-        there: what is, where that is known.
-    """
+    """Return what to say where a table's function is not there, or has other parameters."""
     return ContractError(
         f"{contract.name} needs a function {contract.table}({', '.join(parameters(contract))}) in {module}"
         f"{f', where {there}' if there else ''}.",
@@ -115,7 +107,7 @@ class UserCode:
             )
 
     def find(self, name: str) -> Module | None:
-        """A module of the user's own; None for anybody else's and for what is none.
+        """Return a module of the user's own; None for anybody else's and for what is none.
 
         Raises:
             ContractError: it is there, but its source is not, or is not Python.

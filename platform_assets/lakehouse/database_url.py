@@ -27,7 +27,7 @@ def masked(url: URL) -> str:
 
 
 def said(error: BaseException, url: URL) -> str:
-    """The first line of what a driver said, without any secret of the URL that it may have quoted."""
+    """Return the first line of what a driver said, without any secret of the URL that it may have quoted."""
     text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     moved = [part for part in (url.host, url.database) if part and "@" in part]
     for secret in filter(None, (url.password, *_secret_options(url).values(), *moved)):

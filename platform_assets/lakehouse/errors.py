@@ -28,7 +28,6 @@ class MovedLakeError(LakeError):
     """The lake has none of the releases that the ledger knows, so it is another one, or lies elsewhere now.
 
     Args:
-        root: where the lake should be.
         known: release of every publication that the ledger knows.
         is_empty: whether the lake has no release at all.
     """
@@ -102,13 +101,7 @@ class LockLostError(LakeError):
 
 
 def lock_lost_to(table: str, version: int, publication: str) -> LockLostError:
-    """What is known of a lock that was lost by what somebody else has published meanwhile.
-
-    Args:
-        table: whose log they committed to first.
-        version: that they made.
-        publication: that made it.
-    """
+    """Return what is known of a lock that was lost by what somebody else has published meanwhile."""
     return LockLostError(
         f"Publication {publication} made version {version} of {table} while this process held the lock, or took "
         "itself to hold it.",
@@ -128,8 +121,6 @@ class ForeignCommitError(LakeError):
     """A table was changed by something else than a publication.
 
     Args:
-        table: whose log has the commit.
-        version: of the commit.
         made_by: operation, engine and user, as far as the commit says.
     """
 
@@ -145,12 +136,7 @@ class ForeignCommitError(LakeError):
 
 
 class OvertakenError(LakeError):
-    """Another release became current since days were read that are to be published together; nothing was published.
-
-    Args:
-        release: that they lie over.
-        now: that is current.
-    """
+    """Another release became current since days were read that are to be published together; nothing was published."""
 
     def __init__(self, release: int, now: int) -> None:
         super().__init__(

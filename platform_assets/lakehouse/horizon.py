@@ -1,18 +1,31 @@
 """The horizon: up to which release history was deleted, so that nobody takes a missing file for damage.
 
 Written before the first file is deleted, and only ever moved forward: a longer window later brings nothing back.
+
+Deletions are announced before the first file goes, and heeded by whoever refers to files. A lock can end without its
+holder: a process that deletes may be suspended, lose the lock, and go on while others publish. So the lock is not
+relied on between two files:
+
+1. Who deletes announces the list of a slice, if it still holds the lock then (`layout.put`). Only what is announced is
+   deleted, file by file.
+2. Who publishes refers to no file that is announced.
+3. A list is forgotten once none of its files is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from secrets import token_hex
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from platform_assets.lakehouse.drafts import put
-from platform_assets.lakehouse.errors import BeyondWindowError, ErasedError, LakeError
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.errors import BeyondWindowError, ErasedError, LakeError, StagedFileError
+from platform_assets.lakehouse.layout import Lake, put
+from platform_assets.lakehouse.replace import check_file
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.records.manifest import Manifest
 
 
 class Cut(BaseModel):
@@ -20,7 +33,6 @@ class Cut(BaseModel):
 
     Args:
         before: releases before this one; 0 without any erasure.
-        publication: that erased them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +52,6 @@ class Horizon(BaseModel):
         before: releases from this one on are.
         kept: older ones that are too, because they were pinned.
         at: when it was last moved, UTC.
-        cut: by the newest erasure.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -113,3 +124,75 @@ def require_whole(lake: Lake, number: int) -> None:
             f"Name release {horizon.before} or a later one{pinned}. The setting `rollback_window_days` says how long "
             "releases are kept, and a pin keeps one for longer.",
         )
+
+
+_ANNOUNCED = ".json"
+_FILES = TypeAdapter(dict[str, set[str]])
+
+
+@contextmanager
+def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Callable[[], None]) -> Iterator[None]:
+    """Announce what is deleted meanwhile; to be called under the publish lock, after everything was decided.
+
+    Raises:
+        LockLostError: the lock was lost; nothing may be deleted.
+    """
+    listed = _FILES.dump_json({table: set(paths) for table, paths in files.items()})
+    put(lake, lake.deletions_path / f"{token_hex(8)}{_ANNOUNCED}", listed, still_held)
+    yield
+    for file, announcement in _announcements(lake):
+        if not any((lake.table_path(table) / path).exists() for table, path in _each(announcement)):
+            file.remove(durable=False)
+
+
+def going(lake: Lake) -> dict[str, set[str]]:
+    """Return the files that are being deleted, or were when who deleted them died: paths by table.
+
+    Raises:
+        LakeError: a list of them cannot be read.
+    """
+    by_table: dict[str, set[str]] = {}
+    for _, announcement in _announcements(lake):
+        for table, paths in announcement.items():
+            by_table.setdefault(table, set()).update(paths)
+    return by_table
+
+
+def require_files(lake: Lake, manifest: Manifest) -> None:
+    """Refuse a publication of which a file is not what its manifest says, or is being deleted.
+
+    What its days consisted of before is shown by a release and goes nowhere; only what enters can be going.
+
+    Raises:
+        StagedFileError: naming the table, the day and the file.
+    """
+    gone = going(lake)
+    for change in manifest.tables:
+        of_table = gone.get(change.table, set())
+        for day, content in change.days.items():
+            for file in content.files:
+                check_file(lake.table_path(change.table), change.table, file, day.isoformat())
+                if file.path in of_table and file.path not in content.base:
+                    raise StagedFileError(
+                        f"{change.table} {day}: {file.path} is being deleted: no release that is kept needs it.",
+                        "Compute the day again; what is beyond the rollback window cannot be put back.",
+                    )
+
+
+def _announcements(lake: Lake) -> Iterator[tuple[Location, dict[str, set[str]]]]:
+    for name in lake.deletions_path.names():
+        file = lake.deletions_path / name
+        content = file.read() if name.endswith(_ANNOUNCED) else None
+        if content is None:
+            continue
+        try:
+            yield file, _FILES.validate_json(content)
+        except ValidationError as error:
+            raise LakeError(
+                f"{file} cannot be read: {error.errors()[0]['msg']}.",
+                "It lists files that are being deleted. If no maintenance is running, remove it and run maintenance.",
+            ) from error
+
+
+def _each(files: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
+    return ((table, path) for table, paths in files.items() for path in paths)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.errors import LakeError, LockLostError
 from platform_assets.lakehouse.storage.disk import Disk, path_of
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import is_object_store
 
 if TYPE_CHECKING:
     from platform_assets.lakehouse.storage.object_store import Stored
+
 
 DELIVERED = ("raw", "refused", "late")
 """Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
@@ -57,7 +60,7 @@ class Lake:
     def at(
         cls, place: str | os.PathLike[str], lock_url: str | None = None, lock_folder: Location | None = None
     ) -> Lake:
-        """The lake in a folder, or below a URL, that a person names."""
+        """Return the lake in a folder, or below a URL, that a person names."""
         return cls(located(place), lock_url, lock_folder)
 
     @property
@@ -101,7 +104,7 @@ class Lake:
         return self.root / "_deletions"
 
     def table_path(self, name: str) -> Location:
-        """The folder of a table `<layer>.<table>`.
+        """Return the folder of a table `<layer>.<table>`.
 
         Raises:
             LakeError: the name is not one, so it must not become a path.
@@ -115,7 +118,7 @@ class Lake:
         return self.root / layer / table
 
     def publication_path(self, publication: str) -> Location:
-        """The folder of a publication's manifest.
+        """Return the folder of a publication's manifest.
 
         Raises:
             LakeError: the name must not become a path.
@@ -123,7 +126,7 @@ class Lake:
         return self.publications_path / checked_publication(publication)
 
     def stage_path(self, table: str, publication: str) -> Location:
-        """The folder inside a table's where the files of a publication are staged.
+        """Return the folder inside a table's where the files of a publication are staged.
 
         Raises:
             LakeError: one of the names must not become a path.
@@ -151,7 +154,7 @@ def located(place: str | os.PathLike[str]) -> Location:
 
 
 def stored(url: str) -> Stored:
-    """The location in an object store that a URL names.
+    """Return the location in an object store that a URL names.
 
     Raises:
         LakeError: it names none, or the packages for object stores are not installed.
@@ -167,12 +170,12 @@ def stored(url: str) -> Stored:
 
 
 def table_name(path: Location) -> str:
-    """The name of the table in a folder, for messages: `<layer>.<table>`, or the last part of other paths."""
+    """Return the name of the table in a folder, for messages: `<layer>.<table>`, or the last part of other paths."""
     return f"{path.parent.name}.{path.name}" if path.parent.name in LAYERS else path.name
 
 
 def checked_publication(publication: str) -> str:
-    """The name of a publication, if it can be a folder's.
+    """Return the name of a publication, if it can be a folder's.
 
     Raises:
         LakeError: it cannot.
@@ -183,3 +186,32 @@ def checked_publication(publication: str) -> str:
             "Use letters, digits, dots, hyphens and underscores; new_publication() makes one.",
         )
     return publication
+
+
+_DRAFT = ".draft"
+
+
+# A lock can end without its holder. So what must not be written after that is a draft first; then the lock is asked
+# for; then the draft gets its place. Whoever takes the lock next removes all drafts, or finds what was written.
+def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], None]) -> None:
+    """Write a file of the lake, or replace it, if the publish lock is still held at that moment.
+
+    Args:
+        file: in the lake's own folder or below it.
+
+    Raises:
+        LockLostError: it was; the file is as it was.
+    """
+    draft = lake.deletions_path / f"{token_hex(8)}{_DRAFT}"
+    if not file.replace_if_held(content, still_held, draft):
+        raise LockLostError(
+            f"Somebody else has taken the publish lock of {lake.root} meanwhile; {file.name} is as it was.",
+            "Run it again: what is to be done is found anew.",
+        )
+
+
+def drop_drafts(lake: Lake) -> None:
+    """Keep whoever has lost the publish lock from putting anything in its place; for whoever has just taken it."""
+    for name in lake.deletions_path.names():
+        if name.endswith(_DRAFT):
+            (lake.deletions_path / name).remove(durable=False)

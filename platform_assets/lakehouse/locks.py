@@ -15,9 +15,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from secrets import token_hex
 
-from platform_assets.lakehouse.drafts import drop_drafts
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
-from platform_assets.lakehouse.layout import Lake, checked_publication
+from platform_assets.lakehouse.layout import Lake, checked_publication, drop_drafts
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
 
@@ -40,7 +39,7 @@ def publish_lock(lake: Lake, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[S
     """Be the only publisher of a lake; whoever was before, and has lost the lock, puts nothing in its place any more.
 
     Raises:
-        LockTimeoutError: somebody else held it for too long; the message says who.
+        LockTimeoutError: another process held it for too long; the message says which.
         LakeError: the lake cannot be written, or the database cannot be reached.
     """
     with _lock(lake, "publish", timeout_s) as still_held:
@@ -48,95 +47,53 @@ def publish_lock(lake: Lake, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[S
         yield still_held
 
 
-@contextmanager
-def ingest_lock(
-    lake: Lake,
-    table: str,
-    timeout_s: float = INGEST_TIMEOUT_S,
-) -> Iterator[StillHeld]:
-    """Be the only one who ingests into a raw table; it may be held for as long as a Spark job runs.
+Lock = AbstractContextManager[StillHeld]
+"""It may be held for as long as Spark jobs run, and taking it raises what `publish_lock` does."""
 
-    Raises:
-        LockTimeoutError: somebody else held it for too long; the message says who.
-        LakeError: the database cannot be reached.
-    """
+
+def ingest_lock(lake: Lake, table: str, timeout_s: float = INGEST_TIMEOUT_S) -> Lock:
+    """Ingest alone into a raw table."""
     lake.table_path(table)
-    with _lock(lake, f"ingest-{table}", timeout_s) as still_held:
-        yield still_held
+    return _lock(lake, f"ingest-{table}", timeout_s)
 
 
-@contextmanager
-def private_lock(lake: Lake, timeout_s: float = PRIVATE_TIMEOUT_S) -> Iterator[StillHeld]:
-    """Be the only one who computes something private; it may be held for as long as a Spark job runs.
-
-    Raises:
-        LockTimeoutError: somebody else holds it; the message says who.
-        LakeError: the database cannot be reached.
-    """
-    with _lock(lake, "private", timeout_s) as still_held:
-        yield still_held
+def private_lock(lake: Lake) -> Lock:
+    """Compute something private alone."""
+    return _lock(lake, "private", PRIVATE_TIMEOUT_S)
 
 
-@contextmanager
-def open_stage_lock(lake: Lake, name: str) -> Iterator[StillHeld]:
-    """Be the only one who works on a stage that was opened by name; for as long as Spark jobs run.
-
-    Raises:
-        LockTimeoutError: somebody else works on it; the message says who.
-        LakeError: the lake cannot be written, or the database cannot be reached.
-    """
-    with _lock(lake, f"open-stage-{name}", PRIVATE_TIMEOUT_S) as still_held:
-        yield still_held
+def open_stage_lock(lake: Lake, name: str) -> Lock:
+    """Work alone on a stage that was opened by name."""
+    return _lock(lake, f"open-stage-{name}", PRIVATE_TIMEOUT_S)
 
 
-@contextmanager
-def plan_lock(lake: Lake, name: str) -> Iterator[StillHeld]:
-    """Be the only one who applies a plan; for as long as Spark jobs run.
-
-    Raises:
-        LockTimeoutError: somebody else applies it; the message says who.
-        LakeError: the lake cannot be written, or the database cannot be reached.
-    """
-    with _lock(lake, f"plan-{name}", PRIVATE_TIMEOUT_S) as still_held:
-        yield still_held
+def plan_lock(lake: Lake, name: str) -> Lock:
+    """Apply a plan alone."""
+    return _lock(lake, f"plan-{name}", PRIVATE_TIMEOUT_S)
 
 
-@contextmanager
-def begin_lock(lake: Lake, timeout_s: float = BEGIN_TIMEOUT_S) -> Iterator[StillHeld]:
-    """Be the only one who begins a plan, from the look at what others come to until they see this one.
-
-    Raises:
-        LockTimeoutError: somebody else held it for too long; the message says who.
-        LakeError: the lake cannot be written, or the database cannot be reached.
-    """
-    with _lock(lake, "begin", timeout_s) as still_held:
-        yield still_held
+def begin_lock(lake: Lake, timeout_s: float = BEGIN_TIMEOUT_S) -> Lock:
+    """Begin a plan alone, from the look at what others come to until they see this one."""
+    return _lock(lake, "begin", timeout_s)
 
 
-@contextmanager
-def comparison_lock(lake: Lake, stage: str, timeout_s: float = PRIVATE_TIMEOUT_S) -> Iterator[StillHeld]:
-    """Be the only one who fills, reads and drops the stage of a comparison; from its first day to its last.
-
-    Raises:
-        LockTimeoutError: somebody else compares the same plan; the message says who.
-        LakeError: the lake cannot be written, or the database cannot be reached.
-    """
-    with _lock(lake, f"comparison-{stage}", timeout_s) as still_held:
-        yield still_held
+def comparison_lock(lake: Lake, stage: str, timeout_s: float = PRIVATE_TIMEOUT_S) -> Lock:
+    """Fill, read and drop the stage of a comparison alone, from its first day to its last."""
+    return _lock(lake, f"comparison-{stage}", timeout_s)
 
 
 def comparison_holder(lake: Lake, stage: str) -> str:
-    """Who compares a plan in a stage at this moment, in words; empty where nobody does."""
+    """Say who compares a plan in a stage at this moment, in words; empty where no process does."""
     return _held_by(lake, f"comparison-{stage}")
 
 
 def plan_holder(lake: Lake, name: str) -> str:
-    """Who applies a plan at this moment, in words; empty where nobody does."""
+    """Say who applies a plan at this moment, in words; empty where no process does."""
     return _held_by(lake, f"plan-{name}")
 
 
 def publish_holder(lake: Lake) -> str:
-    """Who publishes at this moment, in words; empty where nobody does."""
+    """Say who publishes at this moment, in words; empty where no process does."""
     return _held_by(lake, "publish")
 
 
@@ -169,7 +126,7 @@ def forget_stage(lake: Lake, publication: str) -> None:
 
 
 def stage_file(lake: Lake, publication: str, ending: str) -> Location:
-    """A file beside the lock of a publication's stages."""
+    """Return a file beside the lock of a publication's stages."""
     return lake.locks_path / f"{_stage(publication)}.{ending}"
 
 
@@ -182,11 +139,8 @@ def _held_by(lake: Lake, name: str) -> str:
     holder = lake.locks_path / f"{name}.holder.json"
     if not holder.exists():
         return ""
-    held: AbstractContextManager[StillHeld | None] = (
-        _postgres(lake, name, lake.lock_url, 0) if lake.lock_url else _file(lake, name, 0)
-    )
     try:
-        with held:
+        with _session_or_file(lake, name, 0):
             return ""
     except LockTimeoutError:
         return _holder(holder)
@@ -196,10 +150,7 @@ def _held_by(lake: Lake, name: str) -> str:
 def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
     holder = lake.locks_path / f"{name}.holder.json"
     _require_writable(lake, holder)
-    held: AbstractContextManager[StillHeld | None] = (
-        _postgres(lake, name, lake.lock_url, timeout_s) if lake.lock_url else _file(lake, name, timeout_s)
-    )
-    with held as session_holds:
+    with _session_or_file(lake, name, timeout_s) as session_holds:
         # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
         # of whoever took it since tells the one who held it.
         turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
@@ -258,11 +209,14 @@ def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
         lock.release()
 
 
-def _postgres(lake: Lake, name: str, url: str, timeout_s: float) -> AbstractContextManager[StillHeld]:
+def _session_or_file(lake: Lake, name: str, timeout_s: float) -> AbstractContextManager[StillHeld | None]:
+    """Hold a lock by a session of the lake's database, which says whether it still does, or else by a file."""
+    if not lake.lock_url:
+        return _file(lake, name, timeout_s)
     from platform_assets.lakehouse.session_locks import session_lock  # a lake with locks on disk needs no SQL
 
     meant, shown = f"{_lake_id(lake)} {name}", f"{name!r} of {lake.root}"
-    return session_lock(url, meant, shown, timeout_s, lambda: _timed_out(lake, name, timeout_s))
+    return session_lock(lake.lock_url, meant, shown, timeout_s, lambda: _timed_out(lake, name, timeout_s))
 
 
 def _lake_id(lake: Lake) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import date
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.announced_deletions import require_files
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
 from platform_assets.lakehouse.delta.schema import check_columns
@@ -19,6 +18,7 @@ from platform_assets.lakehouse.errors import (
     OvertakenError,
     lock_lost_to,
 )
+from platform_assets.lakehouse.horizon import require_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.recovery import finish, finish_pending
@@ -53,7 +53,6 @@ def publish(
 
     Args:
         manifest: what to publish; its files are staged already.
-        timeout_s: how long to wait for the lock.
         permit: called under the lock, just before anything is changed; raises what forbids it.
 
     Returns:
@@ -140,7 +139,7 @@ def _write(lake: Lake, manifest: Manifest) -> bool:
 
 
 def _staged(lake: Lake, manifest: Manifest) -> list[Location]:
-    """The files that enter, and the folders that hold them, up to the table's own; the lake's for a new table.
+    """Return the files that enter, and the folders that hold them, up to the table's own; the lake's for a new table.
 
     None of a rollback: what it puts back was forced to disk when it was published.
     """

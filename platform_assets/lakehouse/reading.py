@@ -29,7 +29,7 @@ _EPOCH = date(1970, 1, 1)
 
 
 def resolve(lake: Lake, release: int | Release | None) -> Release:
-    """The release that is meant, with the versions of its tables.
+    """Return the release that is meant, with the versions of its tables.
 
     Raises:
         UnknownReleaseError: there is no such release.
@@ -43,7 +43,7 @@ def resolve(lake: Lake, release: int | Release | None) -> Release:
 
 
 def version_in(lake: Lake, table: str, release: Release, declared: Collection[str] = ()) -> int:
-    """The version of a table that a release shows.
+    """Return the version of a table that a release shows.
 
     Raises:
         UnknownTableError: nobody declares or ever published such a table.
@@ -95,7 +95,7 @@ def dataset(
     days: Iterable[date] | None = None,
     release: int | Release | None = None,
 ) -> ds.Dataset:
-    """A table as an Arrow dataset, of which only the files of the days wanted are ever opened.
+    """Return a table as an Arrow dataset, of which only the files of the days wanted are ever opened.
 
     Args:
         table: `<layer>.<table>`.
@@ -194,7 +194,7 @@ def _of_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _repeated(day: date | None, rows: int) -> pa.Array:
-    """A day as a column; Arrow's own scalars import pandas, to see whether they are one of its."""
+    """Return a day as a column; Arrow's own scalars import pandas, to see whether they are one of its."""
     import pyarrow as pa
 
     if day is None:

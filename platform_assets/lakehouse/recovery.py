@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.announced_deletions import require_files
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
 from platform_assets.lakehouse.delta.new_commit import drop_torn_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError, StagedFileError, lock_lost_to
+from platform_assets.lakehouse.horizon import require_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import (
@@ -47,7 +47,6 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
     """Finish what dead publishers began; to be called under the publish lock.
 
     Args:
-        still_held: raises if the lock was lost.
         targets: tables about to be published: what another tool did to others stops nobody. Without them, all tables
             have to be as publications left them.
 
@@ -120,8 +119,6 @@ def finish(
     """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
 
     Args:
-        manifest: what to finish.
-        still_held: raises if the lock was lost.
         now: the current release, read under the same lock before anything was decided.
         heads: of its tables, where they were read under the same lock.
 
@@ -155,10 +152,9 @@ def _require_none_but(lake: Lake, table: str, publication: str, now: Release, be
 
 
 def pending_of(lake: Lake, table: str, now: Release, targets: Collection[str] | None = None) -> set[str]:
-    """The publications that have committed to a table and are in no release yet.
+    """Return the publications that have committed to a table and are in no release yet.
 
     Args:
-        now: the current release.
         targets: tables about to be published, as in `finish_pending`.
 
     Raises:

@@ -1,4 +1,8 @@
-"""Releases: which version of every table readers see, and how they came about."""
+"""Releases: which version of every table readers see, and how they came about.
+
+Every release commit carries the hash of the one before, since only under the publish lock is it known which that is.
+Whoever finishes a dead publication writes the same values, because all of them come from its manifest.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,8 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.new_commit import commit_difference
 from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.release_chain import commit_metadata, link
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.records.chain import hash_of, linked
 from platform_assets.records.manifest import DataFile, ErasedBy, Erasure, Manifest, TableChange, change_of
 
 _SCHEMA_JSON = (
@@ -47,7 +51,7 @@ class Release:
 
 
 def current_release(lake: Lake) -> Release:
-    """The newest release; number -1 without tables when nothing was ever published."""
+    """Return the newest release; number -1 without tables when nothing was ever published."""
     number = newest_release(lake)
     return Release() if number < 0 else release(lake, number)
 
@@ -76,7 +80,7 @@ def release(lake: Lake, number: int) -> Release:
 
 
 def in_its_file(lake: Lake, number: int) -> dict[str, int]:
-    """The version of every table as they are found by who reads `_releases` as a Delta table.
+    """Return the version of every table as they are found by who reads `_releases` as a Delta table.
 
     Raises:
         DamagedTableError: the file is missing or torn.
@@ -103,7 +107,7 @@ def _vector_in(file: Location, number: int) -> dict[str, int]:
 
 
 def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
-    """Number and publication of every release, oldest first.
+    """Yield number and publication of every release, oldest first.
 
     Args:
         after: only releases beyond this number.
@@ -116,7 +120,7 @@ def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
 
 
 def publication_of(lake: Lake, number: int) -> str | None:
-    """The publication that made a release; None if there is none of this number.
+    """Return the publication that made a release; None if there is none of this number.
 
     Raises:
         ForeignCommitError: it was written by something else than a publication.
@@ -127,7 +131,7 @@ def publication_of(lake: Lake, number: int) -> str | None:
 
 
 def manifest_of(lake: Lake, publication: str) -> Manifest:
-    """The manifest of a publication.
+    """Return the manifest of a publication.
 
     Raises:
         ManifestError: it is missing or cannot be read.
@@ -136,7 +140,7 @@ def manifest_of(lake: Lake, publication: str) -> Manifest:
 
 
 def manifest_bytes(lake: Lake, publication: str) -> bytes:
-    """The manifest of a publication as it is stored.
+    """Return the manifest of a publication as it is stored.
 
     Raises:
         ManifestError: it is missing.
@@ -153,7 +157,7 @@ def manifest_bytes(lake: Lake, publication: str) -> bytes:
 
 @cache
 def erasures_by(lake: Lake, publication: str) -> tuple[Erasure, ...]:
-    """What a publication erased; read once in a process, since a manifest never changes.
+    """Return what a publication erased; read once in a process, since a manifest never changes.
 
     Raises:
         ManifestError: its manifest is missing or cannot be read.
@@ -227,7 +231,6 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
 
     Args:
         before: the release that the versions were worked out from.
-        versions: of every table.
         manifest: of the publication it shows, stored before; the release carries its hash.
 
     Raises:
@@ -284,7 +287,7 @@ def _vector(versions: dict[str, int]) -> bytes:
 
 
 def newest_release(lake: Lake) -> int:
-    """The newest release; a last one torn by a power cut was never seen, and what other tools wrote is none."""
+    """Return the newest release; a last one torn by a power cut was never seen, and what other tools wrote is none."""
     head = commits.head_version(lake.releases_path)
     while head >= 0 and not commits.is_of_a_publication(lake.releases_path, head):
         head -= 1
@@ -292,14 +295,14 @@ def newest_release(lake: Lake) -> int:
 
 
 def foreign_commits(lake: Lake) -> list[commits.Commit]:
-    """What other tools committed to `_releases` after the newest release; readers do not see it."""
+    """Return what other tools committed to `_releases` after the newest release; readers do not see it."""
     beyond = range(newest_release(lake) + 1, commits.head_version(lake.releases_path) + 1)
     whole = (number for number in beyond if not commits.is_torn(lake.releases_path, number))
     return [commits.commit(lake.releases_path, number) for number in whole]
 
 
 def _files(lake: Lake, number: int) -> list[DataFile]:
-    """The files of a release: every release replaces all of the one before, so its own commit says it all."""
+    """Return the files of a release: every release replaces all of the one before, so its own commit says it all."""
     return [
         DataFile(
             path=unquote(add["path"]),
@@ -309,3 +312,32 @@ def _files(lake: Lake, number: int) -> list[DataFile]:
         )
         for add in (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
     ]
+
+
+_MOST_WHY = 200
+"""Characters of the reason that a commit repeats; the manifest has it whole."""
+
+
+def commit_metadata(manifest: Manifest) -> dict[str, str]:
+    """Return the essentials of a manifest, as metadata of each of its commits: for whoever has only the log at hand."""
+    why = manifest.why if len(manifest.why) <= _MOST_WHY else f"{manifest.why[: _MOST_WHY - 1]}…"
+    said = {
+        commits.PUBLICATION: manifest.publication,
+        commits.KIND: manifest.kind,
+        "platform.run": manifest.run,
+        "platform.who": manifest.who,
+        "platform.why": why,
+        "platform.git_commit": manifest.git_commit or "",
+        "platform.version": manifest.platform_version,
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def link(before: commits.Commit | None, content: bytes) -> dict[str, str]:
+    """Return what the commit of a release adds to its metadata.
+
+    Args:
+        before: commit of the release before; None for the first.
+    """
+    manifest_hash = hash_of(content)
+    return {commits.MANIFEST_HASH: manifest_hash, commits.CHAIN: linked(before.chain if before else "", manifest_hash)}

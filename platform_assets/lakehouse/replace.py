@@ -15,7 +15,7 @@ from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference
 from platform_assets.lakehouse.delta.schema import check_columns, types_in
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.release_chain import commit_metadata
+from platform_assets.lakehouse.releases import commit_metadata
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import DataFile, Manifest, TableChange
 

@@ -21,8 +21,13 @@ from platform_assets.lakehouse.errors import NeverPublishedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import drop_torn, finish_pending, pending_of
-from platform_assets.lakehouse.release_chain import commit_metadata
-from platform_assets.lakehouse.releases import current_release, foreign_commits, manifest_file, write_release
+from platform_assets.lakehouse.releases import (
+    commit_metadata,
+    current_release,
+    foreign_commits,
+    manifest_file,
+    write_release,
+)
 from platform_assets.lakehouse.replace import check_file
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import Decides, Manifest, new_publication, platform_version
@@ -48,7 +53,6 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
     and die; the newest releases of a lake being lost looks the same, and then these should be restored instead.
 
     Args:
-        why: reason, for a person.
         who: decides; the user of this machine by default.
 
     Returns:
@@ -92,7 +96,6 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
 
     Args:
         table: `<layer>.<table>`.
-        why: reason, for a person.
         who: decides; the user of this machine by default.
 
     Returns:
@@ -140,7 +143,6 @@ def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -
     Readers never saw it. The commits are kept in `_releases/_foreign`, and the files that they added where they are.
 
     Args:
-        why: reason, for a person.
         who: decides; the user of this machine by default.
 
     Returns:
@@ -198,7 +200,7 @@ def _entry(snapshot: TableSnapshot, path: str) -> Entry:
 
 
 def _written(lake: Lake, decides: Decides, why: str, who: str | None) -> Manifest:
-    """The manifest of what is put back, stored."""
+    """Return the manifest of what is put back, stored."""
     manifest = Manifest(
         publication=new_publication(),
         created_at=datetime.now(UTC),

@@ -35,11 +35,7 @@ def session_lock(
     """Hold an advisory lock for as long as the block runs and the session lives.
 
     Args:
-        url: of the database.
         meant: what is locked, the same text for everybody who means the same.
-        shown: the same for people.
-        timeout_s: how long to wait.
-        timed_out: what is raised then.
 
     Yields:
         What raises if the lock was lost meanwhile.

@@ -42,7 +42,7 @@ def tables_without_view(lake: Lake, release: Release) -> tuple[str, ...]:
 
 
 def statements(lake: Lake, release: Release, dialect: Dialect) -> Iterator[str]:
-    """What makes the views of a release, one statement each, without a semicolon.
+    """Yield what makes the views of a release, one statement each, without a semicolon.
 
     Raises:
         DamagedTableError: files of that release are gone.
@@ -131,6 +131,6 @@ def _quoted(name: str) -> str:
 
 
 def _file(path: str) -> str:
-    """A file's name as text that DuckDB finds no pattern in."""
+    """Return a file's name as text that DuckDB finds no pattern in."""
     literal = re.sub(r"([*?])", r"[\1]", path).replace("'", "''")
     return f"'{literal}'"

@@ -1,9 +1,14 @@
-"""Stages: the private folders of publications, their log, and dropping what no publication refers to, or will."""
+"""Stages: the private folders of publications, their log, and dropping what no publication refers to, or will.
+
+What a process has staged is kept for as long as the process lives. While it computes a batch of days, a lock says so.
+Batches that are done wait until all can be published: a file beside a lock of their stage names them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 
 from deltalake import CommitProperties, DeltaTable, Field, Schema, convert_to_deltalake
 from deltalake.schema import PrimitiveType
@@ -15,9 +20,18 @@ from platform_assets.lakehouse.delta.commits import added_by
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.new_commit import errors_numbered
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.locks import forget_stage, is_staging, private_lock, publish_lock
+from platform_assets.lakehouse.locks import (
+    BATCHES,
+    forget_stage,
+    is_staging,
+    private_lock,
+    publish_lock,
+    stage_file,
+    stage_lock,
+)
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.records.manifest import new_publication
 
 
 def log_stage(folder: Location, schema_string: str) -> None:
@@ -48,7 +62,6 @@ def discard(lake: Lake, table: str, publication: str) -> bool:
 
     Args:
         table: `<layer>.<table>`.
-        publication: whose folder.
 
     Returns:
         Whether the folder is gone. False if a release refers to one of its files: then it is history.
@@ -121,7 +134,7 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
 
 
 def _staged_on(folder: Location) -> int:
-    """The version that a table had before a stage could be referred to; -1 where its log does not say."""
+    """Return the version that a table had before a stage could be referred to; -1 where its log does not say."""
     if not commits.has_commit(folder, 0) or commits.is_torn(folder, 0):
         return -1
     said = [action["commitInfo"] for action in commits.actions(folder, 0) if "commitInfo" in action]
@@ -131,3 +144,34 @@ def _staged_on(folder: Location) -> int:
 def _referred_to(table_path: Location, publication: str, staged_on: int) -> bool:
     versions = range(staged_on + 1, commits.head_version(table_path) + 1)
     return any(file.startswith(f"{publication}/") for version in versions for file in added_by(table_path, version))
+
+
+Keep = Callable[[Collection[str]], None]
+"""Told which publications' folders are needed from now on."""
+
+
+@contextmanager
+def staging(lake: Lake) -> Iterator[Keep]:
+    """Keep what is staged until it is published or given up; nothing is locked before there is something to keep."""
+    stage = new_publication()
+    with ExitStack() as held:
+        locked = False
+
+        def keep(publications: Collection[str]) -> None:
+            nonlocal locked
+            if not locked:
+                held.enter_context(stage_lock(lake, stage))
+                locked = True
+            stage_file(lake, stage, BATCHES).replace(json.dumps(sorted(publications)).encode())
+
+        yield keep
+
+
+def kept_by_processes(lake: Lake) -> frozenset[str]:
+    """Return the publications whose folders processes that are alive are going to publish."""
+    kept: set[str] = set()
+    for name in lake.locks_path.names():
+        stage = name.removeprefix("stage-").removesuffix(f".{BATCHES}")
+        if name == f"stage-{stage}.{BATCHES}" and is_staging(lake, stage):
+            kept.update(json.loads((lake.locks_path / name).read() or b"[]"))
+    return frozenset(kept)

@@ -25,12 +25,12 @@ from sqlalchemy.pool import StaticPool
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger.errors import (
     LedgerError,
+    LedgerMovedError,
     LedgerUnreachableError,
     explained,
     is_full,
     read_only_error,
 )
-from platform_assets.ledger.moved import moved_error, moved_to
 
 _BUSY_TIMEOUT_S = 30
 _CONNECT_TIMEOUT_S = 5
@@ -41,7 +41,7 @@ _WRITERS = int.from_bytes(b"ledger", "big")
 
 
 def parse_url(url: str) -> URL:
-    """The URL with the driver we ship, and a path as it is on disk: SQLAlchemy decodes everything but that.
+    """Return the URL with the driver we ship, and a path as it is on disk: SQLAlchemy decodes everything but that.
 
     Raises:
         LedgerError: it is not a URL, or of a database the ledger does not know.
@@ -67,7 +67,7 @@ def parse_url(url: str) -> URL:
 
 
 def sqlite_file(url: URL) -> Path | None:
-    """The file behind the URL; none for a server and for a database in memory."""
+    """Return the file behind the URL; none for a server and for a database in memory."""
     if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
         return None
     return Path(str(url.database)).absolute()
@@ -79,7 +79,7 @@ def _engine(url: URL | str, **options: Any) -> Engine:
 
 
 def memory_engine() -> Engine:
-    """A SQLite database of this process alone, gone with it."""
+    """Return a SQLite database of this process alone, gone with it."""
     engine = _engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
     _behave(engine, writable=True)
     return engine
@@ -215,7 +215,6 @@ def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Conne
     """A transaction nobody else writes beside; all of it happens or nothing.
 
     Args:
-        engine: of the database.
         waits_s: how long for others that write; a server makes all wait that have no limit of their own.
 
     Raises:
@@ -236,7 +235,7 @@ def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Conne
 
 
 def _translated(error: DBAPIError, url: URL) -> Exception:
-    """An error for a person, unless it can only be a mistake of ours: a broken constraint, a wrong statement."""
+    """Return an error for a person, unless it can only be a mistake of ours: a broken constraint, a wrong statement."""
     file = sqlite_file(url)
     if file is not None and (where := moved_to(file)):  # while it was open here
         return moved_error(file, where)
@@ -277,7 +276,7 @@ def _behave(engine: Engine, *, writable: bool) -> None:
 
 
 def connect_reader(file: Path) -> sqlite3.Connection:
-    """A connection that can only read, also where nothing can be written."""
+    """Return a connection that can only read, also where nothing can be written."""
     # A reader must be able to look at a copy on a disk it cannot write: without a WAL beside it, SQLite needs to be
     # told that nobody else writes, or it insists on creating its shared memory file.
     if not _has_wal(file) and not _is_writable(file.parent):
@@ -305,3 +304,28 @@ def _has_wal(file: Path) -> bool:
 
 def _is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+MOVED = b"ledger of platform-assets, moved"
+"""How it begins."""
+
+
+def moved_to(file: Path) -> str:
+    """Where and when a ledger was moved, as the note in its place has it; empty where there is none."""
+    try:
+        with file.open("rb") as content:
+            begins = content.read(1024)
+    except OSError:  # which SQLite will meet, too, and tell
+        return ""
+    return begins.removeprefix(MOVED).decode("utf-8", "backslashreplace").strip() if begins.startswith(MOVED) else ""
+
+
+def moved_error(file: Path, where: str) -> LedgerMovedError:
+    """Return what whoever still has the old setting is told.
+
+    Args:
+        where: as `moved_to` says it.
+    """
+    return LedgerMovedError(
+        f"The ledger {file} was moved {where}.", "Set PLATFORM_LEDGER_URL to that database, here as well."
+    )

@@ -14,6 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from platform_assets.ledger import schema
 from platform_assets.ledger.connection import (
     connect_reader,
+    moved_error,
+    moved_to,
     open_engine,
     parse_url,
     sqlite_file,
@@ -21,7 +23,6 @@ from platform_assets.ledger.connection import (
     writing,
 )
 from platform_assets.ledger.errors import corrupt, explained
-from platform_assets.ledger.moved import moved_error, moved_to
 
 _HEADER = b"SQLite format 3\0"
 _OF_PEOPLE = (

@@ -47,7 +47,7 @@ class Database:
         self.read_only = read_only
 
     def rows(self, query: Select[Any]) -> list[dict[str, Any]]:
-        """The answer to one question.
+        """Return the answer to one question.
 
         Raises:
             LedgerCorruptError: a value is none that can have been written there.
@@ -61,11 +61,11 @@ class Database:
             raise corrupt(self.engine.url, str(error)) from error
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """A transaction for questions."""
+        """Return a transaction for questions."""
         return reading(self.engine)
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """A transaction nobody else writes beside.
+        """Return a transaction nobody else writes beside.
 
         Raises:
             LedgerReadOnlyError: the database was opened for reading.

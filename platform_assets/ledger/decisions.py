@@ -51,7 +51,6 @@ def append(connection: Connection, decided: Iterable[Decision]) -> None:
 
     Args:
         connection: to the ledger, in a transaction nobody else writes beside.
-        decided: oldest first.
 
     Raises:
         LedgerError: somebody put an entry in behind which no other has room.
@@ -76,8 +75,6 @@ def append_carried_out(connection: Connection, new: Sequence[PublicationRecord],
 
     Args:
         connection: to the ledger, in the transaction that indexes them.
-        new: that are indexed now, oldest first.
-        lifted: holds of people that ended with it.
     """
     carried_out: list[Decision] = [decision for record in new if (decision := of_publication(record))]
     by_content = {to_content(decision): decision for decision in [*carried_out, *_lifts(new, lifted)]}
@@ -90,7 +87,7 @@ def append_carried_out(connection: Connection, new: Sequence[PublicationRecord],
 
 
 def of_publication(record: PublicationRecord) -> PublicationDecision | None:
-    """What a person decided by a publication, as the chain has it; None for work that nobody decided."""
+    """Return what a person decided by a publication, as the chain has it; None for work that nobody decided."""
     kind = decided_by(record.kind, record.decides)
     if not kind:
         return None
@@ -144,13 +141,11 @@ def chain_head(database: Database) -> Head:
 
 
 def decided(database: Database, type_: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
-    """What people decided of one kind of thing, oldest first.
+    """Return what people decided of one kind of thing, oldest first.
 
     Only entries of that kind are read, and those that begin like none.
 
     Args:
-        database: of the ledger.
-        type_: of the decisions.
         as_far_as_readable: whether an entry that is no decision is told in the log and left out.
 
     Raises:

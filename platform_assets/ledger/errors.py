@@ -55,7 +55,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def explained(error: BaseException, url: URL) -> LedgerError:
-    """What a database error means to a person."""
+    """Return what a database error means to a person."""
     text = said(error, url)
     lower = text.lower()
     where = f"The ledger {masked(url)}"
@@ -88,7 +88,7 @@ def explained(error: BaseException, url: URL) -> LedgerError:
 
 
 def corrupt(url: URL, detail: str) -> LedgerCorruptError:
-    """The file is not what was written to it."""
+    """Return the file is not what was written to it."""
     return LedgerCorruptError(
         f"The ledger {masked(url)} is damaged or is not a ledger: {detail}.",
         "Run `platform-assets ledger rebuild`: it sets the file aside, makes a new index from the lake, and keeps what "
@@ -97,7 +97,7 @@ def corrupt(url: URL, detail: str) -> LedgerCorruptError:
 
 
 def read_only_error(url: URL, detail: str) -> LedgerReadOnlyError:
-    """The ledger would have to be written and cannot be."""
+    """Return the ledger would have to be written and cannot be."""
     return LedgerReadOnlyError(
         f"The ledger {masked(url)} cannot be written: {detail}.",
         "Give this user the right to write the file and its folder (or the database), or point PLATFORM_LEDGER_URL "

@@ -9,8 +9,15 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, insert, literal, select
 
 from platform_assets.failpoints import failpoint
-from platform_assets.ledger.queries import Row, delete_each, insert_all, is_among, made_last_by
-from platform_assets.ledger.refused import with_columns, without_columns
+from platform_assets.ledger.queries import (
+    Row,
+    delete_each,
+    insert_all,
+    is_among,
+    made_last_by,
+    with_columns,
+    without_columns,
+)
 from platform_assets.ledger.schema import days, ended_holds, holds
 from platform_assets.planning.rollback import TableDay, back_again
 from platform_assets.records.code_version import Version
@@ -44,14 +51,14 @@ def lift_read(connection: Connection, read: Iterable[Hold]) -> None:
 
 
 def ended_of_day(table: str, day: date) -> Select[Any]:
-    """The holds of a day that ended, in the order in which they did."""
+    """Return the holds of a day that ended, in the order in which they did."""
     ended = ended_holds.c
     asked = select(*(ended[column.name] for column in holds.columns), ended.ended_at)
     return asked.where(ended.table == table, ended.day == day).order_by(ended.id)
 
 
 def to_ended(row: Mapping[Any, Any]) -> EndedHold:
-    """What one of its rows is of."""
+    """Return what one of its rows is of."""
     fields = without_columns(row)
     return EndedHold(ended_at=fields.pop("ended_at"), hold=Hold(**fields))
 
@@ -72,7 +79,6 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
 
     Args:
         connection: to the ledger, in the transaction that indexes the rollback.
-        rollback: that is indexed by now.
         among: only these of its days.
     """
     last = {(row.table, row.day) for row in connection.execute(made_last_by(rollback.publication)).all()}
@@ -128,7 +134,7 @@ def drop_contradicted(connection: Connection, touched: Set[TableDay], published:
 
 
 def _made_from(connection: Connection, held: Set[TableDay]) -> dict[TableDay, tuple[str, Version]]:
-    """What some days are made from now, and by what."""
+    """Return what some days are made from now, and by what."""
     made: dict[TableDay, tuple[str, Version]] = {}
     for table in {table for table, _ in held}:
         asked_for = select(days.c.day, days.c.fingerprint, days.c.code_version, days.c.configuration)

@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
-from sqlalchemy import Row, delete, select
+from sqlalchemy import Connection, Row, delete, func, select
 
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
-from platform_assets.ledger.counts import Counts
+from platform_assets.ledger.counts import Counts, Timings
 from platform_assets.ledger.database import Database, copied_database, open_database
-from platform_assets.ledger.decisions import D, append, chain_head, decided, entries
+from platform_assets.ledger.decisions import D, append, append_carried_out, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
-from platform_assets.ledger.holds import ended_of_day, lift_read, renew, to_ended
-from platform_assets.ledger.indexing import index
-from platform_assets.ledger.looks import Looks
-from platform_assets.ledger.notes import Notes
-from platform_assets.ledger.outbox import Outbox
-from platform_assets.ledger.queries import to_arrival, to_day
-from platform_assets.ledger.refused import without_columns
-from platform_assets.ledger.timings import Timings
-from platform_assets.ledger.verdicts import Verdicts, add_refused
+from platform_assets.ledger.holds import drop_contradicted, ended_of_day, hold_put_back, lift_read, renew, to_ended
+from platform_assets.ledger.looks import Looks, forget_looks
+from platform_assets.ledger.outbox import Notes, Outbox, forget_messages, write_messages
+from platform_assets.ledger.queries import (
+    DAY_COLUMNS,
+    counting,
+    delete_each,
+    insert_all,
+    is_among,
+    is_current,
+    its_release,
+    mark_replaced,
+    to_arrival,
+    to_day,
+    without_columns,
+)
+from platform_assets.ledger.verdicts import Verdicts, add_published, add_refused
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import Decision
 from platform_assets.records.ended_hold import EndedHold
-from platform_assets.records.history import ArrivalRecord, DayFigures, DayMark, DayRecord, Hold, PublicationRecord
+from platform_assets.records.history import (
+    COMPACTION,
+    ArrivalRecord,
+    DayMark,
+    DayRecord,
+    Hold,
+    PublicationRecord,
+)
 
 
 class Ledger:
-    """An open ledger; close it, or use it as a context manager.
-
-    Args:
-        database: with its tables.
-    """
+    """An open ledger; close it, or use it as a context manager."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -108,7 +120,6 @@ class Ledger:
         """Forget some publications and index others, in one transaction.
 
         Args:
-            forget: names.
             records: to index; what is among the forgotten is indexed anew.
             lift: every hold, first: they are about something else.
 
@@ -126,7 +137,7 @@ class Ledger:
             return (*lifted, *index(connection, forget, records).lifted)
 
     def indexed(self) -> dict[str, int]:
-        """The release of every indexed publication, oldest first."""
+        """Return the release of every indexed publication, oldest first."""
         head = schema.publications.c
         rows = self._database.rows(select(head.publication, head.release).order_by(head.release))
         return {row["publication"]: row["release"] for row in rows}
@@ -140,7 +151,7 @@ class Ledger:
         return PublicationRecord(**rows[0]) if rows and self.knows(rows[0]["release"]) else None
 
     def release_of(self, publication: str) -> int:
-        """The release of a publication that is indexed."""
+        """Return the release of a publication that is indexed."""
         head = self.head(publication)
         if head is None:
             raise LedgerError(
@@ -151,7 +162,8 @@ class Ledger:
 
     def knows(self, release: int) -> bool:
         """Whether every release up to one is indexed."""
-        count: int = self._database.rows(queries.releases_known(release))[0]["releases"]
+        query = select(func.count().label("releases")).select_from(schema.publications).where(its_release <= release)
+        count: int = self._database.rows(query)[0]["releases"]
         return count == release + 1
 
     def head(self, publication: str) -> PublicationRecord | None:
@@ -160,7 +172,7 @@ class Ledger:
         return PublicationRecord(**heads[0]) if heads else None
 
     def heads(self, kind: str) -> tuple[PublicationRecord, ...]:
-        """The publications of a kind without their days and arrivals, oldest first."""
+        """Return the publications of a kind without their days and arrivals, oldest first."""
         head = schema.publications.c
         query = select(schema.publications).where(head.kind == kind).order_by(head.release)
         return tuple(PublicationRecord(**row) for row in self._database.rows(query))
@@ -190,21 +202,23 @@ class Ledger:
 
     def warned(self, tables: Collection[str], *, at: int) -> tuple[DayRecord, ...]:
         """As `current_days`, of some tables the days that were published with warnings, the newest published first."""
-        return tuple(map(to_day, self._database.rows(queries.warned(tables, at))))
-
-    def figures(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayFigures]]:
-        """As `current_days`, of every day of some tables only what was counted."""
-        counted: dict[str, dict[date, DayFigures]] = {table: {} for table in tables}
-        for row in self._database.rows(queries.figures(tables, at)):
-            counted[row["table"]][row["day"]] = DayFigures(row["rows"], row["figures"])
-        return counted
+        day = schema.days.c
+        query = select(*DAY_COLUMNS).join_from(schema.days, schema.publications).where(day.table.in_(sorted(tables)))
+        query = query.where(is_current(at), its_release <= at, day.warnings.is_not(None))
+        query = query.order_by(its_release.desc(), day.table, day.day.desc())
+        return tuple(map(to_day, self._database.rows(query)))
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
         """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""
         marks: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
+        its = schema.days.c
+        # Of days that were published for the first time after that release, this finds what they are, too.
+        shown = select(schema.publications.c.publication, its_release).where(its_release <= at)
+        named = [its[name] for name in DayMark._fields if name != "release"]
+        query = select(its.table, its.publication, *named).where(its.table.in_(sorted(tables)), is_current(at))
         with self._database.reading() as connection:
-            releases = {row[0]: row[1] for row in connection.execute(queries.releases(at)).all()}
-            for table, publication, day, *rest in connection.execute(queries.marks(tables, at)).all():
+            releases = {row[0]: row[1] for row in connection.execute(shown).all()}
+            for table, publication, day, *rest in connection.execute(query).all():
                 if publication in releases:
                     marks[table][day] = DayMark(day, releases[publication], *rest)
         return {table: dict(sorted(days.items())) for table, days in marks.items()}
@@ -212,7 +226,10 @@ class Ledger:
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been up to a release, oldest first."""
         by_day: dict[date, list[Revision]] = {day: [] for day in among}
-        for row in self._database.rows(queries.revisions(table, among, at)):
+        day = schema.days.c
+        query = select(day.day, its_release, day.digest, day.rows, day.figures).join(schema.publications)
+        query = query.where(day.table == table, its_release <= at, *is_among(among)).order_by(day.day, its_release)
+        for row in self._database.rows(query):
             if row["day"] in by_day:
                 tombstones = row["figures"].get("tombstones", 0)
                 by_day[row["day"]].append(Revision(row["release"], row["digest"], row["rows"], tombstones))
@@ -220,7 +237,9 @@ class Ledger:
 
     def days_since(self, publication: str, tables: Sequence[str]) -> int:
         """How many days of some tables were published after a publication; cheap enough to ask every second."""
-        count: int = self._database.rows(queries.days_since(publication, tables))[0]["days"]
+        day = schema.days.c
+        newer = select(day.table, day.day).where(day.publication > publication, day.table.in_(tables)).distinct()
+        count: int = self._database.rows(select(func.count().label("days")).select_from(newer.subquery()))[0]["days"]
         return count
 
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
@@ -230,13 +249,14 @@ class Ledger:
     def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
         """As `history`, of several days of a table at once."""
         by_day: dict[date, list[DayRecord]] = {day: [] for day in among}
-        for row in self._database.rows(queries.histories(table, among)):
+        query = select(*DAY_COLUMNS).join_from(schema.days, schema.publications).order_by(its_release.desc())
+        for row in self._database.rows(query.where(schema.days.c.table == table, *is_among(among))):
             if row["day"] in by_day:
                 by_day[row["day"]].append(to_day(row))
         return {day: tuple(records) for day, records in by_day.items()}
 
     def arrivals(self, table: str | None = None, *, refused_only: bool = False) -> tuple[ArrivalRecord, ...]:
-        """What was delivered, oldest first. A file refused and then delivered again is there once for each time.
+        """Return what was delivered, oldest first. A file refused and then delivered again is there once for each time.
 
         Args:
             table: only arrivals for this raw table.
@@ -254,12 +274,16 @@ class Ledger:
         return {row["table"]: row["rows"] for row in self._database.rows(queries.refused_rows())}
 
     def withdrawn(self, table: str) -> frozenset[str | None]:
-        """The arrivals that were taken out of a raw table again."""
-        return frozenset(row["origin"] for row in self._database.rows(queries.withdrawn(table)))
+        """Return the arrivals that were taken out of a raw table again."""
+        file = schema.arrivals.c
+        query = counting(select(file.origin).where(file.table == table, file.kind == "withdrawal"))
+        return frozenset(row["origin"] for row in self._database.rows(query))
 
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
-        """The newest record of a file; for many files ask `arrivals` once."""
-        return next(map(to_arrival, self._database.rows(queries.newest_arrival(table, path))), None)
+        """Return the newest record of a file; for many files ask `arrivals` once."""
+        query = counting(select(schema.arrivals)).order_by(its_release.desc()).limit(1)
+        query = query.where(schema.arrivals.c.table == table, schema.arrivals.c.path == path)
+        return next(map(to_arrival, self._database.rows(query)), None)
 
     def deliveries(self, table: str, *, at: int, alike_only: bool) -> tuple[Delivery, ...]:
         """What of a release's arrivals says where their rows stand in the order of versions, those withdrawn aside.
@@ -271,9 +295,11 @@ class Ledger:
         return tuple(Delivery(**row) for row in rows)
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
-        """The newest arrival date of which a release has files, refused ones aside; None where it has none."""
-        newest = self._database.rows(queries.newest_arrival_date(table, at))
-        return newest[0]["newest"] if newest else None
+        """Return the newest arrival date of which a release has files, refused ones aside; None where it has none."""
+        file = schema.arrivals.c
+        query = counting(select(file.arrival_date), at).order_by(file.arrival_date.desc()).limit(1)
+        newest = self._database.rows(query.where(file.table == table, file.reason.is_(None), its_release <= at))
+        return newest[0]["arrival_date"] if newest else None
 
     # Holds and decisions: these live only here.
 
@@ -296,11 +322,11 @@ class Ledger:
             lift_read(connection, holds)
 
     def ended_holds(self, table: str, day: date) -> tuple[EndedHold, ...]:
-        """What a day was held for and is no longer, in the order in which it ended."""
+        """Return what a day was held for and is no longer, in the order in which it ended."""
         return tuple(map(to_ended, self._database.rows(ended_of_day(table, day))))
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
-        """What is held, by table and day, oldest first."""
+        """Return what is held, by table and day, oldest first."""
         query = select(schema.holds)
         if table is not None:
             query = query.where(schema.holds.c.table == table)
@@ -314,10 +340,9 @@ class Ledger:
             append(connection, [decision])
 
     def decisions(self, kind: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
-        """What people decided of one kind of thing, oldest first.
+        """Return what people decided of one kind of thing, oldest first.
 
         Args:
-            kind: of the decisions.
             as_far_as_readable: for whoever only shows them, or asks anew: what is no decision is told and left out.
 
         Raises:
@@ -332,3 +357,68 @@ class Ledger:
     def decision_head(self) -> Head:
         """Where the chain of decisions stands."""
         return chain_head(self._database)
+
+
+# A rollback says in its manifest what must not be made of its days again. Whoever indexes it, be it the publisher, the
+# next command or a rebuild, holds the days in the same transaction, so nobody can know of the one without the other. So
+# do decisions that publications carried out enter the chain of decisions, and messages to exposures the outbox.
+class Indexed(NamedTuple):
+    """What became of the index: how many publications entered it, and the holds of people that ended with that."""
+
+    new: int
+    lifted: tuple[Hold, ...]
+
+
+def index(connection: Connection, forget: Collection[str], records: Iterable[PublicationRecord]) -> Indexed:
+    """Forget some publications and index others; those indexed already are left as they are.
+
+    A rollback that was indexed before, and is only indexed anew, holds nothing again: who lifted its holds wanted so.
+    Where what was made of a day since is forgotten for good, the day is again as the rollback left it, and held.
+
+    Raises:
+        LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
+    """
+    given = {record.publication: record for record in records}
+    known_rows = connection.execute(queries.indexed(given, [record.release for record in given.values()])).all()
+    known = {row.publication: row.release for row in known_rows}
+    of_forgotten = {name: connection.execute(queries.days_of(name)).all() for name in forget}
+    delete_each(connection, schema.publications, [{"publication": name} for name in forget])
+    forget_messages(connection, [name for name in forget if name not in given])
+    is_new_ledger = not (known.keys() & given.keys()) and not connection.execute(select(its_release).limit(1)).first()
+    new = _new(connection, given, {name: release for name, release in known.items() if name not in of_forgotten})
+    insert_all(connection, schema.publications, [queries.publication_row(record) for record in new])
+    failpoint("ledger.recording")
+    insert_all(connection, schema.days, [queries.day_row(day) for record in new for day in record.days])
+    insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])
+    since = None if forget else min((record.release for record in new), default=None)
+    touched = {(row.table, row.day) for rows in of_forgotten.values() for row in rows}
+    touched |= {(day.table, day.day) for record in new for day in record.days}
+    mark_replaced(connection, touched, since)
+    if forget or new:
+        forget_looks(connection, since)
+    bared = {(row.table, row.day) for name, rows in of_forgotten.items() if name not in given for row in rows}
+    for record in new:
+        if among := record.refuses.keys() & bared if record.publication in known else record.refuses.keys():
+            hold_put_back(connection, record, among)
+    computed = [record for record in new if record.publication not in known and record.kind != COMPACTION]
+    published = {(day.table, day.day) for record in computed for day in record.days}
+    lifted = drop_contradicted(connection, touched, published)
+    append_carried_out(connection, new, lifted)
+    never_indexed = [record for record in new if record.publication not in known]
+    write_messages(connection, never_indexed, of_newest_alone=is_new_ledger)
+    add_published(connection, never_indexed)
+    return Indexed(len(new), lifted)
+
+
+def _new(
+    connection: Connection, given: Mapping[str, PublicationRecord], indexed: Mapping[str, int]
+) -> list[PublicationRecord]:
+    owners = {release: publication for publication, release in indexed.items()}
+    for name, record in given.items():
+        if indexed.get(name, record.release) != record.release or owners.get(record.release, name) != name:
+            raise LedgerError(
+                f"Release {record.release} with publication {name} contradicts the ledger "
+                f"{masked(connection.engine.url)}, which was made from another lake or another state of this one.",
+                "Run `platform-assets ledger rebuild`.",
+            )
+    return [record for name, record in given.items() if name not in indexed]

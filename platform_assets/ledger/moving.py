@@ -22,11 +22,10 @@ from sqlalchemy import Connection, Select, Table, delete, insert, select
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.lakehouse.layout import located
-from platform_assets.ledger.connection import connect_reader, parse_url, sqlite_file, switch_to_wal
+from platform_assets.ledger.connection import MOVED, connect_reader, moved_to, parse_url, sqlite_file, switch_to_wal
 from platform_assets.ledger.damaged import require_intact
 from platform_assets.ledger.database import open_database
 from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError, explained
-from platform_assets.ledger.moved import MOVED, moved_to
 from platform_assets.ledger.schema import (
     arrivals,
     catch_ups,
@@ -66,7 +65,7 @@ class Moved:
 
 
 def url_of_file(file: Path) -> str:
-    """The URL of a SQLite ledger that is there.
+    """Return the URL of a SQLite ledger that is there.
 
     Raises:
         LedgerUnreachableError: it is not.
@@ -103,7 +102,6 @@ def move_ledger(file: Path, url: str) -> Moved:
     again: a server's ledger that has just what the file has is not copied anew.
 
     Args:
-        file: of the ledger.
         url: of the server's database, in which the ledger's tables are made.
 
     Raises:
@@ -222,10 +220,6 @@ def _set_aside(file: Path, url: str) -> Path:
 
 def copy_ledger(url: str, target: Path) -> bool:
     """Copy a SQLite ledger as it is at this moment; a copy that was there is replaced once the new one is whole.
-
-    Args:
-        url: of the ledger.
-        target: file of the copy.
 
     Returns:
         Whether it was copied: a server's database is for the server's own tools.

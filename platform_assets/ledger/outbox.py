@@ -12,16 +12,17 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from platform_assets.ledger import queries
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.decisions import append
-from platform_assets.ledger.queries import insert_new
-from platform_assets.ledger.schema import outbox
+from platform_assets.ledger.queries import delete_each, insert_new, with_columns, without_columns
+from platform_assets.ledger.schema import catch_ups, outbox, told_heads, told_held, told_runs
 from platform_assets.planning.outbox import LONGEST_PAUSE, MOST_TRIES, message_of
 from platform_assets.records.decisions import MessageDecision
 from platform_assets.records.history import PublicationRecord
+from platform_assets.records.notes import AnnouncedDay, CatchUp, Channel, Told, ToldHeads
 from platform_assets.records.outbox import Message, MessageState
 
 _LEASE = timedelta(minutes=2)
@@ -31,24 +32,20 @@ _UNKNOWN = "whoever sent it ended before it could say whether it was taken"
 
 
 class Outbox:
-    """What waits to be delivered, and what became of the rest.
-
-    Args:
-        database: of the ledger.
-    """
+    """What waits to be delivered, and what became of the rest."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def messages(self, states: Collection[MessageState] = ()) -> tuple[Message, ...]:
-        """The messages in some states, or all, oldest first."""
+        """Return the messages in some states, or all, oldest first."""
         query = select(outbox).order_by(outbox.c.created_at, outbox.c.release, outbox.c.key)
         if states:
             query = query.where(outbox.c.state.in_(sorted(states)))
         return tuple(Message(**row) for row in self._database.rows(query))
 
     def named(self, beginning: str) -> tuple[Message, ...]:
-        """The messages whose keys begin like this."""
+        """Return the messages whose keys begin like this."""
         query = select(outbox).where(outbox.c.key.startswith(beginning, autoescape=True)).order_by(outbox.c.key)
         return tuple(Message(**row) for row in self._database.rows(query))
 
@@ -100,8 +97,6 @@ class Outbox:
         """Write down that a try failed, unless somebody else has tried or decided since.
 
         Args:
-            message: as it was taken.
-            problem: why.
             due_at: of the next try; None gives it up.
             now: UTC.
         """
@@ -164,3 +159,55 @@ def _changed(connection: Connection, record: PublicationRecord, table: str) -> l
     rows = connection.execute(queries.digests(table, record.release - 1, made)).all() if made else ()
     before = {row.day: row.digest for row in rows}
     return [day for day, digest in made.items() if digest != before.get(day, "")]
+
+
+class Notes:
+    """Kept beside what people decided, and through every rebuild; where they are lost, something is told twice."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def told(self, channel: Channel) -> Told:
+        """Return what was announced on a channel."""
+        of_days = [column for column in told_held.c if column.name != "channel"]
+        held = self._database.rows(select(*of_days).where(told_held.c.channel == channel))
+        runs = self._database.rows(select(told_runs.c.run).where(told_runs.c.channel == channel))
+        heads = self._database.rows(
+            select(told_heads.c.heads, told_heads.c.told_at).where(told_heads.c.channel == channel)
+        )
+        return Told(
+            frozenset(AnnouncedDay(**without_columns(row)) for row in held),
+            frozenset(row["run"] for row in runs),
+            ToldHeads(**heads[0]) if heads else None,
+        )
+
+    def tell(
+        self, channel: Channel, told: Told, over: Collection[AnnouncedDay] = (), by: Message | None = None
+    ) -> None:
+        """Write down that something was announced on a channel; again is harmless.
+
+        Args:
+            over: held days that were announced there and may be announced again.
+            by: the message that tells it there: it is in the outbox exactly if this is written down.
+        """
+        with self._database.writing() as connection:
+            for day in told.held:
+                insert_new(connection, told_held, {"channel": channel, **with_columns(day)})
+            for run in told.runs:
+                insert_new(connection, told_runs, {"channel": channel, "run": run})
+            if told.heads is not None:
+                delete_each(connection, told_heads, [{"channel": channel}])
+                insert_new(connection, told_heads, {"channel": channel, **vars(told.heads)})
+            delete_each(connection, told_held, [{"channel": channel, **with_columns(day)} for day in over])
+            if by is not None:
+                insert_new(connection, outbox, vars(by))
+
+    def catch_up(self, note: CatchUp) -> None:
+        """Write down that the ledger had been behind."""
+        with self._database.writing() as connection:
+            connection.execute(insert(catch_ups).values(**vars(note)))
+
+    def catch_ups(self) -> tuple[CatchUp, ...]:
+        """How often it had been behind, oldest first."""
+        fields = [column for column in catch_ups.c if column.name != "id"]
+        return tuple(CatchUp(**row) for row in self._database.rows(select(*fields).order_by(catch_ups.c.id)))

@@ -30,79 +30,45 @@ from sqlalchemy import (
 
 from platform_assets.ledger.schema import arrivals, days, publications
 from platform_assets.planning.replays import Delivery
-from platform_assets.records.history import COMPACTION, RELOAD, ArrivalRecord, DayMark, DayRecord, PublicationRecord
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import (
+    COMPACTION,
+    RELOAD,
+    ArrivalRecord,
+    DayRecord,
+    Hold,
+    PublicationRecord,
+)
 from platform_assets.records.manifest import Warned
+from platform_assets.records.notes import AnnouncedDay
+from platform_assets.records.refused import Attempt, TiedTo
 
 Row = Mapping[str, Any]
 
-_release = publications.c.release
-_DAY = [days.c[field.name] for field in fields(DayRecord)]
+its_release = publications.c.release
+DAY_COLUMNS = [days.c[field.name] for field in fields(DayRecord)]
 _MOST_PARAMETERS = 500
 
 
 def current_days(table: str, at: int | None, among: Collection[date] | None = None) -> Select[Any]:
     """Each day of a table as the highest release up to `at` made it, oldest first."""
-    up_to = [] if at is None else [_release <= at]
-    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, is_current(at), *up_to)
+    up_to = [] if at is None else [its_release <= at]
+    query = select(*DAY_COLUMNS).join_from(days, publications).where(days.c.table == table, is_current(at), *up_to)
     return query.where(*is_among(among)).order_by(days.c.day)
 
 
 def digests(table: str, at: int, among: Collection[date]) -> Select[Any]:
     """As `current_days`, of some days only their digests."""
     query = select(days.c.day, days.c.digest).join_from(days, publications)
-    return query.where(days.c.table == table, is_current(at), _release <= at, *is_among(among))
-
-
-def warned(tables: Collection[str], at: int) -> Select[Any]:
-    """As `current_days`, of some tables only the days that were published with warnings, the newest published first."""
-    query = select(*_DAY).join_from(days, publications)
-    query = query.where(days.c.table.in_(sorted(tables)), is_current(at), _release <= at, days.c.warnings.is_not(None))
-    return query.order_by(_release.desc(), days.c.table, days.c.day.desc())
-
-
-def figures(tables: Collection[str], at: int) -> Select[Any]:
-    """As `current_days`, of some tables only what was counted: table and day, rows and figures."""
-    query = select(days.c.table, days.c.day, days.c.rows, days.c.figures).join_from(days, publications)
-    return query.where(days.c.table.in_(sorted(tables)), is_current(at), _release <= at).order_by(days.c.day)
-
-
-def releases(at: int) -> Select[Any]:
-    """Which release, up to one, made which publication visible."""
-    return select(publications.c.publication, _release).where(_release <= at)
+    return query.where(days.c.table == table, is_current(at), its_release <= at, *is_among(among))
 
 
 def indexed(names: Collection[str], at: Collection[int]) -> Select[Any]:
     """Publications of some names and of some releases, with their releases; of too many to name, all."""
-    query = select(publications.c.publication, _release)
+    query = select(publications.c.publication, its_release)
     if len(names) + len(at) > _MOST_PARAMETERS:
         return query
-    return query.where(or_(publications.c.publication.in_(sorted(names)), _release.in_(sorted(at))))
-
-
-def any_publication() -> Select[Any]:
-    """One publication that is indexed, if there is one."""
-    return select(publications.c.publication).limit(1)
-
-
-def releases_known(at: int) -> Select[Any]:
-    """How many releases up to one are indexed."""
-    return select(func.count().label("releases")).select_from(publications).where(_release <= at)
-
-
-def marks(tables: Collection[str], at: int) -> Select[Any]:
-    """Days of some tables as a release shows them: table and publication, then the fields of `DayMark`.
-
-    Of days that were published for the first time after that release, it finds what they are, too.
-    """
-    named = [days.c[name] for name in DayMark._fields if name != "release"]
-    return select(days.c.table, days.c.publication, *named).where(days.c.table.in_(sorted(tables)), is_current(at))
-
-
-def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
-    """All that some days of a table have been up to a release, oldest first."""
-    query = select(days.c.day, _release, days.c.digest, days.c.rows, days.c.figures)
-    query = query.join(publications).where(days.c.table == table, _release <= at, *is_among(among))
-    return query.order_by(days.c.day, _release)
+    return query.where(or_(publications.c.publication.in_(sorted(names)), its_release.in_(sorted(at))))
 
 
 def is_current(at: int | None) -> ColumnElement[bool]:
@@ -115,7 +81,7 @@ def is_current(at: int | None) -> ColumnElement[bool]:
 
 
 def is_among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
-    """The days themselves, or where a database would refuse so many parameters, the range they lie in."""
+    """Return the days themselves, or where a database would refuse so many parameters, the range they lie in."""
     if some is None:
         return []
     if len(some) > _MOST_PARAMETERS:
@@ -123,22 +89,10 @@ def is_among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
     return [days.c.day.in_(sorted(some))]
 
 
-def days_since(publication: str, tables: Sequence[str]) -> Select[Any]:
-    """How many days of some tables were published after a publication."""
-    newer = select(days.c.table, days.c.day).where(days.c.publication > publication, days.c.table.in_(tables))
-    return select(func.count().label("days")).select_from(newer.distinct().subquery())
-
-
-def histories(table: str, among: Collection[date]) -> Select[Any]:
-    """All that some days of a table have ever been, newest first."""
-    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, *is_among(among))
-    return query.order_by(_release.desc())
-
-
 def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
-    """What was delivered, oldest first; or the files whose newest record is a refusal, whole or in part."""
-    newest = func.row_number().over(partition_by=(arrivals.c.table, arrivals.c.path), order_by=_release.desc())
-    inner = _counting(select(arrivals, _release, newest.label("newest")))
+    """Return what was delivered, oldest first; or the files whose newest record is a refusal, whole or in part."""
+    newest = func.row_number().over(partition_by=(arrivals.c.table, arrivals.c.path), order_by=its_release.desc())
+    inner = counting(select(arrivals, its_release, newest.label("newest")))
     if table is not None:
         inner = inner.where(arrivals.c.table == table)
     ranked = inner.subquery()
@@ -155,7 +109,7 @@ def known_files(table: str) -> Select[Any]:
     # Platforms of before gave no reason to a file of which each row was refused.
     is_refused = or_(file.reason.is_not(None), and_(file.refused > 0, file.refused == file.landed))
     query = select(file.path, file.size, file.modified_ns, file.sha256, is_refused)
-    return _counting(query).where(file.table == table).order_by(_release, file.arrival_date, file.path)
+    return counting(query).where(file.table == table).order_by(its_release, file.arrival_date, file.path)
 
 
 def refused_rows() -> Select[Any]:
@@ -164,7 +118,7 @@ def refused_rows() -> Select[Any]:
     Rows that entered when they were replayed are no more among them.
     """
     newest = all_arrivals(None, refused_only=True).order_by(None).subquery()
-    replayed = _counting(select(arrivals)).where(arrivals.c.kind == "replay", arrivals.c.reason.is_(None)).subquery()
+    replayed = counting(select(arrivals)).where(arrivals.c.kind == "replay", arrivals.c.reason.is_(None)).subquery()
     stand = union_all(
         select(newest.c.table, newest.c.refused.label("rows")),
         select(replayed.c.table, replayed.c.refused - replayed.c.landed),
@@ -179,23 +133,11 @@ def refused_by_date(table: str, since: date) -> Select[Any]:
     total = (cast(func.sum(rows), BigInteger) for rows in (file.refused, file.landed))
     taken = (file.table == table, file.kind == "delivery", file.reason.is_(None), file.arrival_date >= since)
     return (
-        _counting(select(file.arrival_date, *total))
+        counting(select(file.arrival_date, *total))
         .where(*taken)
         .group_by(file.arrival_date)
         .order_by(file.arrival_date)
     )
-
-
-def withdrawn(table: str) -> Select[Any]:
-    """What was taken out of a raw table again."""
-    query = select(arrivals.c.origin).where(arrivals.c.table == table, arrivals.c.kind == "withdrawal")
-    return _counting(query)
-
-
-def newest_arrival(table: str, path: str) -> Select[Any]:
-    """The newest record of one file."""
-    query = _counting(select(arrivals)).where(arrivals.c.table == table, arrivals.c.path == path)
-    return query.order_by(_release.desc()).limit(1)
 
 
 def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
@@ -203,12 +145,12 @@ def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
     its, back, made = arrivals.c, arrivals.alias("back"), publications.alias("made")
     gone = select(back.c.origin).join_from(back, made, back.c.publication == made.c.publication)
     gone = gone.where(back.c.table == table, back.c.kind == "withdrawal", made.c.release <= at)
-    query = _counting(select(*(its[name] for name in Delivery._fields)), at).where(
+    query = counting(select(*(its[name] for name in Delivery._fields)), at).where(
         its.table == table,
         its.kind.in_(("delivery", "approval", "due", "replay")),
         its.reason.is_(None),
         its.landed > 0,
-        _release <= at,
+        its_release <= at,
         its.path.not_in(gone),
     )
     if alike_only:
@@ -218,15 +160,8 @@ def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
     return query
 
 
-def newest_arrival_date(table: str, at: int) -> Select[Any]:
-    """The newest arrival date of what was taken for a table up to a release."""
-    taken = (arrivals.c.table == table, arrivals.c.reason.is_(None), _release <= at)
-    query = _counting(select(arrivals.c.arrival_date.label("newest")), at).where(*taken)
-    return query.order_by(arrivals.c.arrival_date.desc()).limit(1)
-
-
-def _counting(query: Select[Any], at: int | None = None) -> Select[Any]:
-    """Of arrivals, with their publications, those after the newest reload of their table, if there is one.
+def counting(query: Select[Any], at: int | None = None) -> Select[Any]:
+    """Join arrivals with their publications, and leave out those before the newest reload of their table.
 
     Args:
         query: of columns of `arrivals`, not joined yet.
@@ -243,34 +178,34 @@ def _counting(query: Select[Any], at: int | None = None) -> Select[Any]:
         .subquery("reloaded")
     )
     joined = arrivals.join(publications).outerjoin(newest, newest.c.table == arrivals.c.table)
-    return query.select_from(joined).where(or_(newest.c.release.is_(None), _release > newest.c.release))
+    return query.select_from(joined).where(or_(newest.c.release.is_(None), its_release > newest.c.release))
 
 
 def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
     """Days and arrivals of one publication."""
     return (
-        select(*_DAY).where(days.c.publication == publication).order_by(days.c.table, days.c.day),
+        select(*DAY_COLUMNS).where(days.c.publication == publication).order_by(days.c.table, days.c.day),
         select(arrivals).where(arrivals.c.publication == publication).order_by(arrivals.c.table, arrivals.c.path),
     )
 
 
 def to_arrival(row: Row) -> ArrivalRecord:
-    """The record in a row of arrivals."""
+    """Return the record in a row of arrivals."""
     return ArrivalRecord(**{**row, "notes": tuple(row["notes"])})
 
 
 def to_day(row: Row) -> DayRecord:
-    """The record in a row of days."""
+    """Return the record in a row of days."""
     return DayRecord(**{**row, "warnings": tuple(Warned(**warned) for warned in row["warnings"] or ())})
 
 
 def day_row(record: DayRecord) -> Row:
-    """The row of a day."""
+    """Return the row of a day."""
     return {**vars(record), "warnings": [warned.model_dump() for warned in record.warnings] or None}
 
 
 def publication_row(record: PublicationRecord) -> Row:
-    """The row of a publication, without its days and arrivals."""
+    """Return the row of a publication, without its days and arrivals."""
     not_kept = ("days", "arrivals", "refuses", "exposures")
     return {name: value for name, value in vars(record).items() if name not in not_kept}
 
@@ -281,13 +216,13 @@ def days_of(publication: str) -> Select[Any]:
 
 
 def made_last_by(publication: str) -> Select[Any]:
-    """The days of a publication of which nothing else was made since; fewer files of them are nothing else."""
+    """Return the days of a publication of which nothing else was made since; fewer files of them are nothing else."""
     later, its = days.alias(), publications.alias()
     since = (
         select(later.c.day)
         .join_from(later, its)
         .where(later.c.table == days.c.table, later.c.day == days.c.day)
-        .where(its.c.release > _release, its.c.kind != COMPACTION)
+        .where(its.c.release > its_release, its.c.kind != COMPACTION)
         .correlate(days, publications)
     )
     query = select(days.c.table, days.c.day).join_from(days, publications)
@@ -298,8 +233,6 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]],
     """Write down again which release replaced what some days, each a table's, have ever been.
 
     Args:
-        connection: to the ledger, in a transaction.
-        touched: the days.
         since: the first release that is new, so that what was replaced before it stays so; None looks at everything.
     """
     if not touched:
@@ -317,9 +250,9 @@ def marked_otherwise() -> Select[Any]:
 
 
 def _following() -> ScalarSelect[Any]:
-    """The next release that published the day of a row of `days`."""
+    """Return the next release that published the day of a row of `days`."""
     later, its = days.alias(), publications.alias()
-    own = select(_release).where(publications.c.publication == days.c.publication).correlate(days).scalar_subquery()
+    own = select(its_release).where(publications.c.publication == days.c.publication).correlate(days).scalar_subquery()
     return (
         select(func.min(its.c.release))
         .join_from(later, its)
@@ -352,3 +285,21 @@ def delete_each(connection: Connection, table: Table, keys: Sequence[Row]) -> No
 
 def _columns(ranked: Subquery, table: Table) -> Select[Any]:
     return select(*(ranked.c[column.name] for column in table.columns))
+
+
+_COLUMNS = ("refused_day", "fingerprint", "code_version", "configuration")
+
+
+def with_columns(held: Hold | AnnouncedDay) -> Row:
+    """Return a hold, or what was announced of one, as a row."""
+    day, tried = (held.refused.day, Attempt("")) if isinstance(held.refused, TiedTo) else (held.day, held.refused)
+    values = (day, tried.fingerprint, tried.made_by.code, tried.made_by.configuration)
+    others = {name: value for name, value in vars(held).items() if name != "refused"}
+    return others | dict(zip(_COLUMNS, values, strict=True))
+
+
+def without_columns(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the fields of the hold, or of what was announced of one, that a row is of."""
+    refused_day, fingerprint, *made_by = (row[name] for name in _COLUMNS)
+    refused = Attempt(fingerprint, Version(*made_by)) if refused_day == row["day"] else TiedTo(refused_day)
+    return {name: value for name, value in row.items() if name not in _COLUMNS} | {"refused": refused}

@@ -1,26 +1,28 @@
 """The ledger's index kept in line with the lake: manifests flattened into records.
 
 A ledger that is behind the lake catches up. One that knows what the lake does not have is refused, because only a
-person knows which of the two is right.
+person knows which of the two is right. A lake is known by its first publication; from there on, each release shows one
+publication. Where ledger and lake name different ones, they parted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
 from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_of, publication_of, published
 from platform_assets.lakehouse.releases import release as release_at
-from platform_assets.ledger.consistency import is_of_another_lake, require_one_history
 from platform_assets.planning.configuration import Configuration
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord, kept_text
 from platform_assets.records.manifest import STAGED, Arrival, Manifest, TableChange, change_of
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.ledger.ledger import Ledger
@@ -32,7 +34,6 @@ class SyncResult:
 
     Args:
         added: publications that were released but not indexed, oldest first.
-        known: how many were indexed.
     """
 
     added: tuple[str, ...] = ()
@@ -113,7 +114,6 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
     indexed before hold their days.
 
     Args:
-        ledger: its index.
         progress: told after every manifest, and at the end what is indexed of each table.
 
     Raises:
@@ -148,7 +148,7 @@ def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date,
 
 
 def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], PublicationRecord]:
-    """A function that gives what the ledger has to keep of a publication.
+    """Return a function that gives what the ledger has to keep of a publication.
 
     Args:
         release_of: the release of a publication: of those asked for, and of those that computed what they put back.
@@ -176,11 +176,10 @@ def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
 
 
 def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
-    """What the ledger keeps of a manifest: everything but the files and their statistics.
+    """Return what the ledger keeps of a manifest: everything but the files and their statistics.
 
     Args:
         manifest: of the publication, with every version that was read.
-        release: that shows it.
         find: other manifests; a day rolled back is on record as made by what had computed its content.
     """
     return PublicationRecord(
@@ -245,3 +244,53 @@ def day_records(change: TableChange, publication: str, find: Find | None = None)
 def _arrival(arrival: Arrival, publication: str) -> ArrivalRecord:
     reason = None if arrival.reason is None else kept_text(arrival.reason)
     return ArrivalRecord(**dict(arrival) | {"reason": reason}, publication=publication)
+
+
+_FOLLOW = "let the ledger follow the lake with `platform-assets ledger rebuild`"
+
+
+def is_of_another_lake(indexed: Mapping[str, int], released: Mapping[str, int]) -> bool:
+    """Whether a ledger was made from another lake.
+
+    Args:
+        indexed: release of every publication that the ledger knows.
+        released: release of every publication that the lake shows.
+    """
+    return bool(indexed and released) and indexed.keys().isdisjoint(released)
+
+
+def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mapping[str, int]) -> None:
+    """Refuse a ledger that knows what the lake does not have; one that only lacks something catches up.
+
+    Args:
+        indexed: release of every publication that the ledger knows.
+        released: release of every publication that the lake shows.
+
+    Raises:
+        MovedLakeError: the lake is empty or another one.
+        OtherHistoryError: the lake is older than the ledger, or the two have parted.
+    """
+    gone = {release: name for name, release in indexed.items() if released.get(name) != release}
+    if not gone:
+        return
+    first, last = min(gone), max(gone)
+    newest = max(released.values(), default=-1)
+    if indexed.keys().isdisjoint(released):
+        raise MovedLakeError(str(lake.root), indexed, is_empty=not released)
+    if first > newest:
+        raise OtherHistoryError(
+            f"The lake {lake.root} is older than the ledger: its newest release is {newest}, the ledger knows "
+            f"{counted(len(gone), 'publication')} after it, up to release {last} ({gone[last]}); nothing was written.",
+            "If the lake was restored from a backup and the newer one is lost, "
+            f"{_FOLLOW}; what was delivered since is then taken again. Else put the newer lake back.",
+        )
+    raise OtherHistoryError(
+        f"The lake {lake.root} and the ledger have parted: release {first} shows publication {_at(released, first)}, "
+        f"the ledger has {gone[first]} there; nothing was written.",
+        "One of them was restored from a backup and worked with since. If the lake is right, "
+        f"{_FOLLOW}; else put the other lake back.",
+    )
+
+
+def _at(publications: Mapping[str, int], release: int) -> str:
+    return next((name for name, number in publications.items() if number == release), "no publication")

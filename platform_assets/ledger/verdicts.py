@@ -31,11 +31,7 @@ _PLAIN = ("number", "table", "at", "run", "day", "publication", "is_try", "is_pe
 
 
 class Verdicts:
-    """Verdicts of the tables, and people's decisions about their circuits.
-
-    Args:
-        database: of the ledger.
-    """
+    """Verdicts of the tables, and people's decisions about their circuits."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -60,7 +60,7 @@ def acceptance(platform: Platform, table: str, days: Collection[date]) -> Accept
         AcceptanceError: a day is not held, or by what cannot be accepted.
     """
     contract, snapshot = platform.catalogue[table], LakeSnapshot.now(platform)
-    holds = [hold for hold in snapshot.holds() if hold.table == contract.name]
+    holds = list(snapshot.holds_of(contract.name))
     if not contract.inputs:
         raise AcceptanceError(
             f"{contract.name} holds what was delivered, so no gate holds a day of it.",

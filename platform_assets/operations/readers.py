@@ -87,7 +87,7 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
     lake = Lake.at(settings.lake)
     if isinstance(release, Release) or newest_release(lake) >= 0:
         return resolve(lake, release)
-    from platform_assets.ledger.consistency import require_one_history
+    from platform_assets.ledger.sync import require_one_history
 
     with _ledger(settings) as ledger:
         if known := ledger.indexed():

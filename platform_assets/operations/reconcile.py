@@ -178,7 +178,7 @@ def _table(platform: Platform, spark: SparkOnDemand, name: str, is_stage: str | 
     def rows(days: Collection[date] | None) -> Any:
         if contract.layer == "raw":
             there = [day for day in snapshot.days(name) if days is None or day in days]
-            return counting_rows(platform, spark(), contract, there, snapshot)
+            return counting_rows(spark(), contract, there, snapshot)
         files, schema = snapshot.files(name), schema_of(**{n: type_ for n, type_ in types.items() if n != DAY})
         spans = ranges(files.keys() if days is None else days)
         return read_days(spark(), platform.lake.table_path(name), files, schema, spans)
@@ -272,7 +272,7 @@ def _named(
     raw = _raw_with(platform.catalogue, contract, key)
     arrivals: dict[tuple[date, Key], tuple[str, ...]] = {}
     if found and raw and snapshot.has(raw.name):
-        rows = effective_raw_rows(platform, spark(), raw, {one.day for one in found}, snapshot)
+        rows = effective_raw_rows(spark(), raw, {one.day for one in found}, snapshot)
         arrivals = arrivals_of_keys(rows, key, [(one.day, one.key) for one in found])
 
     def masked(name: str, value: str | None) -> str:

@@ -205,7 +205,7 @@ def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload
         )
     snapshot = LakeSnapshot.now(platform)
     derived = platform.catalogue.with_dependants([contract.name])[1:]
-    if put_back := [hold for hold in snapshot.holds() if hold.table in derived and hold.is_of_good_content]:
+    if put_back := [hold for hold in snapshot.holds if hold.table in derived and hold.is_of_good_content]:
         hold = put_back[0]
         raise ReloadError(
             f"{hold.table} {hold.day} is as a person put it back ({hold.reason}), and a reload would undo that.",

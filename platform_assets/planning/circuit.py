@@ -60,8 +60,6 @@ class Change:
 
     Args:
         at: UTC.
-        state: since then.
-        why: for a person.
     """
 
     at: datetime
@@ -94,11 +92,9 @@ class CircuitState:
         why: for a person; empty where it is closed.
         since: when it opened; None where it is closed.
         next_try: when the next try is due; None where it is closed or frozen.
-        until: when an override ends.
         cause: the verdict that opened it; None where a person did, or where it is closed.
         failed: the verdict of the newest day that failed, which is tried.
         wait: from a try that fails to the next one.
-        changes: every change, oldest first.
     """
 
     state: State = "closed"
@@ -137,9 +133,6 @@ def circuit(
     """Decide where the circuit of one table stands.
 
     Args:
-        verdicts: of the table, by number.
-        policy: of its contract.
-        decisions: about it, as the chain has them.
         now: UTC.
     """
     machine = _Machine(policy)

@@ -76,7 +76,7 @@ class ContractChange:
 
 
 def need_of(changes: Iterable[ContractChange]) -> Need:
-    """What a table needs to follow all of some changes."""
+    """Return what a table needs to follow all of some changes."""
     return max((change.needs for change in changes), key=NEEDS.index, default="nothing")
 
 
@@ -96,12 +96,12 @@ def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
 
 
 def settling(parts: Parts) -> Parts:
-    """The parts by which it is settled which version of a record counts."""
+    """Return the parts by which it is settled which version of a record counts."""
     return {name: parts.get(name) for name in ("key", "rules", "order")}
 
 
 def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
-    """What differs between two configurations of a table, part by part, columns first.
+    """Return what differs between two configurations of a table, part by part, columns first.
 
     A column that is added with nulls allowed, or widened, is compatible; one that is dropped, renamed, retyped or made
     to have no nulls is not, nor is another key, rule, input, window or order of versions. Days with another key cannot
@@ -118,7 +118,7 @@ def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
 
 
 def column_changes(table: Mapping[str, str], contract: Contract) -> tuple[ContractChange, ...]:
-    """What differs between the columns of a table on disk and today's contract.
+    """Return what differs between the columns of a table on disk and today's contract.
 
     Args:
         table: type of every declared column that the table has, by name, in the contract's words.
@@ -209,7 +209,7 @@ def _whole(noun: str, before: Any, after: Any, shown: Callable[[Any], str]) -> l
 
 
 def _versions(source: Contract) -> str:
-    """What orders versions of a key that are equal in the declared columns, for a person."""
+    """Return what orders versions of a key that are equal in the declared columns, for a person."""
     assert source.source is not None
     declared = {None: "name", "name": "name", "modified": "time of change"}
     files = f"file by {declared.get(source.source.order, source.source.order)}"

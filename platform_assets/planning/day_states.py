@@ -6,16 +6,22 @@ one does.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cached_property
+from types import MappingProxyType
+from typing import cast
 
-from platform_assets.contracts import Catalogue, Contract
-from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.table_states import TableStates, held_input, missing_days, missing_input
+from platform_assets.contracts import Catalogue, Contract, Input, Span
+from platform_assets.planning.configuration import Need
+from platform_assets.planning.days_on_demand import DaysOnDemand, not_there
+from platform_assets.planning.fingerprints import Digests, Views, fingerprints
+from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.records.code_version import Version
-from platform_assets.records.history import DayMark, Hold
+from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_day
 from platform_assets.records.refused import Attempt, TiedTo
 
 
@@ -53,11 +59,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The day would come out as it was refused: it is left alone until its input or its code is another, or lifted.
-
-    Args:
-        hold: that says so.
-    """
+    """The day would come out as it was refused: it is left alone until its input or its code is another, or lifted."""
 
     hold: Hold
 
@@ -67,7 +69,6 @@ class Blocked:
     """The day cannot be computed, because something that it reads is not there, or not good.
 
     Args:
-        table: an input.
         day: of it, that is missing or held.
         hold: that keeps it; None where nothing of it was ever loaded and nothing refused.
         is_there: whether the input day has content, the last good one.
@@ -89,7 +90,7 @@ _UP_TO_DATE, _MISSING = UpToDate(), Missing()
 
 
 def in_force(holds: Iterable[Hold], states: States) -> tuple[Hold, ...]:
-    """The holds that keep something from readers now, in their order.
+    """Return the holds that keep something from readers now, in their order.
 
     One of a day that is what it would become again refuses what nobody would make now; it waits for that to come back.
 
@@ -107,14 +108,12 @@ def day_states(
     forced: Collection[date] = (),
     accept: Collection[str] = (),
 ) -> dict[date, DayState]:
-    """The state of some days of a table, oldest first.
+    """Return the state of some days of a table, oldest first.
 
     Args:
-        days: of the calendar.
         tables: what is known of the table and of those it reads.
         forced: days that somebody wants computed whatever their state; only what they read can keep them from it, and
             a rollback that lasts until it is lifted.
-        accept: gates whose holds count no more.
     """
     have = tables.marks.get(contract.name, {})
     if not contract.inputs:
@@ -142,25 +141,23 @@ def stopped_day(by: Hold, day: date, state: Stale | None = None) -> Blocked:
     """Return the state of a day that an open circuit stops.
 
     Args:
-        by: what the circuit holds.
         day: of the table, or of one that is made from it.
-        state: what it would be otherwise.
     """
     return Blocked(by.table, day, replace(by, day=day), is_there=True, otherwise=state)
 
 
 def not_up_to_date(states: Mapping[date, DayState]) -> dict[date, DayState]:
-    """The few days of a long history about which there is something to say."""
+    """Return the few days of a long history about which there is something to say."""
     return {day: state for day, state in states.items() if state is not _UP_TO_DATE}
 
 
 def stale_through_data(states: Mapping[date, DayState]) -> dict[date, str]:
-    """The days that need no person to be computed, with the fingerprint that each would get."""
+    """Return the days that need no person to be computed, with the fingerprint that each would get."""
     return {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale) and state.by_data}
 
 
 def unblocked(state: DayState) -> DayState:
-    """What a day would be if all that it reads were there."""
+    """Return what a day would be if all that it reads were there."""
     return state.otherwise or _UP_TO_DATE if isinstance(state, Blocked) else state
 
 
@@ -172,12 +169,12 @@ def at_root(state: Blocked, above: Callable[[str, date], DayState | None]) -> Bl
 
 
 def fingerprint_of(state: DayState) -> str:
-    """What a stale day would be made from; empty of any other."""
+    """Return what a stale day would be made from; empty of any other."""
     return state.fingerprint if isinstance(state, Stale) else ""
 
 
 def same_input(contract: Contract, days: Collection[date], tables: TableStates) -> tuple[date, ...]:
-    """The days that would be made from exactly what they were made from, by whatever code, oldest first."""
+    """Return the days that would be made from exactly what they were made from, by whatever code, oldest first."""
     now = fingerprints(contract, days, tables.digests, tables.calendar, tables.views)
     have = tables.marks.get(contract.name, {})
     return tuple(day for day in sorted(now) if day in have and have[day].fingerprint == now[day])
@@ -241,7 +238,7 @@ _Differs = Mapping[tuple[str, str], tuple[bool, bool]]
 def _alone(
     day: date, fingerprint: str, mark: DayMark | None, refusals: _Refusals, differs: _Differs, *, is_forced: bool
 ) -> DayState:
-    """The state of a day that nothing blocks."""
+    """Return the state of a day that nothing blocks."""
     if (hold := refusals.refused.get(day)) and (hold.lasts or not is_forced):
         return Held(hold)
     code, configuration = differs[mark.code_version, mark.configuration] if mark else (False, False)
@@ -286,3 +283,78 @@ def _blocked(
             table, its_day = needed
             blocked[day] = Blocked(table, its_day, tables.held.get(table, {}).get(its_day))
     return blocked
+
+
+@dataclass(frozen=True)
+class TableStates:
+    """What is known of tables at one moment, from which the states of their days follow.
+
+    Args:
+        versions: by what each table with a transform is computed today; without it, nothing is stale through that.
+        views: of every table that is read as of a day.
+        changing: tables that have other columns, or days of another key, than their contract says today, and what each
+            needs to follow it.
+        contents: of every table that is read as of a day, what its days hold, as one hash.
+        stopped: tables of which nothing is published, with the open circuit that stops them, their own or an input's.
+    """
+
+    marks: Marks
+    holds: Mapping[str, Sequence[Hold]]
+    calendar: Calendar
+    versions: Mapping[str, Version] = field(default_factory=dict)
+    views: Views = field(default_factory=dict)
+    changing: Mapping[str, Need] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
+    stopped: Mapping[str, Hold] = field(default_factory=dict)
+
+    @cached_property
+    def digests(self) -> Digests:
+        """Content of every loaded day, by table."""
+        return {table: _digests(marks) for table, marks in self.marks.items()}
+
+    @cached_property
+    def held(self) -> Mapping[str, Mapping[date, Hold]]:
+        """Of every held day the hold that says what readers have, by table."""
+        return {
+            table: {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
+            for table, holds in self.holds.items()
+        }
+
+
+def missing_days(table: str, tables: TableStates, and_these: Collection[date] = ()) -> list[date]:
+    """Return the days of a table that are not there, oldest first, some more taken as if they were."""
+    return [day for day in not_there(tables.marks.get(table, {}), tables.calendar) if day not in and_these]
+
+
+def _digests(marks: Mapping[date, DayMark]) -> Mapping[date, str]:
+    if isinstance(marks, DaysOnDemand):
+        return cast("DaysOnDemand[DayMark]", marks).mapped(lambda mark: mark.digest)
+    return {day: mark.digest for day, mark in marks.items()}
+
+
+def missing_input(
+    inputs: Iterable[Input], day: date, missing: Mapping[str, Sequence[date]], calendar: Calendar
+) -> tuple[str, date] | None:
+    """Return the first input day that a day reads and that is not there.
+
+    Args:
+        missing: days of every input that are not there, oldest first.
+    """
+    for read in inputs:
+        for start, end in ranges_read(read.window, day, calendar):
+            at = bisect_left(missing[read.table], start)
+            if at < len(missing[read.table]) and (needed := missing[read.table][at]) <= end:
+                return read.table, needed
+    return None
+
+
+def held_input(
+    inputs: Iterable[Input], day: date, tables: TableStates, made: Mapping[str, Collection[date]] = MappingProxyType({})
+) -> Hold | None:
+    """Return what holds the first input day of the same date that is not good, though it has content."""
+    for read in inputs:
+        hold = tables.held.get(read.table, {}).get(day)
+        is_not_good = hold is not None and not hold.is_of_good_content and day in tables.marks.get(read.table, {})
+        if read.window == Span(0, 0) and is_not_good and day not in made.get(read.table, ()):
+            return hold
+    return None

@@ -51,7 +51,7 @@ class DaysOnDemand(Mapping[date, T]):
         return sum(1 for _ in self)
 
     def mapped(self, what: Callable[[T], V]) -> DaysOnDemand[V]:
-        """The same days with something else known of each."""
+        """Return the same days with something else known of each."""
         return DaysOnDemand(
             self.calendar,
             self.open_days,
@@ -79,19 +79,19 @@ def _first_day(quarter: int) -> date:
 
 
 def days_in_question(days: Collection[date], calendar: Calendar) -> tuple[date, ...]:
-    """The days of the calendar that may not be among some days, oldest first."""
+    """Return the days of the calendar that may not be among some days, oldest first."""
     if isinstance(days, DaysOnDemand):
         return tuple(sorted(day for day in days.open_days if day in calendar))
     return calendar.days()
 
 
 def not_there(days: Collection[date], calendar: Calendar) -> list[date]:
-    """The days of the calendar that are not among some days, oldest first."""
+    """Return the days of the calendar that are not among some days, oldest first."""
     return [day for day in days_in_question(days, calendar) if day not in days]
 
 
 def newest(days: Mapping[date, T], most: int) -> list[T]:
-    """What is known of the newest days, at most so many."""
+    """Return what is known of the newest days, at most so many."""
     if isinstance(days, DaysOnDemand):
         found = cast("DaysOnDemand[T]", days)
         return [found[day] for day, _ in zip(reversed(found), range(most), strict=False)]
@@ -99,7 +99,7 @@ def newest(days: Mapping[date, T], most: int) -> list[T]:
 
 
 def first_and_last(days: Collection[date]) -> tuple[date, date]:
-    """The first and the last of some days; the last before the first where there are none."""
+    """Return the first and the last of some days; the last before the first where there are none."""
     if isinstance(days, DaysOnDemand):
         return next(iter(days), date.max), next(reversed(days), date.min)
     return min(days, default=date.max), max(days, default=date.min)

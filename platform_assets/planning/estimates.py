@@ -21,7 +21,6 @@ class Estimate:
     """Of what is written, and of the time it takes.
 
     Args:
-        rows: written.
         bytes: written.
         seconds: wall time.
     """
@@ -35,12 +34,7 @@ class Estimate:
 
 
 def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """How much some days will probably have, without how long it takes; None where the table has no day.
-
-    Args:
-        days: to recompute.
-        known: every loaded day of the table.
-    """
+    """How much some days will probably have, without how long it takes; None where the table has no day."""
     recent = newest(known, _NEWEST)
     if not days or not recent:
         return None
@@ -54,14 +48,10 @@ def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate |
 
 
 def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """A day that is there will be about as large again, any other like the median day of the newest hundred.
+    """Return a day that is there will be about as large again, any other like the median day of the newest hundred.
 
     Seconds are those of a median day for each, and once what the smallest publication among them took beyond that: a
     job costs something before its first day.
-
-    Args:
-        days: to recompute.
-        known: every loaded day of the table.
 
     Returns:
         None where none of these days was timed, so that nothing can be said.

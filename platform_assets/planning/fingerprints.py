@@ -22,20 +22,21 @@ View = Mapping[date, str]
 Views = Mapping[str, View]
 """The view of every table that is read as of a day."""
 
+_ALONE = (AsOf(), Span(0, 0))
+"""Windows through which a day reads no other day."""
+
 
 def fingerprints(
     contract: Contract, days: Collection[date], digests: Digests, calendar: Calendar, views: Views
 ) -> dict[date, str]:
-    """A hash of the digests of every input day that each of the days reads through the declared windows.
+    """Return a hash of the digests of every input day that each of the days reads through the declared windows.
 
     Of an input read as of the day counts what is valid on the day: a row that another one replaced before does not.
     Beside an input that is read through several days it counts what is valid on any of those, since their rows may be
     joined as of the day they lie on.
 
     Args:
-        days: days of it.
         digests: content of the inputs, from the versions that are read.
-        calendar: the days that exist.
         views: of the inputs that are read as of a day, from the versions that are read.
 
     Returns:
@@ -66,15 +67,14 @@ def fingerprints(
 
 def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
     """The first day as of which rows that a day reads may be joined: the first that it reads of any other input."""
-    windows = [read.window for read in contract.inputs if read.window not in (AsOf(), Span(0, 0))]
+    windows = [read.window for read in contract.inputs if read.window not in _ALONE]
     return min((first for window in windows for first, _ in ranges_read(window, day, calendar)), default=day)
 
 
 def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
-    """What is valid on each of some days, or on any since another day; empty before anything is.
+    """Return what is valid on each of some days, or on any since another day; empty before anything is.
 
     Args:
-        view: of the table.
         days: for each day the first as of which its rows may be joined, mostly the day itself.
 
     Returns:

@@ -59,10 +59,7 @@ def _quoted(text: str) -> str:
 
 
 def scope_of(contract: Contract, asked: Mapping[str, Collection[str]]) -> KeyScope:
-    """The scope that somebody names, held against the contract of a table.
-
-    Args:
-        asked: texts of values, by column.
+    """Return the scope that somebody names, held against the contract of a table.
 
     Raises:
         ScopeError: the table does not promise that its rows can be computed apart by a column, or a value is none of
@@ -87,30 +84,20 @@ def scope_of(contract: Contract, asked: Mapping[str, Collection[str]]) -> KeySco
 
 
 def value_of(text: str, type_: str) -> int | str | date:
-    """A value as Python has it.
-
-    Args:
-        text: canonical.
-        type_: of its column, in a contract's words.
-    """
+    """Return a value as Python has it."""
     if type_ == "date":
         return date.fromisoformat(text)
     return int(text) if type_ in _BITS else text
 
 
 def nearest(text: str, there: Collection[str]) -> tuple[str, ...]:
-    """The few values nearest to one that is not there; where none is near, the first of them.
-
-    Args:
-        text: as somebody wrote it.
-        there: texts of values that there are.
-    """
+    """Return the few values nearest to one that is not there; where none is near, the first of them."""
     near = get_close_matches(text, sorted(there), _NEAREST, 0.3)
     return tuple(near or sorted(there)[:_NEAREST])
 
 
 def mixed(before: str, now: str) -> str:
-    """The fingerprint, or code version, of a day some of whose rows were computed now and the others before.
+    """Return the fingerprint, or code version, of a day some of whose rows were computed now and the others before.
 
     Where both are the same, it is that one. Else one that no day would ever get, so that the day stays stale for just
     this reason until it is computed whole; also if its input or its code becomes again what it was.

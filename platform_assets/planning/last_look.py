@@ -9,73 +9,39 @@ that was made under other contracts or by other code is none.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
-from platform_assets.contracts import Catalogue, Contract
+from pydantic import BaseModel, ConfigDict
+
+from platform_assets.contracts import Catalogue
+from platform_assets.planning.day_states import TableStates
 from platform_assets.planning.days_on_demand import not_known_beforehand, not_there
-from platform_assets.planning.table_states import TableStates
-from platform_assets.planning.windows import Calendar, day_range, ranges, union_reached, window_text
+from platform_assets.planning.windows import Calendar, day_range, union_reached, window_text
 from platform_assets.records.code_version import Version
 
-_FORM = 1
+_FORM = 2
 """Raised when states of days follow from something else than before, so that older looks count no more."""
 _MANY = 1_000
 """Days that are fetched one by one rather than with all others, of whatever history."""
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(BaseModel):
     """What was found at one release.
 
     Args:
-        last: day of the calendar.
         today: the date in UTC.
         open_days: by table, the days that were not up to date, not loaded, held, or outside the calendar.
         contents: of tables that are read as of a day, what their days held, as `content_of` has it.
     """
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     last: date
     today: date
-    open_days: Mapping[str, frozenset[date]] = field(default_factory=dict)
-    contents: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """As it is kept."""
-        return json.dumps(
-            {
-                "last": str(self.last),
-                "today": str(self.today),
-                "open": {
-                    table: [[str(first), str(last)] for first, last in ranges(days)]
-                    for table, days in sorted(self.open_days.items())
-                    if days
-                },
-                "contents": dict(sorted(self.contents.items())),
-            }
-        )
-
-    @classmethod
-    def parse(cls, text: str) -> Look:
-        """What was kept."""
-        kept: dict[str, Any] = json.loads(text)
-        return cls(
-            date.fromisoformat(kept["last"]),
-            date.fromisoformat(kept["today"]),
-            {
-                table: frozenset(
-                    day
-                    for first, last in spans
-                    for day in day_range(date.fromisoformat(first), date.fromisoformat(last))
-                )
-                for table, spans in kept["open"].items()
-            },
-            kept["contents"],
-        )
+    open_days: Mapping[str, frozenset[date]] = {}
+    contents: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -83,9 +49,6 @@ class Since:
     """A look, and what happened since.
 
     Args:
-        look: that was had.
-        published: days published since, by table.
-        calendar: the days that exist now.
         mark: of the look, where it is kept.
     """
 
@@ -112,35 +75,18 @@ class Since:
 def look_for(
     catalogue: Catalogue, versions: Mapping[str, Version], configurations: Mapping[str, str], first: date
 ) -> str:
-    """What a look is of, as a hash: contracts, code and the first day. Under others, days are in another state.
-
-    Args:
-        catalogue: all tables.
-        versions: by what each table with a transform is computed.
-        configurations: what each contract says about content, as hashes.
-        first: day of the calendar.
-    """
+    """Hash what a look is of: contracts, code and the calendar's first day. Under others, days are in another state."""
     parts = [str(_FORM), str(first)]
     for contract in catalogue:
+        name, closed = contract.name, ",".join(map(str, sorted(contract.closed_days)))
         reads = ",".join(f"{read.table} {window_text(read.window)}" for read in contract.inputs)
-        made_by = versions.get(contract.name, Version())
-        parts.append(f"{contract.name}|{reads}|{made_by}|{configurations[contract.name]}|{_delivery(contract)}")
+        delivery = f"{contract.delivers}|{contract.delivered_after_days}|{contract.event_time}|{closed}"
+        parts.append(f"{name}|{reads}|{versions.get(name, Version())}|{configurations[name]}|{delivery}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def _delivery(contract: Contract) -> str:
-    closed = ",".join(map(str, sorted(contract.closed_days)))
-    return f"{contract.delivers}|{contract.delivered_after_days}|{contract.event_time}|{closed}"
-
-
 def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[str, frozenset[date]]:
-    """The days of tables with a transform that may be anything but up to date, by table.
-
-    Args:
-        catalogue: all tables, each after those it reads.
-        tables: what is known of them.
-        since: the look before, and what happened since.
-    """
+    """Return the days of tables with a transform that may be anything but up to date, by table."""
     held = {table: {hold.day for hold in holds} for table, holds in tables.holds.items()}
     new = since.new_days
     changed: dict[str, set[date]] = {}
@@ -162,11 +108,9 @@ def to_look_at(catalogue: Catalogue, tables: TableStates, since: Since) -> dict[
 def open_days(
     catalogue: Catalogue, tables: TableStates, not_up_to_date: Mapping[str, Collection[date]]
 ) -> dict[str, frozenset[date]]:
-    """What the next look has to look at again whatever happens, by table.
+    """Return what the next look has to look at again whatever happens, by table.
 
     Args:
-        catalogue: all tables.
-        tables: what is known of them.
         not_up_to_date: days of tables with a transform, by table.
     """
     found: dict[str, frozenset[date]] = {}

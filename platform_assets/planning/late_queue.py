@@ -33,15 +33,9 @@ class LateRows:
     """The waiting rows that one arrival brought for one day: what a decision is about.
 
     Args:
-        table: the raw table.
-        arrival: path of the arrival.
-        arrival_date: when it arrived.
-        day: of the rows.
-        rows: how many.
         amounts: sum of every amount of the contract.
         state: whether they wait for a decision, or being ahead for their day, were refused by a person, or their
             arrival was withdrawn.
-        decided: who refused them and why.
         protected: why their day is protected; empty of others, which came too late or too far ahead.
     """
 
@@ -71,9 +65,7 @@ class LateSelection:
     """Which late rows a decision is about: those of an arrival, or those of a table on some days.
 
     Args:
-        arrival: path of an arrival.
         table: a raw table; counts where no arrival is given.
-        days: of that table.
         most_days_late: only rows that came at most so many days after their day.
     """
 
@@ -96,7 +88,7 @@ class LateSelection:
 
 
 def open_to(verdict: Verdict, queue: Collection[LateRows], selection: LateSelection) -> tuple[LateRows, ...]:
-    """The selected rows that can still be decided so, by table, day and arrival.
+    """Return the selected rows that can still be decided so, by table, day and arrival.
 
     Those that wait, for a decision or for their day; and, since a refusal may have been a mistake, those refused if
     their arrival is approved by name.
@@ -109,19 +101,14 @@ def open_to(verdict: Verdict, queue: Collection[LateRows], selection: LateSelect
 
 
 def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: int) -> LateSelection | None:
-    """What the periodic deep restatement takes of a table; None where nothing waits that came in time for it."""
+    """Return what the periodic deep restatement takes of a table; None where nothing waits that came in time for it."""
     days = {rows.day for rows in queue if rows.table == table and rows.state == "waiting" and not rows.protected}
     selection = LateSelection(table=table, days=frozenset(days), most_days_late=most_days_late)
     return selection if open_to("approval", queue, selection) else None
 
 
 def due_rows(queue: Collection[LateRows], last: date) -> tuple[LateRows, ...]:
-    """The rows that came ahead, whose day has come since, and about which nobody decided otherwise.
-
-    Args:
-        queue: what waits.
-        last: the newest day there is.
-    """
+    """Return the rows that came ahead, whose day has come since, and about which nobody decided otherwise."""
     return tuple(rows for rows in queue if rows.state == "ahead" and rows.day <= last)
 
 
@@ -139,6 +126,6 @@ class LateCounts:
 
 
 def counts_of(queue: Collection[LateRows]) -> LateCounts:
-    """What waits of a queue."""
+    """Return what waits of a queue."""
     waiting, ahead = (sum(rows.rows for rows in queue if rows.state == state) for state in ("waiting", "ahead"))
     return LateCounts(waiting, ahead)

@@ -35,7 +35,6 @@ class Delivered:
     """How far the deliveries for a raw table have come.
 
     Args:
-        calendar: the days that exist.
         today: the date in UTC.
         newest: the newest arrival date of which a file was taken; None before the first.
     """
@@ -46,7 +45,7 @@ class Delivered:
 
 
 def comes_with(contract: Contract, day: date) -> date:
-    """The arrival date with which the rows of a day come."""
+    """Return the arrival date with which the rows of a day come."""
     return days_later(day, contract.delivered_after_days)
 
 
@@ -56,10 +55,6 @@ def loaded_days(contract: Contract, days: Mapping[date, _Content], delivered: De
     A day counts once anything of the arrival date that brings its rows, or of a later one, was taken: which files of
     other days have been taken by then makes no difference. Where deliveries come on change alone, there may never be
     any, so that the date itself has to do.
-
-    Args:
-        days: of it, the calendar's and others.
-        delivered: how far the deliveries have come.
     """
     return {
         day: content
@@ -92,10 +87,7 @@ def empty_days(
     """Days to load as empty: nothing was to be expected on them, or what brings their rows came without any.
 
     Args:
-        contract: of a raw table.
         have: days that have rows, or are known to have none.
-        arrivals: arrival dates whose files were all taken.
-        delivered: how far the deliveries have come.
         until: the newest arrival date of which files were looked for; all by default.
     """
 
@@ -120,11 +112,9 @@ def missing_days(
     """Days that should have been delivered before today, and of which nothing is there that could be taken.
 
     Args:
-        contract: of a raw table.
         have: days that have rows, or are known to have none.
         waiting: arrival dates of files that are not taken yet.
         empty: days that are to be loaded as empty.
-        delivered: how far the deliveries have come.
     """
     asked = days_in_question(have, delivered.calendar)
     loaded = loaded_days(contract, {day: have[day] for day in asked if day in have}, delivered)

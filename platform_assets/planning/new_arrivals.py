@@ -14,8 +14,6 @@ class RawDay:
     """A raw day that is no longer as the last good content was made from it.
 
     Args:
-        table: the raw table.
-        day: event date.
         since: the newest release that still shows what was read of it; -1 where nothing was.
         arrivals: paths of those whose rows lie in it now.
     """
@@ -29,12 +27,10 @@ class RawDay:
 def new_arrivals(
     days: Iterable[RawDay], arrivals: Iterable[ArrivalRecord], released: Mapping[str, int]
 ) -> tuple[ArrivalRecord, ...]:
-    """The arrivals that are new on some raw days and still count, newest first.
+    """Return the arrivals that are new on some raw days and still count, newest first.
 
     Args:
         days: that differ from what was read of them.
-        arrivals: all of the raw tables.
-        released: the release of every publication.
     """
     records = tuple(arrivals)
     withdrawn = {(record.table, record.origin) for record in records if record.kind == "withdrawal"}

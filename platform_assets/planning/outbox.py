@@ -31,11 +31,9 @@ def key_of(publication: str, exposure: str) -> str:
 
 
 def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, Collection[date]]) -> Message | None:
-    """What an exposure is told of a publication.
+    """Return what an exposure is told of a publication.
 
     Args:
-        record: the publication.
-        exposure: its name.
         changed: days whose content the publication changed, by table that the exposure reads.
 
     Returns:
@@ -83,7 +81,7 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
 
 
 def _warning(warned: Sequence[DayRecord]) -> Iterator[str]:
-    """What is said of days that were published with warnings."""
+    """Yield what is said of days that were published with warnings."""
     if warned:
         first = f"{warned[0].table} {warned[0].day} {warned[0].warnings[0]}"
         yield f"Of {counted(len(warned), 'day')} gates warned, first: {as_chat(first[:_MOST_TEXT])}"
@@ -94,11 +92,6 @@ def next_try(key: str, tries: int, now: datetime) -> datetime | None:
 
     Pauses double, up to a longest one, and each is up to a fifth longer, by a share that follows from the message: no
     two that failed together come back together, and the same question has the same answer.
-
-    Args:
-        key: of the message.
-        tries: that failed, at least one.
-        now: when the last of them did.
 
     Returns:
         When; None once it was tried often enough.

@@ -23,9 +23,13 @@ from platform_assets.planning.day_states import (
     Missing,
     Stale,
     States,
+    TableStates,
     UpToDate,
     at_root,
+    held_input,
     left_to_people,
+    missing_days,
+    missing_input,
     not_up_to_date,
     stale_through_data,
     stopped_day,
@@ -43,7 +47,6 @@ from platform_assets.planning.reasons import (
     through_version,
 )
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
-from platform_assets.planning.table_states import TableStates, held_input, missing_days, missing_input
 from platform_assets.planning.windows import day_range, union_reached
 
 _BY_VERSION: frozenset[Reason] = frozenset({"code", "configuration"})
@@ -54,8 +57,6 @@ class Intake:
     """What waits for a raw table. Which days its files touch is known once they are taken.
 
     Args:
-        table: the raw table.
-        files: how many.
         bytes: of all of them.
         quiet: days to load as empty, because nothing was to be expected on them.
         due: days that have come and of which rows wait that arrived too far ahead.
@@ -73,7 +74,6 @@ class PlannedStep:
     """One table with the days to recompute.
 
     Args:
-        reasons: of every day, oldest first.
         estimate: of what it takes; None where nothing is known of the table yet.
     """
 
@@ -96,12 +96,7 @@ class PlannedStep:
 
 
 class BlockedDay(NamedTuple):
-    """A day that is to be recomputed and cannot be.
-
-    Args:
-        state: what keeps it.
-        reasons: why it is to be.
-    """
+    """A day that is to be recomputed and cannot be."""
 
     state: Blocked
     reasons: Reasons
@@ -113,7 +108,6 @@ class Plan:
 
     Args:
         intakes: what raw tables take first; the days that this touches join the steps.
-        steps: each after those it reads.
         waiting: days that wait for a person and that nobody asked for: stale only through code or configuration, or of
             a table that no run touches by itself until it follows its contract. For a person who asks, only protected
             days, which wait for a plan file.
@@ -169,12 +163,7 @@ def make_plan(
     """The steps that bring what is asked for up to date: every stale day, and every day that one of them reaches.
 
     Args:
-        catalogue: all tables, each after those it reads.
-        tables: what is known of them.
         states: of every day of every table with a transform, as `day_states` has them.
-        past: what stale days were made from.
-        request: what is asked for.
-        intakes: what waits for raw tables.
     """
     wanted = wanted_days(catalogue, request, tables.calendar)
     by_people: Collection[str] = () if request.by_person else left_to_people(catalogue, tables)
@@ -309,13 +298,7 @@ class LeftToDo(NamedTuple):
 
 
 def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Request) -> LeftToDo:
-    """What is left of a planned step once the steps before it are done.
-
-    Args:
-        step: as it was planned.
-        states: of its days, now.
-        request: that was planned.
-    """
+    """Return what is left of a planned step once the steps before it are done."""
     days: list[date] = []
     struck: list[date] = []
     for day, reasons in step.reasons.items():

@@ -20,10 +20,8 @@ class AsideRow:
         table: the raw table that refused it, or the silver table whose rule it breaks.
         day: of the event; of a refused row, when it arrived.
         error: class of error: the rules that it breaks, or its first fault without the value.
-        arrival: path of what brought it.
         reason: all that is wrong with it; may quote values.
         payload: the row as it was delivered; nothing of a whole file.
-        rows: how many.
         number: of a refused row in its file, from 1; None where that is not known.
         place: of a refused row among the versions that its file brought; None likewise.
         attempts: how often it was set aside.

@@ -9,10 +9,9 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 from platform_assets.contracts import AsOf, Contract, Input
-from platform_assets.planning.day_states import DayState, Stale
+from platform_assets.planning.day_states import DayState, Stale, TableStates
 from platform_assets.planning.days_on_demand import first_and_last
 from platform_assets.planning.fingerprints import View, joined_since, valid_on
-from platform_assets.planning.table_states import TableStates
 from platform_assets.planning.windows import Calendar, days_in, ranges_read
 
 Reason = Literal[
@@ -46,9 +45,6 @@ class Revision(NamedTuple):
     """A day as one release made it.
 
     Args:
-        release: its number.
-        digest: of the whole content.
-        rows: of the whole content.
         tombstones: rows among them that only say that a key has moved away.
     """
 
@@ -105,7 +101,6 @@ def through_data(contract: Contract, days: Collection[date], tables: TableStates
     Args:
         days: stale through data, or held though made from what they were made from: what had changed has come back.
         tables: what is known of their table and those it reads.
-        past: what they were made from.
     """
     have = tables.marks.get(contract.name, {})
     came_back: Reasons = ("correction",) if contract.layer == "silver" else ("upstream content",)
@@ -124,21 +119,17 @@ def through_version(states: Mapping[date, DayState]) -> dict[date, Reasons]:
 
 
 def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, calendar: Calendar) -> tuple[date, ...]:
-    """The days of one input that are no longer as a day read them, oldest first.
+    """Return the days of one input that are no longer as a day read them, oldest first.
 
     Args:
-        read: the input.
-        day: that read it.
-        read_at: the release at which it did.
         revisions: of the input's days, at least of those published since.
-        calendar: the days that exist.
     """
     near = days_in(list(revisions), ranges_read(read.window, day, calendar))
     return tuple(d for d in near if revisions[d] and digest_at(revisions[d], read_at) != revisions[d][-1].digest)
 
 
 def digest_at(revisions: Sequence[Revision], release: int) -> str | None:
-    """What a day was at a release; None if it was not there."""
+    """Return what a day was at a release; None if it was not there."""
     return next((revision.digest for revision in reversed(revisions) if revision.release <= release), None)
 
 
@@ -157,7 +148,7 @@ def what_happened(revisions: Sequence[Revision], read_at: int) -> frozenset[Reas
 
 
 def through_input(read: Input) -> Reason:
-    """What a change of an input other than raw is called."""
+    """Return what a change of an input other than raw is called."""
     return "reference data" if isinstance(read.window, AsOf) else "upstream content"
 
 

@@ -79,7 +79,6 @@ def replay_notes(replayed: Mapping[str, Delivery], path: str) -> Iterator[str]:
 
     Args:
         replayed: as `replays` finds it, with the file.
-        path: of the file.
     """
     if first := replayed.get(path):
         yield (

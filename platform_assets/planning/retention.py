@@ -42,7 +42,7 @@ class RetainedReleases:
 def kept_releases(
     released: Sequence[tuple[int, datetime]], pins: Collection[int], now: datetime, window: timedelta, cut: int = 0
 ) -> RetainedReleases:
-    """The releases that the rollback window and pins keep.
+    """Return the releases that the rollback window and pins keep.
 
     A release leaves the window when the one after it has been there for as long as the window: until then somebody
     could want the state of that time. A time in which nothing was published counts as no more than half a window: a
@@ -51,7 +51,6 @@ def kept_releases(
 
     Args:
         released: number and time of every release, oldest first; at least one.
-        pins: numbers that people pinned.
         now: the time, UTC.
         window: how long a release stays after it was replaced.
         cut: no release before this one stays, whatever keeps it: rows that it shows were erased.
@@ -83,7 +82,7 @@ class FileUsage:
     needed: Mapping[str, int] = field(default_factory=dict)
 
     def publications(self) -> frozenset[str]:
-        """The folders whose files were ever part of the table."""
+        """Return the folders whose files were ever part of the table."""
         return frozenset(path.partition("/")[0] for path in self.added)
 
 
@@ -92,7 +91,6 @@ class StagingFolder:
     """The folder of a publication in a table's, as it lies on disk.
 
     Args:
-        publication: whose folder.
         files: bytes of each, by its path from the table's folder.
         written: when the newest was written, UTC.
         published: one of its files was ever part of the table.
@@ -116,7 +114,6 @@ class Deletion:
     """Files to delete.
 
     Args:
-        publication: in whose folder they lie.
         files: bytes of each, by its path from the table's folder.
         whole: nothing else is in the folder, so that it goes too.
         orphan: no release ever referred to the folder.
@@ -142,15 +139,13 @@ class Deletion:
 
 
 def deletion_of(folder: StagingFolder, use: FileUsage, now: datetime, safe_age: timedelta) -> Deletion | None:
-    """What of a folder nobody needs; None where all of it stays.
+    """Return what of a folder nobody needs; None where all of it stays.
 
     Files that were part of the table go as soon as no release that stays needs them. Files that never were go once the
     folder is settled: until then somebody may still publish them. When the last row has gone, so does the rest, the log
     of the stage among it.
 
     Args:
-        folder: as it lies on disk.
-        use: of its table's files.
         now: the time, UTC.
         safe_age: how long a folder must have been left alone.
     """
@@ -180,7 +175,7 @@ def _holds_rows(path: str) -> bool:
 
 
 def _beside(path: str) -> str:
-    """The file that a checksum belongs to, as Hadoop writes them where it was not told otherwise."""
+    """Return the file that a checksum belongs to, as Hadoop writes them where it was not told otherwise."""
     folder, _, name = path.rpartition("/")
     return f"{folder}/{name[1:-4]}" if name.startswith(".") and name.endswith(".crc") else ""
 
@@ -192,8 +187,6 @@ def days_to_compact(
 
     Args:
         files: of every day, bytes by path; without files that must stay as they are.
-        held: days that are left alone.
-        most: small files that a day may have.
         small_bytes: files below this are small.
     """
     to_compact: dict[date, tuple[str, ...]] = {}
@@ -205,10 +198,5 @@ def days_to_compact(
 
 
 def wants_checkpoint(head: int, last: int) -> bool:
-    """Whether enough was committed since the last checkpoint.
-
-    Args:
-        head: newest version of the table.
-        last: version of its checkpoint, -1 without one.
-    """
+    """Whether enough was committed since the last checkpoint."""
     return head - last >= CHECKPOINT_COMMITS

@@ -39,10 +39,9 @@ def restoration(
     *,
     cascade: bool = False,
 ) -> Restoration:
-    """What days were before the oldest of some publications that made something of them.
+    """Return what days were before the oldest of some publications that made something of them.
 
     Args:
-        chosen: publications to roll back.
         histories: of every day that one of them published, all publications that did, newest first.
         compactions: publications that left the content as it was, which go with what they compacted.
         cascade: whether what later publications made of these days goes too.
@@ -69,8 +68,6 @@ def is_back_already(chosen: Collection[str], history: Sequence[str], rollback: s
 
     Args:
         chosen: publications to roll back, one of the day's at least.
-        history: all publications of the day, newest first.
-        rollback: one of them.
         back_to: the publication whose content it put back; `NEVER` for none.
     """
     places = [place for place, publication in enumerate(history) if publication in chosen]
@@ -84,9 +81,7 @@ def following(
     """With days that are published together with others, as those quarantined are, put back as far as these.
 
     Args:
-        of_leaders: what becomes of the others.
         followers: days, each with the one that it is published with.
-        histories: of the followers, as of all.
     """
     back_to, undone = dict(of_leaders.back_to), dict(of_leaders.undone)
     for day, leader in followers.items():
@@ -97,11 +92,10 @@ def following(
 
 
 def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[Attempt]:
-    """What must not be published of a day again: what was rolled back, and the same made by today's code.
+    """Return what must not be published of a day again: what was rolled back, and the same made by today's code.
 
     Args:
         undone: fingerprint of what a day had been, with by what it was computed as far as that is known.
-        today: by what it would be computed.
     """
     return {
         Attempt(fingerprint, version)
@@ -116,8 +110,6 @@ def back_again(refused: Collection[Attempt], fingerprint: str, made_by: Version)
     """Of what people refused of a day, that which it is all the same, with what they refused of the same input.
 
     Args:
-        refused: of one day, by people.
-        fingerprint: that the day has now.
         made_by: by what it was computed, as far as that is known.
     """
     same_input = {attempt for attempt in refused if attempt.fingerprint == fingerprint}

@@ -1,14 +1,22 @@
-"""Which tables and days a person names, and what is to be brought up to date of them."""
+"""Which tables and days a person names, and what is to be brought up to date of them.
+
+Also which days are protected from that, and which days stand for all others where some are tried or verified.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
 from platform_assets.contracts import Catalogue
+from platform_assets.contracts.protected import why_protected
+from platform_assets.errors import PlatformError
 from platform_assets.planning.key_scope import KeyScope
-from platform_assets.planning.windows import Calendar, day_range, union_read
+from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.windows import Calendar, day_range, union_read, which
+from platform_assets.words import counted
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,6 @@ class Request(Selection):
     """A selection that is to be brought up to date with all that it is made from, and how far.
 
     Args:
-        tables: as of every selection.
-        days: as of every selection.
         by_person: days stale only through code or configuration are taken as well.
         force: the days asked for are recomputed whatever their state.
         by_table: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
@@ -57,7 +63,7 @@ class Request(Selection):
     keys: KeyScope | None = None
 
     def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:
-        """The days of a table that were asked for by name: the table's, the days', or by force all."""
+        """Return the days of a table that were asked for by name: the table's, the days', or by force all."""
         if self.by_table:
             return self.by_table.get(table, frozenset()).intersection(wanted) if table in self.tables else frozenset()
         named = table in self.tables or (not self.tables and (self.days is not None or self.force))
@@ -78,7 +84,7 @@ BY_PERSON = Request(by_person=True)
 
 
 def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> dict[str, frozenset[date]]:
-    """The days asked for, and those of other tables that they are made from, through every window."""
+    """Return the days asked for, and those of other tables that they are made from, through every window."""
     every = frozenset(calendar.days())
     if request.by_table:
         wanted = {name: set(every & days) for name, days in request.by_table.items()}
@@ -92,3 +98,97 @@ def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> d
             for span in union_read(read.window, wanted.get(contract.name, ()), calendar):
                 wanted.setdefault(read.table, set()).update(day_range(*span))
     return {table: frozenset(of_table) for table, of_table in wanted.items()}
+
+
+def days_to_probe(rows: Mapping[date, int], together: int) -> tuple[date, ...]:
+    """The days that are most likely to show what a transform should not do; none where they could show nothing new.
+
+    One with days on both sides, because it tells both who looks back and who looks ahead; among those the one with most
+    rows, because it has most ties. Without such a day all that there are: each tells only who looks at the other.
+
+    A day that was computed alone tells nothing of neighbours, nor few days together of those farther apart. So as many
+    days as never before have something new to show.
+
+    Args:
+        together: most days with rows that the transform has made together before.
+    """
+    ordered = [day for day in sorted(rows) if rows[day]]
+    # A neighbour that comes out empty may have been looked at all the same.
+    if together >= max(len(ordered), min(len(rows), 2)):
+        return ()
+    inner = ordered[1:-1]
+    return (max(inner, key=lambda day: (rows[day], day)),) if inner else tuple(ordered)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How days are drawn that are verified in place of all.
+
+    Args:
+        most: how many besides the newest; fewer where there are not so many.
+        seed: the same one draws the same days.
+    """
+
+    most: int = 3
+    seed: int = 0
+
+    def of(self, days: Collection[date]) -> tuple[date, ...]:
+        """Return the newest of some days and others drawn at random, oldest first."""
+        ordered = sorted(days)
+        older, newest = ordered[:-1], ordered[-1:]
+        drawn = random.Random(self.seed).sample(older, min(self.most, len(older)))  # noqa: S311
+        return (*sorted(drawn), *newest)
+
+
+_NOT_DATA = {"code", "configuration"}
+
+
+class ProtectedDaysError(PlatformError):
+    """Protected days were to be computed without a plan that says why."""
+
+
+def protected_in(
+    catalogue: Catalogue, planned: Mapping[str, Collection[date]], known: Mapping[str, Collection[date]]
+) -> dict[str, dict[date, str]]:
+    """Return the days of a plan that are protected and have content, each with the reason of that, by table."""
+    protected = {table: _protected(catalogue, table, days, known) for table, days in planned.items()}
+    return {table: days for table, days in protected.items() if days}
+
+
+def protected_without_data(
+    catalogue: Catalogue, reasons: Mapping[str, Mapping[date, Reasons]], known: Mapping[str, Collection[date]]
+) -> dict[str, dict[date, str]]:
+    """As `protected_in`, of days for which no data of theirs asks; so also of those that nobody knows a reason for."""
+    without_data = {
+        table: [day for day, why in of_table.items() if "asked for" in why or _NOT_DATA.issuperset(why)]
+        for table, of_table in reasons.items()
+    }
+    return protected_in(catalogue, without_data, known)
+
+
+def refuse_protected(
+    catalogue: Catalogue, reasons: Mapping[str, Mapping[date, Reasons]], known: Mapping[str, Collection[date]]
+) -> None:
+    """Refuse to compute protected days that have content, and for which no data of theirs asks.
+
+    Args:
+        reasons: why days are to be computed, by table.
+
+    Raises:
+        ProtectedDaysError: naming the first table.
+    """
+    for table, days in protected_without_data(catalogue, reasons, known).items():
+        raise ProtectedDaysError(
+            f"{counted(len(days), 'day')} of {table} ({which(list(days))}) cannot be computed so: they are protected, "
+            f"because {next(iter(days.values()))}.",
+            "Leave them out, or write a plan with `override_protected`: `platform-assets plan new`.",
+        )
+
+
+def _protected(
+    catalogue: Catalogue, table: str, days: Collection[date], known: Mapping[str, Collection[date]]
+) -> dict[date, str]:
+    periods, there = catalogue.protecting(table), known.get(table, ())
+    return (
+        {day: why for day in sorted(days) if day in there and (why := why_protected(periods, day))} if periods else {}
+    )

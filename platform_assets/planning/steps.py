@@ -1,13 +1,18 @@
-"""What a recomputation executes: a table and its days, and how they are cut into batches."""
+"""What a recomputation executes: a table and its days, and how they are cut into batches.
+
+Days between which a record has moved are published together or not at all: of one alone, the record would be counted
+twice or nowhere.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.planning.ties import Tie, groups
+from platform_assets.records.manifest import DataFile
 
 _NO_SIZES: Mapping[date, int] = {}
 
@@ -28,16 +33,13 @@ def batches(
     least_bytes: int = 0,
     most_bytes: float = math.inf,
 ) -> tuple[tuple[date, ...], ...]:
-    """The days, or arrival dates, in order, as batches of which each is one Spark job and ends in a publication.
+    """Return the days, or arrival dates, in order, as batches of which each is one Spark job and ends in a publication.
 
     A batch ends after `most` days, unless so little is read for them that more days cost nothing: starting a job and
     publishing take as long for a day as for a year. Days that are tied are in the same batch, even if there are more of
     them, since none may be published without the others.
 
     Args:
-        days: in any order.
-        most: days per batch.
-        ties: between any days.
         sizes: bytes that are read for a day, or delivered on it; nothing for those left out.
         least_bytes: that a batch should have before it ends, and that what is left should have to be one.
         most_bytes: that a batch may have, unless a day, or days that are tied, have more.
@@ -57,7 +59,6 @@ def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> l
     """Batches to come, each with the days that have to be computed with one of its own.
 
     Args:
-        to_come: batches.
         days: each with a day of one of the batches.
     """
     return [tuple(sorted({*batch, *(day for day, root in days.items() if root in batch)})) for batch in to_come]
@@ -98,3 +99,84 @@ def newest_to_take(files_by_date: Mapping[date, int], most_files: int) -> date |
             return taken
         taken = day
     return None
+
+
+Tie = tuple[date, date]
+"""The day that a record has left, and the one that it came to."""
+
+
+def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, date]:
+    """The days that a failing one keeps from being published, over any number of ties, each with that failing day.
+
+    Args:
+        failing: days that are not published.
+    """
+    neighbours = _neighbours(ties)
+    roots: dict[date, date] = {}
+    for root in sorted(failing):
+        reached = [root]
+        while reached:
+            for day in neighbours[reached.pop()] - roots.keys() - set(failing):
+                roots[day] = root
+                reached.append(day)
+    return roots
+
+
+def groups(days: Collection[date], ties: Iterable[Tie]) -> tuple[tuple[date, ...], ...]:
+    """Return some days as groups of which none is tied to another, each in order, those with the oldest days first."""
+    left = set(days)
+    neighbours = _neighbours((day, other) for day, other in ties if day in left and other in left)
+    tied: list[tuple[date, ...]] = []
+    for first in sorted(left):
+        if first not in left:
+            continue
+        together, reached = {first}, [first]
+        while reached:
+            new = neighbours[reached.pop()] - together
+            together |= new
+            reached += new
+        left -= together
+        tied.append(tuple(sorted(together)))
+    return tuple(tied)
+
+
+def _neighbours(ties: Iterable[Tie]) -> defaultdict[date, set[date]]:
+    neighbours: defaultdict[date, set[date]] = defaultdict(set)
+    for day, other in ties:
+        neighbours[day].add(other)
+        neighbours[other].add(day)
+    return neighbours
+
+
+NO_PARTS: Mapping[date, int] = {}
+"""All days lie in one file each."""
+
+AS_ROWS = 4
+"""How many times as many bytes rows take between two tasks as in a file: a rule of thumb, by which nothing but the size
+of files is decided."""
+
+
+def parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int]:
+    """In how many parts each large day is computed and written; days that are one part are left out.
+
+    Args:
+        sizes: bytes of every day, as files.
+        part_bytes: that one task and one file should have, and no more.
+    """
+    return {day: -(-size // part_bytes) for day, size in sizes.items() if size > part_bytes}
+
+
+def whole_parts_of(sizes: Mapping[date, int], part_bytes: int) -> dict[date, int]:
+    """Return the same, for files that are not to be small: none has less, but for chance."""
+    return {day: size // part_bytes for day, size in sizes.items() if size >= 2 * part_bytes}
+
+
+def bytes_among(files: Mapping[date, Collection[DataFile]], names: Collection[str]) -> dict[date, int]:
+    """Bytes of every day in some of its files: what is written by itself has parts by itself."""
+    among = frozenset(names)
+    return {day: sum(file.size for file in of_day if file.path in among) for day, of_day in files.items()}
+
+
+def has_heavy_key(parts: int, rows: int, most: int) -> bool:
+    """Whether rows of a single key are more than a part of its day, so that one task would work while others wait."""
+    return parts > 1 and most * parts > rows

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from calendar import isleap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
-from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Offsets, Span, Window
+from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span, Window
 
 Ranges = tuple[tuple[date, date], ...]
 """Ranges of days that do not touch, oldest first: first and last day of each."""
@@ -35,7 +35,7 @@ class Calendar:
         return self.first <= day <= self.last
 
     def clip(self, start: date, end: date) -> Ranges:
-        """The part of a range that lies in the calendar, as one range; none if none does."""
+        """Return the part of a range that lies in the calendar, as one range; none if none does."""
         start, end = max(start, self.first), min(end, self.last)
         return ((start, end),) if start <= end else ()
 
@@ -55,7 +55,7 @@ def day_range(start: date, end: date) -> Iterable[date]:
 
 
 def ranges_read(window: Window, day: date, calendar: Calendar) -> Ranges:
-    """The days of the input that `day` reads, within the calendar, as ranges."""
+    """Return the days of the input that `day` reads, within the calendar, as ranges."""
     match window:
         case AsOf() | AllHistory():
             return calendar.clip(calendar.first, day)
@@ -82,7 +82,7 @@ def days_read(window: Window, day: date, calendar: Calendar) -> Iterable[date]:
 
 
 def _chosen(window: Offsets, day: date, sign: int = 1) -> list[date]:
-    """The days that a day reads, in the calendar or not; with -1 as the sign, the days that read it."""
+    """Return the days that a day reads, in the calendar or not; with -1 as the sign, the days that read it."""
     if window.unit == "days":
         return [day + timedelta(days=sign * n) for n in window.each]
     years = [day.year + sign * n for n in window.each]
@@ -108,7 +108,7 @@ def days_around(window: Span | MonthToDate, day: date) -> tuple[int, int]:
 
 
 def window_text(window: Window) -> str:
-    """A window as contracts spell it; also part of what says under which contract a day was computed."""
+    """Return a window as contracts spell it; also part of what says under which contract a day was computed."""
     match window:
         case Span(0, 0):
             return "same_day"
@@ -125,7 +125,7 @@ def window_text(window: Window) -> str:
 
 
 def ranges_reached(window: Window, changed: date, calendar: Calendar) -> Ranges:
-    """The days whose window holds the `changed` day of the input, as ranges: the inverse of `ranges_read`."""
+    """Return the days whose window holds the `changed` day of the input, as ranges: the inverse of `ranges_read`."""
     match window:
         case Span(before, after):
             return calendar.clip(changed - timedelta(days=after), changed + timedelta(days=before))
@@ -139,7 +139,7 @@ def ranges_reached(window: Window, changed: date, calendar: Calendar) -> Ranges:
 
 
 def ranges(days: Collection[date]) -> Ranges:
-    """The days as contiguous ranges, first and last day of each, oldest first."""
+    """Return the days as contiguous ranges, first and last day of each, oldest first."""
     spans: list[tuple[date, date]] = []
     for day in sorted(set(days)):
         if spans and day - spans[-1][1] == timedelta(days=1):
@@ -155,7 +155,7 @@ def as_named(days: Collection[date]) -> list[str]:
 
 
 def between(first: date, last: date) -> str:
-    """A range of days as it is written everywhere; one day is that day."""
+    """Return a range of days as it is written everywhere; one day is that day."""
     return str(first) if first == last else f"{first}..{last}"
 
 
@@ -167,12 +167,12 @@ def which(days: Collection[date]) -> str:
 
 
 def days_later(day: date, days: int) -> date:
-    """The day so many days later; the last that there is, where that would be one of the year 10000."""
+    """Return the day so many days later; the last that there is, where that would be one of the year 10000."""
     return date.fromordinal(min(day.toordinal() + days, date.max.toordinal()))
 
 
 def within_reach(days: Collection[date], within_days: int) -> set[date]:
-    """The days at most `within_days` away from one of some days, those included, as far as there are any."""
+    """Return the days at most `within_days` away from one of some days, those included, as far as there are any."""
     reached: set[date] = set()
     beyond = date.min.toordinal()
     for day in sorted(days):  # so that days near each other reach no day twice
@@ -183,17 +183,17 @@ def within_reach(days: Collection[date], within_days: int) -> set[date]:
 
 
 def union_read(window: Window, days: Collection[date], calendar: Calendar) -> Ranges:
-    """The contiguous ranges of input days that any of `days` reads, oldest first."""
+    """Return the contiguous ranges of input days that any of `days` reads, oldest first."""
     return _merged({span for day in days for span in ranges_read(window, day, calendar)})
 
 
 def union_reached(window: Window, changed: Collection[date], calendar: Calendar) -> Ranges:
-    """The contiguous ranges of days whose window holds any of the changed days of the input, oldest first."""
+    """Return the contiguous ranges of days whose window holds any of the changed days of the input, oldest first."""
     return _merged({span for day in changed for span in ranges_reached(window, day, calendar)})
 
 
 def _merged(spans: Collection[tuple[date, date]]) -> Ranges:
-    """The ranges that some ranges make together."""
+    """Return the ranges that some ranges make together."""
     merged: list[tuple[date, date]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1] + timedelta(days=1):
@@ -201,3 +201,49 @@ def _merged(spans: Collection[tuple[date, date]]) -> Ranges:
         else:
             merged.append((start, end))
     return tuple(merged)
+
+
+FilesRead = Mapping[str, Mapping[date, int]]
+"""How many files of each day were read, by input table."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """How much of an input was read.
+
+    Args:
+        days: of which files were read; a day that is loaded and empty has none.
+    """
+
+    days: int = 0
+    files: int = 0
+
+    def __add__(self, other: Read) -> Read:
+        return Read(self.days + other.days, self.files + other.files)
+
+
+def first_outside(
+    contract: Contract, days: Collection[date], calendar: Calendar, read: FilesRead
+) -> tuple[str, date] | None:
+    """The input and day of it that was read though no window of these days holds it; None where all is as declared."""
+    for declared in contract.inputs:
+        spans = union_read(declared.window, days, calendar)
+        for day in sorted(read.get(declared.table, ())):
+            if not in_any(spans, day):
+                return declared.table, day
+    return None
+
+
+def read_in_all(read: FilesRead) -> dict[str, Read]:
+    """Return what some days together made of each input necessary."""
+    return {table: Read(len(files), sum(files.values())) for table, files in read.items()}
+
+
+def read_for_day(contract: Contract, day: date, calendar: Calendar, read: FilesRead) -> Read:
+    """Return the part of what was read that one of the days needed, over all inputs."""
+    total = Read()
+    for declared in contract.inputs:
+        spans = ranges_read(declared.window, day, calendar)
+        mine = [files for at, files in read.get(declared.table, {}).items() if in_any(spans, at)]
+        total += Read(len(mine), sum(mine))
+    return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import quantiles
 
-from platform_assets.records.history import DayFigures
+from platform_assets.records.history import delivered_rows
 
 LAG = "lag_days"
 """The figure of a raw day that says by how many days its rows arrived after it, added up; of those ahead of it none.
@@ -34,7 +34,7 @@ def day_metrics(rows: int, figures: Mapping[str, int]) -> dict[str, float]:
         metrics["duplicates_per_1000"] = share(delivered - figures["keys"], delivered, 1000)
         metrics["quarantined_share"] = share(figures.get("quarantined", 0), delivered)
     if LAG in figures:
-        metrics["lag_of_arrival_days"] = share(figures[LAG], DayFigures(rows, figures).delivered)
+        metrics["lag_of_arrival_days"] = share(figures[LAG], delivered_rows(rows, figures))
     return metrics
 
 

@@ -62,25 +62,13 @@ class DayRecord:
 
     @property
     def delivered(self) -> int:
-        """As `DayFigures` has it."""
-        return DayFigures(self.rows, self.figures).delivered
+        """Its rows, as `delivered_rows` counts them."""
+        return delivered_rows(self.rows, self.figures)
 
 
-class DayFigures(NamedTuple):
-    """What was counted of one day of a table.
-
-    Args:
-        rows: of the whole content.
-        figures: counts of the day, as its manifest has them.
-    """
-
-    rows: int
-    figures: Mapping[str, int]
-
-    @property
-    def delivered(self) -> int:
-        """Rows without the tombstones and withdrawals of a raw day, which only say what became of others."""
-        return self.rows - self.figures.get("tombstones", 0) - self.figures.get("withdrawals", 0)
+def delivered_rows(rows: int, figures: Mapping[str, int]) -> int:
+    """Return the rows of a day without a raw day's tombstones and withdrawals, which only say what became of others."""
+    return rows - figures.get("tombstones", 0) - figures.get("withdrawals", 0)
 
 
 class DayTotals(NamedTuple):
@@ -89,14 +77,16 @@ class DayTotals(NamedTuple):
     Args:
         days: how many there are.
         newest: of them; None where there are none.
-        delivered: rows, as `DayFigures` has it.
+        delivered: rows, as `delivered_rows` counts them.
         quarantined: rows that broke a rule.
+        ahead: rows that arrived before their day.
     """
 
     days: int = 0
     newest: date | None = None
     delivered: int = 0
     quarantined: int = 0
+    ahead: int = 0
 
 
 class DayMark(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from platform_assets.cli.commands.status import Status, TableStatus, print_status
 from platform_assets.engine.day_contents import loaded_empty
-from platform_assets.engine.ingest.refused_files import RefusedFiles
+from platform_assets.engine.ingest.aside import RefusedFiles
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival

@@ -37,7 +37,7 @@ def test_what_reads_an_accepted_day_follows_though_who_accepted_it_died_before_l
         publish(platform, SILVER, [DAY], 2)
     with open_platform(settings) as platform:
         assert platform.ledger.current_days(SILVER)[DAY].fingerprint == made
-        state = readiness(platform, platform.catalogue[GOLD], [DAY], LakeSnapshot.now(platform))
+        state = readiness(platform.catalogue[GOLD], [DAY], LakeSnapshot.now(platform))
         assert state.blocked == {}
         assert DAY in all_that_waits(platform, 100).stale.get(GOLD, {})
 

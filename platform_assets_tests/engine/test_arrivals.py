@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import Contract
+from platform_assets.engine.ingest import batch
 from platform_assets.engine.ingest import batch as arrivals
-from platform_assets.engine.ingest import copies
 from platform_assets.engine.ingest import ingest as ingesting
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
@@ -179,7 +179,7 @@ def test_no_room_for_copies_of_deliveries_is_told_as_what_it_is(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(copies, "_content", no_room)
+        patch.setattr(batch, "_content", no_room)
         with pytest.raises(OSError, match="No space left on device"):
             taken(world)
     assert [arrival.taken for arrival in taken(world).arrivals] == [1]

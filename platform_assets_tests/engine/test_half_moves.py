@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.engine.moves.half_moves import moved_meanwhile
+from platform_assets.engine.moves.ties import moved_meanwhile
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.opening import open_platform
@@ -116,16 +116,12 @@ def test_what_others_published_of_a_move_is_seen_from_either_side(platform: Plat
     snapshot = LakeSnapshot.now(platform)
     a_record_moves(platform)
     contract = platform.catalogue[SILVER]
-    assert moved_meanwhile(platform, contract, [LEFT], snapshot, LakeSnapshot.now(platform)) == set(), (
-        "of that day nothing yet"
-    )
+    assert moved_meanwhile(contract, [LEFT], snapshot, LakeSnapshot.now(platform)) == set(), "of that day nothing yet"
     publish(platform, SILVER, [DAYS[6]], 2)
-    assert moved_meanwhile(platform, contract, [LEFT, CAME], snapshot, LakeSnapshot.now(platform)) == set(), (
-        "nothing moved there"
-    )
+    assert moved_meanwhile(contract, [LEFT, CAME], snapshot, LakeSnapshot.now(platform)) == set(), "nothing moved there"
     publish(platform, SILVER, [CAME], 2)
-    assert moved_meanwhile(platform, contract, [LEFT], snapshot, LakeSnapshot.now(platform)) == {(LEFT, CAME)}
+    assert moved_meanwhile(contract, [LEFT], snapshot, LakeSnapshot.now(platform)) == {(LEFT, CAME)}
     older = LakeSnapshot(platform, LakeSnapshot.now(platform).release)
     publish(platform, SILVER, [LEFT], 2)
-    assert moved_meanwhile(platform, contract, [CAME], older, LakeSnapshot.now(platform)) == set(), "both know of it"
-    assert moved_meanwhile(platform, contract, [CAME], snapshot, LakeSnapshot.now(platform)) == {(LEFT, CAME)}
+    assert moved_meanwhile(contract, [CAME], older, LakeSnapshot.now(platform)) == set(), "both know of it"
+    assert moved_meanwhile(contract, [CAME], snapshot, LakeSnapshot.now(platform)) == {(LEFT, CAME)}

@@ -16,8 +16,7 @@ from platform_assets.domains.retail.transforms import gold
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps, states_around
-from platform_assets.engine.state.scoped_plan import scoped_plan
+from platform_assets.engine.state.planner import plan_steps, scoped_plan, states_around
 from platform_assets.engine.step.inputs import prepare
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.ledger.sync import rebuild
@@ -100,7 +99,7 @@ def test_the_digest_of_a_day_is_that_of_what_is_carried_over_and_what_is_compute
         rows = old.where(F.col("store_id").isin(330, 337))
         leaving = {day: found.digest for day, found in profile(rows, (), ()).items()}
         request = request_of(platform, [330, 337])
-        made = prepare(platform, world.spark, contract, DAYS, snapshot, request.keys).frame
+        made = prepare(world.spark, contract, DAYS, snapshot, request.keys).frame
         entering = profile(made.select(*spark_schema(contract).fieldNames()), (), ())
         [step] = scoped(platform, world, [330, 337]).steps
         for day in DAYS:
@@ -113,7 +112,7 @@ def test_no_more_is_read_and_computed_than_the_keys(world: World) -> None:
         contract, snapshot = platform.catalogue[GOLD], LakeSnapshot.now(platform)
         request = request_of(platform, STORES[:3], DAYS[:1])
         for scope, rows in ((None, len(STORES) * SOLD), (request.keys, 3 * SOLD)):
-            frame: Any = prepare(platform, world.spark, contract, DAYS[:1], snapshot, scope).frame
+            frame: Any = prepare(world.spark, contract, DAYS[:1], snapshot, scope).frame
             frame.collect()
             plan = frame._jdf.queryExecution().executedPlan()
             lines = plan.toString().splitlines()

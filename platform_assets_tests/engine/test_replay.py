@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.engine.ingest.aside import QuarantineError, aside
-from platform_assets.engine.ingest.refused_files import refused_files
+from platform_assets.engine.ingest.aside import QuarantineError, aside, refused_files
 from platform_assets.engine.ingest.replay import replay
 from platform_assets.engine.refresh import recompute, refresh
 from platform_assets.operations.quarantine import discard, lines, replay_quarantined

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from platform_assets.engine.moves.told_moves import moved, sent_home
+from platform_assets.engine.moves.ties import moved, sent_home
 from platform_assets.lakehouse.layout import located
 from platform_assets.records.manifest import DataFile
 
@@ -54,7 +54,7 @@ def test_what_moved_is_read_without_pandas(tmp_path: Path) -> None:
     said = """
 import sys
 from pathlib import Path
-from platform_assets.engine.moves.told_moves import moved
+from platform_assets.engine.moves.ties import moved
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import _vector
 from platform_assets.records.manifest import DataFile

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.lakehouse.at_work import kept_by_processes, staging
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.staging_folders import forget_dead_holders
+from platform_assets.lakehouse.staging_folders import forget_dead_holders, kept_by_processes, staging
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.operations.maintenance.deletion import delete, deletions, usage
 from platform_assets_tests.support.empty_lake import only_on_disk

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.unique_keys import days_of_unique_keys
 
 FIRST, SECOND = date(2017, 1, 1), date(2017, 1, 2)
 NOON = datetime(2017, 1, 1, 12, tzinfo=UTC)

@@ -98,7 +98,7 @@ def test_what_was_indexed_before_enters_once_however_often_it_is_indexed_anew(le
 
 
 def test_an_index_that_fails_leaves_no_decision(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform_assets.ledger.indexing.mark_replaced", lambda *_: 1 / 0)
+    monkeypatch.setattr("platform_assets.ledger.ledger.mark_replaced", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         ledger.record(withdrawal(1))
     assert decided(ledger) == []

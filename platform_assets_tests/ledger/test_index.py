@@ -224,18 +224,6 @@ def test_marks_are_what_the_newest_release_made_of_each_day(ledger: Ledger) -> N
     assert ledger.marks(["gold.nothing"], at=9) == {"gold.nothing": {}}
 
 
-def test_figures_are_what_the_newest_release_counted_of_each_day(ledger: Ledger) -> None:
-    ledger.record(simple(1, 0, 1), simple(2, 1, digest="4-a-b-c-d"), simple(5, 0, 2, digest="5-a-b-c-d"))
-    for release in (0, 2, 5):
-        found = ledger.figures([TABLE, "gold.nothing"], at=release)
-        known = ledger.current_days(TABLE, at=release)
-        assert {day: tuple(figures) for day, figures in found[TABLE].items()} == {
-            day: (record.rows, record.figures) for day, record in known.items()
-        }
-        assert list(found[TABLE]) == list(known)
-        assert found["gold.nothing"] == {}
-
-
 @pytest.mark.parametrize("more", [0, 600], ids=["few", "more days than a database takes parameters"])
 def test_days_can_be_asked_for_by_name_and_as_all_they_have_been(ledger: Ledger, more: int) -> None:
     ledger.record(simple(1, 0, 1, 2), simple(2, 1, digest="4-a-b-c-d"), simple(5, 1, digest="5-a-b-c-d"))

@@ -10,7 +10,7 @@ from threading import Event, get_ident
 import pytest
 from sqlalchemy import text
 
-from platform_assets.ledger import indexing
+from platform_assets.ledger import ledger as indexing
 from platform_assets.ledger.ledger import Ledger
 from platform_assets_tests.support.ledger_records import TABLE, name_of, nth, simple
 from platform_assets_tests.support.postgres import PostgresServer

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from platform_assets.failpoints import failpoint
-from platform_assets.ledger import indexing
+from platform_assets.ledger import ledger as indexing
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, PublicationRecord

@@ -27,8 +27,8 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, pause, read_record, write_record
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.protected_days import ProtectedDaysError
 from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.selection import ProtectedDaysError
 from platform_assets.progress import Progress
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session

@@ -29,15 +29,14 @@ from platform_assets.engine.admissions import admissions, engine_of, why_not_adm
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
-from platform_assets.engine.step.sail import by_sail
+from platform_assets.engine.step.compute import by_sail
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.engines.admitting import EngineError, EngineVerified, verify_engine
 from platform_assets.operations.engines.beside import compare_engines
 from platform_assets.operations.verify.verify import verify
-from platform_assets.planning.sampling import Draw
-from platform_assets.planning.selection import Selection
+from platform_assets.planning.selection import Draw, Selection
 from platform_assets.records.differences import DayChange
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.equal_list import EQUAL

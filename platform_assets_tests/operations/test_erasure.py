@@ -12,7 +12,7 @@ from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.compute import Computed, compute
-from platform_assets.engine.step.deleted import DeletedMeanwhileError
+from platform_assets.engine.step.holds import DeletedMeanwhileError
 from platform_assets.engine.step.work import Work
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError
 from platform_assets.lakehouse.layout import Lake

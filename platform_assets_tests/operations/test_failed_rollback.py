@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from platform_assets.lakehouse import recovery
 from platform_assets.lakehouse.errors import InterruptedPublicationError
-from platform_assets.ledger import indexing
+from platform_assets.ledger import ledger as indexing
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.rollback import rollback as rolling_back

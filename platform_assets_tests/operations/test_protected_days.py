@@ -22,8 +22,7 @@ from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.sitting import BackfillError
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.late_queue import LateSelection
-from platform_assets.planning.protected_days import ProtectedDaysError
-from platform_assets.planning.selection import BY_PERSON, Request
+from platform_assets.planning.selection import BY_PERSON, ProtectedDaysError, Request
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.world import MakeWorld, World
 

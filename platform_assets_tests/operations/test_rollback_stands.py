@@ -62,7 +62,7 @@ def waiting(platform: Platform, table: str) -> dict[date, Reasons]:
 
 
 def is_refused(platform: Platform, table: str) -> bool:
-    state = readiness(platform, platform.catalogue[table], [DAY], LakeSnapshot.now(platform))
+    state = readiness(platform.catalogue[table], [DAY], LakeSnapshot.now(platform))
     assert DAY in {*state.held, *state.ready}
     return DAY in state.held
 
@@ -201,9 +201,9 @@ def test_what_is_rolled_forward_again_is_refused_no_more(platform: Platform) -> 
 def test_only_the_days_that_are_forced_are_made_again(platform: Platform) -> None:
     corrected_and_put_back(platform)
     contract, other = platform.catalogue[SILVER], DAYS[0]
-    state = readiness(platform, contract, [other, DAY], LakeSnapshot.now(platform), forced=[other])
+    state = readiness(contract, [other, DAY], LakeSnapshot.now(platform), forced=[other])
     assert (state.ready, list(state.held)) == ((other,), [DAY])
-    assert readiness(platform, contract, [DAY], LakeSnapshot.now(platform), forced=[DAY]).ready == (DAY,)
+    assert readiness(contract, [DAY], LakeSnapshot.now(platform), forced=[DAY]).ready == (DAY,)
 
 
 def test_until_it_is_lifted_neither_input_nor_code_nor_force_makes_a_day_again_and_readers_go_on(
@@ -213,7 +213,7 @@ def test_until_it_is_lifted_neither_input_nor_code_nor_force_makes_a_day_again_a
     rollback(platform, chosen, Author("undo", "it was wrong", "Zoë", decides=LASTING))
     publish(platform, RAW, [DAY], 3)
     platform.code_versions[SILVER] = "other"
-    state = readiness(platform, platform.catalogue[SILVER], [DAY], LakeSnapshot.now(platform), forced=[DAY])
+    state = readiness(platform.catalogue[SILVER], [DAY], LakeSnapshot.now(platform), forced=[DAY])
     assert (state.ready, list(state.held)) == ((), [DAY])
     for request in (AUTOMATIC, BY_PERSON):
         assert DAY not in taken(platform, SILVER, request)
@@ -270,5 +270,5 @@ def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_ne
         mark = Attempt(refused, platform.version(silver))
         platform.ledger.hold([Hold(silver, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC) + ahead)])
         put_back(platform, wrong)
-        assert readiness(platform, platform.catalogue[gold], [DAY], LakeSnapshot.now(platform)).ready == (DAY,)
+        assert readiness(platform.catalogue[gold], [DAY], LakeSnapshot.now(platform)).ready == (DAY,)
         assert set(taken(platform, gold, AUTOMATIC)) == set(all_that_waits(platform, 100).stale[gold]) == {DAY}

@@ -9,9 +9,17 @@ from datetime import date
 import pytest
 
 from platform_assets.contracts import Span
-from platform_assets.planning.day_states import Blocked, DayState, Held, Missing, Stale, UpToDate, day_states
+from platform_assets.planning.day_states import (
+    Blocked,
+    DayState,
+    Held,
+    Missing,
+    Stale,
+    TableStates,
+    UpToDate,
+    day_states,
+)
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.table_states import TableStates
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt, TiedTo

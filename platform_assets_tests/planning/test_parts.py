@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from platform_assets.planning.parts import bytes_among, has_heavy_key, parts_of, whole_parts_of
+from platform_assets.planning.steps import bytes_among, has_heavy_key, parts_of, whole_parts_of
 from platform_assets.records.manifest import DataFile
 
 SMALL, LARGE = date(2017, 1, 1), date(2017, 1, 2)

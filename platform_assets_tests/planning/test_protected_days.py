@@ -9,8 +9,7 @@ import pytest
 
 from platform_assets.contracts import Catalogue, ContractError, Domain, Protected, Span
 from platform_assets.planning.late_queue import LateRows, LateSelection
-from platform_assets.planning.protected_days import ProtectedDaysError, protected_in, refuse_protected
-from platform_assets.planning.selection import BY_PERSON, Request
+from platform_assets.planning.selection import BY_PERSON, ProtectedDaysError, Request, protected_in, refuse_protected
 from platform_assets.records.code_version import Version
 from platform_assets_tests.support.catalogues import chain, computed, days_of, nth, nths, planned
 

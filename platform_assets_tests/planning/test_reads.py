@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
-from platform_assets.planning.reads import Read, first_outside, read_for_day, read_in_all
-from platform_assets.planning.windows import Calendar
+from platform_assets.planning.windows import Calendar, Read, first_outside, read_for_day, read_in_all
 
 CALENDAR = Calendar(date(2017, 1, 1), date(2018, 1, 1))
 SALES, PRODUCTS = "silver.transactions", "silver.products"

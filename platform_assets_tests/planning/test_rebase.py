@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.contracts import AllHistory, MonthToDate, Span
-from platform_assets.planning.rebase import overtaken
+from platform_assets.engine.step.stage import overtaken
 from platform_assets.planning.windows import days_read
 from platform_assets_tests.support.catalogues import CALENDAR, chain, nth, nths
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from platform_assets.planning.sampling import Draw, days_to_probe
+from platform_assets.planning.selection import Draw, days_to_probe
 
 
 def day(number: int) -> date:

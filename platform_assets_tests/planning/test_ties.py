@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.ties import held_together
+from platform_assets.planning.steps import held_together
 
 FIRST = date(2017, 1, 1)
 DAYS = [FIRST + timedelta(days=n) for n in range(12)]

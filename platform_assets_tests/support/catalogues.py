@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 
 from platform_assets.contracts import Catalogue, Column, Contract, Domain, Input, LandingFiles, Span, Window
-from platform_assets.planning.day_states import day_states
+from platform_assets.planning.day_states import TableStates, day_states
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import AUTOMATIC, Request
-from platform_assets.planning.table_states import TableStates
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayMark, Hold

@@ -12,10 +12,9 @@ from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
-from platform_assets.engine.advice import advice
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import function_mistakes
-from platform_assets.engine.mistake import Mistake, mistakes_in
+from platform_assets.engine.mistake import Mistake, advice, mistakes_in
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted

@@ -24,8 +24,8 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import published
 from platform_assets.lakehouse.store_trial import tried
-from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.sync import require_one_history
 from platform_assets.operations.folders import open_folders
 from platform_assets.operations.outbox.delivery import addresses
 from platform_assets.operations.readers import released

@@ -85,7 +85,7 @@ def verify(
     from platform_assets.engine.platform import Author
     from platform_assets.lakehouse.staging_folders import private_folder
     from platform_assets.operations.engines.admitting import verify_engine
-    from platform_assets.planning.sampling import Draw
+    from platform_assets.planning.selection import Draw
 
     if days is not None and (sample is not None or seed is not None):
         raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")

@@ -15,11 +15,10 @@ from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.ledger.connection import parse_url
+from platform_assets.ledger.connection import moved_to, parse_url
 from platform_assets.ledger.damaged import salvage, set_aside
 from platform_assets.ledger.errors import LedgerCorruptError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.moved import moved_to
 from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
 from platform_assets.ledger.sync import rebuild as rebuild_index
 from platform_assets.operations.recovery.catch_up import held_again

@@ -23,14 +23,12 @@ from platform_assets.cli.plan_view import (
 )
 from platform_assets.cli.rollback_view import ended_json, may_end_lines, print_ended
 from platform_assets.engine.admissions import not_by_sail
-from platform_assets.engine.circuits import stopped
-from platform_assets.engine.ingest.refused_files import refused_files
+from platform_assets.engine.ingest.aside import refused_files
 from platform_assets.engine.pending import Delivered, delivered, due_tries
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.planner import plan_steps, scoped_plan
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
-from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.ended_rollbacks import (
     EndedRollback,
@@ -129,14 +127,15 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
         NotReadyError: days are named that read a day never loaded.
         PlatformError: a table cannot take what is computed for it, or there is no such stage to go on with.
     """
-    refuse_what_tables_cannot_take(platform, request)
-    snapshot = _basis(platform, stage)
-    raw, holds = _raw_tables(platform, request), snapshot.holds()
+    now = LakeSnapshot.now(platform)
+    refuse_what_tables_cannot_take(now, request)
+    snapshot = _basis(now, stage)
+    raw, holds = _raw_tables(platform, request), snapshot.holds
     there = delivered(platform, raw)
     landed = Delivered() if stage else there
     refused = () if stage else refused_of(platform, raw)
-    wanted = [name for name, days in wanted_days(platform.catalogue, request, platform.calendar).items() if days]
-    stops = stopped(platform, wanted)
+    wanted = [name for name, days in wanted_days(platform.catalogue, request, now.calendar).items() if days]
+    stops = {table: hold for table, hold in now.stopped.items() if table in wanted}
     if request.keys is None:
         intakes = [intake for intake in landed.intakes if intake.table not in stops]
         plan = plan_steps(platform, request, intakes, snapshot)
@@ -180,10 +179,11 @@ def left_json(
     return {name: files for name, files in there.items() if files}
 
 
-def _basis(platform: Platform, stage: str | None) -> LakeSnapshot:
-    """What the plan looks at: the release, or the stage as it can be gone on with."""
+def _basis(now: LakeSnapshot, stage: str | None) -> LakeSnapshot:
+    """Return what the plan looks at: the release, or the stage as it can be gone on with."""
+    platform = now.platform
     if stage is None or checked_stage(stage) not in stage_names(platform.lake):
-        return LakeSnapshot.now(platform)
+        return now
     return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
 
 

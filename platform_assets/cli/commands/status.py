@@ -18,27 +18,26 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.circuits import stopped
+from platform_assets.engine.ingest.aside import RefusedFiles, refused_files
 from platform_assets.engine.ingest.listing import (
     each_once,
     landing_problem,
     list_arrivals,
     unread_folders,
 )
-from platform_assets.engine.ingest.refused_files import RefusedFiles, refused_files
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.metrics import table_metrics
-from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
+from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, TableStates, missing_days
 from platform_assets.planning.days_on_demand import newest as newest_of
 from platform_assets.planning.loaded import delays, loaded_days
-from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import between, days_later, which
 from platform_assets.quality.repairs import remedy
 from platform_assets.quality.seasonality import quiet_days
-from platform_assets.records.history import DayFigures, DayRecord, DayTotals
+from platform_assets.records.history import DayMark, DayRecord, DayTotals
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState
 from platform_assets.sources.landing import Problem
@@ -88,13 +87,13 @@ def _status(platform: Platform, *, with_metrics: bool) -> Status:
     refused_rows = platform.ledger.refused_rows()
     raw = [contract.name for contract in platform.catalogue if contract.source]
     totals = platform.ledger.counts.totals(platform.catalogue.names, at=snapshot.number)
-    figures = platform.ledger.figures(raw, at=snapshot.number)
+    delivered = platform.ledger.marks(raw, at=snapshot.number)
     tables = [
         _table_status(
             snapshot,
             contract,
             totals[contract.name],
-            figures.get(contract.name, {}),
+            delivered.get(contract.name, {}),
             known,
             states.get(contract.name, {}),
             refused_rows.get(contract.name, 0),
@@ -126,7 +125,7 @@ def _table_status(
     snapshot: LakeSnapshot,
     contract: Contract,
     totals: DayTotals,
-    delivered: Mapping[date, DayFigures],
+    delivered: Mapping[date, DayMark],
     tables: TableStates,
     states: Mapping[date, DayState],
     refused: int = 0,
@@ -135,7 +134,7 @@ def _table_status(
 
     Args:
         totals: what was counted of its days together, also of those that nobody computes from yet.
-        delivered: of a raw table the same of each day.
+        delivered: every day of a raw table.
         states: of its days; none of a raw table, whose days are there or are not.
         refused: rows of it that were refused at parsing.
     """
@@ -150,9 +149,10 @@ def _table_status(
     delay = delays(platform.catalogue)[contract.name]
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
-    counted = {platform.counted_on(contract.name, day): day for day, of_day in delivered.items() if of_day.delivered}
     missing = sorted(due.intersection(missing_days(contract.name, tables)))
-    outside = [day for on, day in counted.items() if on not in platform.calendar]
+    beyond = [day for day in delivered if platform.counted_on(contract.name, day) not in tables.calendar]
+    records = snapshot.days(contract.name, beyond) if beyond else {}
+    outside = [day for day, record in records.items() if record.delivered]
     return TableStatus(
         table=contract.name,
         newest=newest,

@@ -22,7 +22,7 @@ from platform_assets.cli.processes import Processes
 from platform_assets.cli.progress import hush, telling
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
-from platform_assets.engine.ingest.refused_files import refused_files
+from platform_assets.engine.ingest.aside import refused_files
 from platform_assets.engine.pending import delivered
 from platform_assets.errors import PlatformError
 from platform_assets.installed import refuse_another_pyspark

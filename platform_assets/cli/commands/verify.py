@@ -17,7 +17,7 @@ from platform_assets.cli.options import AsJson, Days
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.planning.sampling import Draw
+from platform_assets.planning.selection import Draw
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 

@@ -13,8 +13,7 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, DryRun, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.engine.late.named_arrivals import named_arrivals, taken
-from platform_assets.engine.late.reached_days import Reached, reached_by
+from platform_assets.engine.late.named_arrivals import Reached, named_arrivals, reached_by, taken
 from platform_assets.planning.windows import which
 from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted

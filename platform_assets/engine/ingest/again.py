@@ -33,7 +33,6 @@ class Again:
     """What is taken once more of files that were refused before. A batch has files of one of the two kinds.
 
     Args:
-        whole: paths of files.
         is_other: whether these have other content now, so that what was refused before is kept, as tried 0 times.
         rows: rows of files of which others were taken, by path; those of each file become an arrival of their own.
     """

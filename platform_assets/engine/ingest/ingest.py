@@ -50,10 +50,7 @@ def ingest(
 
     Args:
         spark: gives the session; not called where nothing is pending.
-        contract: of the raw table.
-        author: on whose behalf.
         days: days that are asked for; those that their source has not delivered come back as missing.
-        progress: told after every batch of arrival dates.
         until: newest arrival date to take; all by default.
 
     Raises:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import last_look
 from platform_assets.planning.loaded import empty_days
 from platform_assets.sources.landing import Known, LandedFile, Listing, Problem
 from platform_assets.sources.limits import Limits
@@ -23,12 +22,11 @@ if TYPE_CHECKING:
 
 
 def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
-    """What is wrong with the landing root itself, from which then nothing at all is taken.
+    """Return what is wrong with the landing root itself, from which then nothing at all is taken.
 
     Only the default one may be absent: whoever lands first makes it.
 
     Args:
-        settings: that name the root.
         catalogue: where no source lands files, none is needed.
     """
     return landing_area(settings).problem() if any(contract.source for contract in catalogue) else None
@@ -60,12 +58,9 @@ def each_once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def list_arrivals(
     platform: Platform, contract: Contract, until: date | None = None, *, among: Collection[str] | None = None
 ) -> Listing:
-    """What was delivered for a raw table and not taken yet, up to today or an earlier arrival date.
+    """Return what was delivered for a raw table and not taken yet, up to today or an earlier arrival date.
 
     Args:
-        platform: as it is now.
-        contract: of the raw table.
-        until: newest arrival date to look at.
         among: paths of the only files to look at, where somebody asks about these.
     """
     assert contract.source is not None
@@ -94,9 +89,6 @@ def landed_files(
     """Return files as they lie in the landing area, also those taken before, and what is wrong with the rest, by path.
 
     Args:
-        platform: whose landing area.
-        contract: of a raw table.
-        paths: of the files that are meant.
         with_others: whether all other files of the table that can be taken are returned too.
     """
     assert contract.source is not None
@@ -132,10 +124,7 @@ def quiet_days(
     """Days to load as empty: nothing was to be expected on them, or an arrival came without rows.
 
     Args:
-        snapshot: what to look at.
-        contract: of a raw table.
-        delivered: arrival dates whose files were all taken.
         until: newest arrival date to look at; files of later dates may wait.
     """
-    have = snapshot.delivered_days(contract.name, last_look(snapshot))
+    have = snapshot.delivered_days(contract.name)
     return empty_days(contract, have, delivered, snapshot.delivered(contract.name), until)

@@ -35,11 +35,7 @@ def replay(
     """Read what a raw table refused once more.
 
     Args:
-        platform: what to change.
-        spark: gives the session.
         selection: what, of one raw table. What a person discarded is meant where its arrival is named.
-        author: who wants it, and why.
-        progress: told how far it is.
 
     Raises:
         QuarantineError: nothing of it is set aside, or a file cannot be read once more; nothing of that was changed.

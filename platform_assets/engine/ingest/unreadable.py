@@ -44,7 +44,6 @@ def untakeable(
     Args:
         parsed: the rows of some files, which may fail before they are read.
         described: the rows of a file in the same format that holds just what the contract describes.
-        files: that failed together.
 
     Raises:
         PySparkException, Py4JError: not a file makes Spark fail, but the machine, an interruption, or how it reads.
@@ -71,10 +70,6 @@ def _read_through(rows: DataFrame) -> None:
 
 def described_by(contract: Contract, kind: Format) -> bytes:
     """One row with a value of its column's type in every field.
-
-    Args:
-        contract: of the raw table.
-        kind: csv, json or parquet.
 
     Returns:
         The content of the file.

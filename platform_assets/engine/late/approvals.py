@@ -19,9 +19,8 @@ from platform_assets.engine.day_contents import ahead_figures, appended_change, 
 from platform_assets.engine.late.queue import LateQueueError, choose, decide, due
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage
-from platform_assets.engine.raw.tombstones import stage_tombstones
+from platform_assets.engine.raw.tombstones import stage_tombstones, stage_undated
 from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
-from platform_assets.engine.raw.undated import stage_undated
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.late_queue import LateRows, LateSelection, late_table
 from platform_assets.planning.windows import ranges
@@ -45,7 +44,6 @@ class Approval:
     """What became of waiting rows.
 
     Args:
-        table: the raw table.
         arrivals: as which the rows entered raw, one for each arrival that brought them.
         published: the new content of every raw day touched, those that lost a moved key included.
     """
@@ -70,8 +68,6 @@ def approve(
 
     Args:
         spark: gives the session; not called where nothing waits.
-        selection: which rows.
-        author: who decides, and why.
         progress: told when a table begins and when it is finished.
         by_person: whether somebody decides it now; otherwise a contract does, by its `deep_restatement_days`, and no
             decision is written down: the publication says who took the rows, and why.
@@ -106,9 +102,7 @@ def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_p
     """Take the rows of a raw table into it whose day has come since they arrived too far ahead of it.
 
     Args:
-        turn: at the table.
         spark: gives the session; not called where nothing is due.
-        progress: told when there are any.
 
     Returns:
         None where nothing is due.
@@ -116,7 +110,7 @@ def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_p
     Raises:
         LateQueueError: the queue's files hold other rows than its records say.
     """
-    chosen = due(turn.platform, turn.contract)
+    chosen = due(turn.snapshot, turn.contract)
     if not chosen:
         return None
     progress(Progress("taking", turn.contract.name))
@@ -134,8 +128,8 @@ def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], w
         stage(waiting.where(~_is_one_of(chosen)), folders[queue])
         stage(_as_taken(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
-        stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
-        stage_undated(platform, spark, contract, publication, folders[contract.name], snapshot)
+        stage_tombstones(spark, contract, publication, folders[contract.name], snapshot, few=few)
+        stage_undated(spark, contract, publication, folders[contract.name], snapshot)
         entered = profile_raw(read_staged(spark, folders[contract.name]))
         left = profile_raw(read_staged(spark, folders[queue]))
         arrivals = _arrivals(platform, contract, chosen, publication, entered, why)
@@ -144,7 +138,7 @@ def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], w
             TableChange(
                 table=queue,
                 schema_string=schema.json(),
-                days=_left(platform, queue, snapshot, publication, days, left),
+                days=_left(queue, snapshot, publication, days, left),
                 replaces_schema=schema_to_replace(platform.lake, snapshot.release, queue, schema.json()),
             ),
         ]
@@ -164,7 +158,7 @@ def _is_one_of(chosen: Collection[LateRows]) -> Column:
 
 
 def _as_taken(rows: DataFrame, contract: Contract, publication: str) -> DataFrame:
-    """The rows as those of an arrival of their own; the date they arrived, which may order them, stays."""
+    """Return the rows as those of an arrival of their own; the date they arrived, which may order them, stays."""
     return rows.withColumn("_arrival", F.concat(F.lit(_path(contract, publication, "")), "_arrival"))
 
 
@@ -212,12 +206,12 @@ def _arrivals(
 
 
 def _left(
-    platform: Platform, queue: str, snapshot: LakeSnapshot, publication: str, days: Collection[date], left: RawProfile
+    queue: str, snapshot: LakeSnapshot, publication: str, days: Collection[date], left: RawProfile
 ) -> dict[date, DayContent]:
     digests = {day: left.digests.get(day, Digest()) for day in days}
     return replaced(
         snapshot.files(queue),
-        staged_at(platform.lake, queue, publication),
+        staged_at(snapshot.platform.lake, queue, publication),
         digests,
         dict.fromkeys(days, ""),
         ahead_figures(left),

@@ -1,13 +1,21 @@
-"""Which arrivals a person means who wants them taken out again: by their names, or by a pattern of files of a table."""
+"""Which arrivals a person means who wants them taken out again: by their names, or by a pattern of files of a table.
+
+Also which days that changes, and which are stale through it: looked up beforehand, without Spark.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from fnmatch import fnmatchcase
 
+from platform_assets.contracts import DAY
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError, did_you_mean
+from platform_assets.lakehouse.reading import row_reader
+from platform_assets.planning.windows import day_range, union_reached
 from platform_assets.records.history import ArrivalRecord
 
 _WILD = frozenset("*?[")
@@ -18,7 +26,7 @@ class WithdrawalError(PlatformError):
 
 
 def named_arrivals(platform: Platform, names: Sequence[str]) -> tuple[str, ...]:
-    """The paths of arrivals that are to be withdrawn, each once.
+    """Return the paths of arrivals that are to be withdrawn, each once.
 
     Args:
         names: paths of arrivals; or patterns, in which `*`, `?` and `[…]` stand for what lies within a folder's or a
@@ -87,7 +95,7 @@ def _is_like(path: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _counting(platform: Platform, path: str, arrivals: Sequence[ArrivalRecord]) -> list[ArrivalRecord]:
-    """The newest record of an arrival in each table from which it was not withdrawn yet."""
+    """Return the newest record of an arrival in each table from which it was not withdrawn yet."""
     newest = {arrival.table: arrival for arrival in arrivals if arrival.path == path}
     if not newest:
         raise WithdrawalError(
@@ -137,3 +145,57 @@ def _entered_later(arrival: ArrivalRecord, arrivals: Sequence[ArrivalRecord]) ->
     for part in found:  # late rows of what was replayed enter as part of that
         found += [other for other in entered if other.origin == part.path]
     return found[1:]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What it means that arrivals of one raw table are taken out.
+
+    Args:
+        days: of the raw table, that have rows of them.
+        stale: computed days that read these, by table, inputs first: at most, since one whose input comes out as it was
+            is left as it is.
+        moves_within_days: so far from these days, older versions of their records may come back on others.
+    """
+
+    days: frozenset[date]
+    stale: dict[str, frozenset[date]] = field(default_factory=dict)
+    moves_within_days: int = 0
+
+
+def reached_by(platform: Platform, parts: Sequence[ArrivalRecord]) -> Reached:
+    """Return what taking some arrivals out of one raw table reaches.
+
+    Raises:
+        DamagedTableError: files of the raw table are gone.
+    """
+    table = parts[0].table
+    days = frozenset(_days_of(platform, table, parts)) if any(part.taken for part in parts) else frozenset[date]()
+    changed: dict[str, Collection[date]] = {table: {platform.counted_on(table, day) for day in days}}
+    for contract in platform.catalogue:
+        reached = {
+            day
+            for read in contract.inputs
+            if changed.get(read.table)
+            for span in union_reached(read.window, changed[read.table], platform.calendar)
+            for day in day_range(*span)
+        }
+        if reached and (there := reached & platform.ledger.current_days(contract.name, among=reached).keys()):
+            changed[contract.name] = there
+    stale = {name: frozenset(of_it) for name, of_it in changed.items() if name != table}
+    return Reached(days, stale, platform.catalogue[table].moves_within_days)
+
+
+def published_with(platform: Platform, table: str, parts: Collection[ArrivalRecord]) -> set[date]:
+    """Days of a raw table that were published together with some arrivals: all that may hold rows of them."""
+    made = [platform.ledger.publication(name) for name in {part.publication for part in parts}]
+    return {day.day for record in made if record is not None for day in record.days if day.table == table}
+
+
+def _days_of(platform: Platform, table: str, parts: Collection[ArrivalRecord]) -> set[date]:
+    paths, days = {part.path for part in parts}, set[date]()
+    with row_reader(platform.lake, table, (DAY, "_arrival"), days=published_with(platform, table, parts)) as batches:
+        for batch in batches:
+            if batch.num_rows and paths & {*batch.column("_arrival").unique().to_pylist()}:
+                days.add(batch.column(DAY)[0].as_py())  # a file has one
+    return days

@@ -61,24 +61,23 @@ def late_counts(platform: Platform) -> dict[str, LateCounts]:
     refused = {decision.table for decision in decisions.values() if decision.kind == "refusal"}
     counts: dict[str, LateCounts] = {}
     contracts = raw_tables(platform)
-    queued = platform.ledger.figures([late_table(contract.name) for contract in contracts], at=now.number)
+    queued = platform.ledger.counts.totals([late_table(contract.name) for contract in contracts], at=now.number)
     for contract in contracts:
-        days = queued[late_table(contract.name)].values()
         if contract.name in refused or platform.ledger.withdrawn(contract.name):
             counts[contract.name] = counts_of(_queue(platform, contract, now, decisions))
         else:
-            ahead = sum(day.figures.get(AHEAD, 0) for day in days)
-            counts[contract.name] = LateCounts(sum(day.rows for day in days) - ahead, ahead)
+            waiting = queued[late_table(contract.name)]
+            counts[contract.name] = LateCounts(waiting.delivered - waiting.ahead, waiting.ahead)
     return counts
 
 
 def raw_tables(platform: Platform) -> tuple[Contract, ...]:
-    """The tables that arrivals are taken into."""
+    """Return the tables that arrivals are taken into."""
     return tuple(contract for contract in platform.catalogue if contract.source is not None)
 
 
 def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tuple[LateRows, ...]:
-    """The selected rows that are still to be decided so.
+    """Return the selected rows that are still to be decided so.
 
     Raises:
         UnknownTableError: there is no such table.
@@ -98,30 +97,29 @@ def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tu
     )
 
 
-def due(platform: Platform, contract: Contract) -> tuple[LateRows, ...]:
-    """The rows of a raw table that came too far ahead of their day to be taken, and whose day has come.
+def due(snapshot: LakeSnapshot, contract: Contract) -> tuple[LateRows, ...]:
+    """Return the rows of a raw table that came too far ahead of their day to be taken, and whose day has come.
 
     Where none has, the ledger alone says so.
     """
-    now, last = platform.current_release(), platform.calendar.last
-    queue = platform.ledger.current_days(late_table(contract.name), at=now.number)
+    queue, last = snapshot.days(late_table(contract.name)), snapshot.calendar.last
     if not any(record.figures.get(AHEAD) for day, record in queue.items() if day <= last):
         return ()
-    return due_rows(_queue(platform, contract, now), last)
+    return due_rows(_queue(snapshot.platform, contract, snapshot.release), last)
 
 
-def days_due(platform: Platform, contract: Contract) -> tuple[date, ...]:
-    """The days of such rows, oldest first."""
-    return tuple(sorted({rows.day for rows in due(platform, contract)}))
+def days_due(snapshot: LakeSnapshot, contract: Contract) -> tuple[date, ...]:
+    """Return the days of such rows, oldest first."""
+    return tuple(sorted({rows.day for rows in due(snapshot, contract)}))
 
 
 def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[LateSelection, ...]:
     """What of the late queue the contracts leave to the periodic deep restatement, one selection per raw table."""
+    snapshot = LakeSnapshot.now(platform)
     selections = (
         deep_restatement(queue, contract.name, most)
         for contract in raw_tables(platform)
-        if (most := contract.deep_restatement_days) is not None
-        and takes_deliveries(LakeSnapshot.now(platform), contract)
+        if (most := contract.deep_restatement_days) is not None and takes_deliveries(snapshot, contract)
     )
     return tuple(selection for selection in selections if selection)
 
@@ -174,11 +172,9 @@ def _queue(
 
 
 def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collection[str]) -> Iterator[LateRows]:
-    """What each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
+    """Return what each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
 
     Args:
-        table: the raw table.
-        queue: rows that wait for it.
         names: columns to sum up; roughly, where there may be no exact sum.
     """
     import duckdb
@@ -219,7 +215,7 @@ def _with_state(rows: LateRows, decisions: Mapping[_About, LateDecision], gone: 
 
 
 def _decisions(platform: Platform, *, as_far_as_readable: bool = False) -> dict[_About, LateDecision]:
-    """The newest decision about the rows that each arrival brought for each day."""
+    """Return the newest decision about the rows that each arrival brought for each day."""
     decisions = platform.ledger.decisions(LateDecision, as_far_as_readable=as_far_as_readable)
     return {_about(decision): decision for decision in decisions}
 

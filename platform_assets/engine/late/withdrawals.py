@@ -12,13 +12,11 @@ from pyspark.sql import SparkSession
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.erasures import erased_of_arrivals
-from platform_assets.engine.late.named_arrivals import WithdrawalError, taken
-from platform_assets.engine.late.reached_days import published_with
+from platform_assets.engine.late.named_arrivals import WithdrawalError, published_with, taken
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
-from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves
+from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves, undated_files
 from platform_assets.engine.raw.turn import ingest_turn
-from platform_assets.engine.raw.undated import undated_files
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
@@ -41,7 +39,6 @@ class Withdrawal:
     """What a withdrawal did.
 
     Args:
-        table: the raw table.
         arrivals: the withdrawals recorded: of the arrivals, and of everything as which waiting rows of them entered.
         rows: of raw, that count no more.
         published: the new content of every raw day touched.
@@ -69,7 +66,6 @@ def withdraw(
     Args:
         spark: gives the session; not called where raw has no row of the arrivals.
         paths: of the arrivals: files below the landing root, or those as which waiting rows entered.
-        author: who withdraws them, and why.
         progress: told when a table begins and when it is finished.
 
     Returns:
@@ -92,7 +88,7 @@ def withdraw(
             for table, some in parts.items():
                 progress(Progress("withdrawing", table))
                 with full_disk_explained(table):
-                    withdrawal, change = _withdrawn(platform, spark, snapshot, publication, folders[table], some)
+                    withdrawal, change = _withdrawn(spark, snapshot, publication, folders[table], some)
                 done.append(withdrawal)
                 changes += change
                 days = len(withdrawal.published)
@@ -104,19 +100,19 @@ def withdraw(
 
 
 def _withdrawn(
-    platform: Platform,
     spark: SparkOnDemand,
     snapshot: LakeSnapshot,
     publication: str,
     folder: Location,
     parts: Sequence[ArrivalRecord],
 ) -> tuple[Withdrawal, list[TableChange]]:
-    """What takes some arrivals of one table back, staged where raw has rows of them."""
+    """Return what takes some arrivals of one table back, staged where raw has rows of them."""
+    platform = snapshot.platform
     contract = platform.catalogue[parts[0].table]
     rows: Mapping[str, int] = {}
     changes: list[TableChange] = []
     if any(part.taken for part in parts):
-        rows = _stage_markers(platform, spark(), contract, parts, snapshot, folder)
+        rows = _stage_markers(spark(), contract, parts, snapshot, folder)
         added = profile_raw(read_staged(spark(), folder))
         schema = raw_schema(contract).json()
         changes = [appended_change(platform, snapshot.release, contract.name, publication, schema, added)]
@@ -125,7 +121,6 @@ def _withdrawn(
 
 
 def _stage_markers(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     parts: Collection[ArrivalRecord],
@@ -133,9 +128,10 @@ def _stage_markers(
     folder: Location,
 ) -> dict[str, int]:
     """Stage what takes some arrivals back, and return how many rows of each count no more."""
+    platform = snapshot.platform
     paths = [part.path for part in parts]
     days = published_with(platform, contract.name, parts)
-    found = taken_back(effective_raw_rows(platform, spark, contract, days, snapshot), paths)
+    found = taken_back(effective_raw_rows(spark, contract, days, snapshot), paths)
     counts: dict[str, int] = {}
     for (_, path), rows in found.items():
         counts[path] = counts.get(path, 0) + rows
@@ -153,7 +149,7 @@ def _stage_markers(
     # Days with later records were told of deletes without their day, and of snapshots without a row of them, too.
     if is_snapshot or undated_files({day: files[day] for day in held}, contract):
         wide |= {day for day, record in snapshot.days(contract.name).items() if record.figures.get("tombstones")}
-    raw = effective_raw_rows(platform, spark, contract, wide, snapshot)
+    raw = effective_raw_rows(spark, contract, wide, snapshot)
     stage(withdrawals(raw, paths, raw_schema(contract)), folder)
     return counts
 

@@ -6,7 +6,7 @@ that looks further has them compared once more.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,23 +16,25 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.day_contents import (
     COMPARED,
     FARTHEST,
+    Files,
     appended,
     computed_with,
     schema_to_replace,
     staged_at,
     unchanged,
 )
-from platform_assets.engine.platform import Platform
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.turn import IngestTurn
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.lakehouse.delta.key_bounds import may_share_keys
+from platform_assets.lakehouse.delta.key_bounds import may_lack, may_share_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.tombstones import VERSION, tombstones
+from platform_assets.spark.raw.undated import is_undated, reached, waiting
+from platform_assets.spark.raw.undated import tombstones as undated_tombstones
 from platform_assets.spark.raw.versions import identified
 from platform_assets.spark.raw.withdrawals import absences, as_raw, effective_rows
 from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -42,7 +44,6 @@ from platform_assets.spark.tables.staging import stage
 
 
 def stage_tombstones(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     publication: str,
@@ -56,15 +57,12 @@ def stage_tombstones(
     Of a table whose arrivals are snapshots, mark the days that they have no row of.
 
     Args:
-        contract: of the raw table.
-        publication: that staged the rows.
-        folder: where they are.
-        snapshot: whose raw rows they are compared with.
         few: as for `spark.raw.tombstones.tombstones`.
     """
+    platform = snapshot.platform
     assert contract.source is not None
     if contract.source.replaces == "table":
-        _stage_absences(platform, spark, contract, folder, snapshot)
+        _stage_absences(spark, contract, folder, snapshot)
     if not contract.moves_within_days:
         return
     staged = staged_at(platform.lake, contract.name, publication)
@@ -84,12 +82,10 @@ def stage_tombstones(
             stage(tombstone_rows.select(*raw_schema(contract).fieldNames()), folder)
 
 
-def _stage_absences(
-    platform: Platform, spark: SparkSession, contract: Contract, folder: Location, snapshot: LakeSnapshot
-) -> None:
+def _stage_absences(spark: SparkSession, contract: Contract, folder: Location, snapshot: LakeSnapshot) -> None:
     lying = read_staged(spark, folder)
     if files := snapshot.files(contract.name):
-        lying = lying.unionByName(effective_raw_rows(platform, spark, contract, files, snapshot))
+        lying = lying.unionByName(effective_raw_rows(spark, contract, files, snapshot))
     with kept_frames() as keep:
         whose = keep(lying.select(DAY, "_arrival", "_arrival_date", "_kind").distinct())
         stage(as_raw(absences(whose, contract), raw_schema(contract)), folder)
@@ -108,7 +104,7 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
         return {}
     with new_stage(platform, (contract.name,)) as (publication, folders), kept_frames() as keep:
         folder = folders[contract.name]
-        raw = identified(effective_raw_rows(platform, spark(), contract, days, snapshot))
+        raw = identified(effective_raw_rows(spark(), contract, days, snapshot))
         tombstone_rows = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract, keep)
         contents = unchanged(snapshot.files(contract.name), days)
         if tombstone_rows is not None:
@@ -135,10 +131,10 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
 
 
 def effective_raw_rows(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
+    spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
 ) -> DataFrame:
-    """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
-    path = platform.lake.table_path(contract.name)
+    """Return the rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
+    path = snapshot.platform.lake.table_path(contract.name)
     rows = read_days(spark, path, snapshot.files(contract.name), raw_schema(contract), ranges(days))
     return effective_rows(rows) if has_withdrawals(contract.name, days, snapshot) else rows
 
@@ -158,3 +154,51 @@ def has_withdrawals(table: str, days: Collection[date], snapshot: LakeSnapshot) 
     """Whether anything was withdrawn from some raw days, as their manifests say."""
     loaded = snapshot.days(table)
     return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)
+
+
+def stage_undated(
+    spark: SparkSession,
+    contract: Contract,
+    publication: str,
+    folder: Location,
+    snapshot: LakeSnapshot,
+) -> Mapping[str, int]:
+    """Stage a tombstone on every day with a record that a delete without event time takes back.
+
+    Statistics of files say whether there is such a delete at all, so that other deliveries cost nothing.
+
+    Returns:
+        How many keys of arriving deletes have no record yet, by arrival.
+    """
+    platform = snapshot.platform
+    if not contract.takes_undated:
+        return {}
+    staged, files = staged_at(platform.lake, contract.name, publication), snapshot.files(contract.name)
+    bringing, deletes = undated_files(staged, contract), undated_files(files, contract)
+    deletes = may_share_keys(deletes, staged, bounded_key(contract))
+    if not (bringing or deletes):
+        return {}
+    ahead, late = contract.ahead_days, contract.restatement_window_days
+    near = {
+        day: of_day for day, of_day in files.items() if any(-ahead <= (came - day).days <= late for came in bringing)
+    }
+
+    def rows_of(some: Files) -> DataFrame:
+        path, schema = platform.lake.table_path(contract.name), raw_schema(contract)
+        return read_days(spark, path, some, schema, ranges(some))
+
+    with kept_frames() as keep:
+        arriving = read_staged(spark, folder)
+        new, old = arriving.where(is_undated(contract)), effective_rows(rows_of(deletes)).where(is_undated(contract))
+        there = rows_of(may_share_keys(near, bringing, bounded_key(contract)))
+        pairs = keep(reached(new, arriving.unionByName(there), contract).unionByName(reached(old, arriving, contract)))
+        stage(undated_tombstones(pairs).select(*raw_schema(contract).fieldNames()), folder)
+        return waiting(new, pairs, contract) if bringing else {}
+
+
+def undated_files(files: Files, contract: Contract) -> Files:
+    """Return those of some files of a raw table that can hold deletes without event time."""
+    if not contract.takes_undated or contract.event_time is None:
+        return {}
+    some = {day: tuple(file for file in of_day if may_lack(file, contract.event_time)) for day, of_day in files.items()}
+    return {day: of_day for day, of_day in some.items() if of_day}

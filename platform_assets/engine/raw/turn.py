@@ -25,10 +25,6 @@ class IngestTurn:
 
     Nobody else publishes rows of it meanwhile. Should the lock be lost, somebody may: then what was listed, chosen or
     compared here is no longer so, and the next publication of the turn fails.
-
-    Args:
-        contract: of the raw table.
-        author: on whose behalf.
     """
 
     def __init__(self, platform: Platform, contract: Contract, author: Author) -> None:

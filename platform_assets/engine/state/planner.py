@@ -13,62 +13,58 @@ from datetime import date
 from functools import cache
 
 from platform_assets.contracts import AsOf, Contract
-from platform_assets.engine.circuits import stopped
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.looks import begin_look, keep_look, last_look
 from platform_assets.engine.state.reference_data import contents_read, view_of
 from platform_assets.engine.state.schema_changes import changes_of_contract, changing
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.releases import release
+from platform_assets.ledger.errors import LedgerError
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import (
     Blocked,
     DayState,
+    Held,
     Stale,
     States,
+    TableStates,
     at_root,
     day_states,
     not_up_to_date,
     stale_through_data,
     unblocked,
 )
+from platform_assets.planning.estimates import estimate
 from platform_assets.planning.fingerprints import View
-from platform_assets.planning.last_look import Since, to_look_at
+from platform_assets.planning.key_scope import KeyScope, ScopeError, scope_of
+from platform_assets.planning.last_look import Look, open_days, to_look_at
 from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, left_to_do, make_plan
-from platform_assets.planning.protected_days import refuse_protected
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
-from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
-from platform_assets.planning.table_states import TableStates
+from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, refuse_protected
 from platform_assets.planning.windows import day_range, union_read
 from platform_assets.records.history import DayMark, Hold
 
 
 def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) -> TableStates:
-    """What is known of all tables, or of some, at the release and in the stage that a snapshot is."""
-    return _table_states(snapshot, tables, last_look(snapshot))
-
-
-def _table_states(snapshot: LakeSnapshot, tables: Collection[str] | None, since: Since | None) -> TableStates:
+    """Return what is known of all tables, or of some, at the release and in the stage that a snapshot is."""
     platform = snapshot.platform
     names = platform.catalogue.names if tables is None else tables
     contracts = [platform.catalogue[name] for name in names]
     holds: dict[str, list[Hold]] = {}
-    for hold in snapshot.holds():
+    for hold in snapshot.holds:
         if hold.table in names:
             holds.setdefault(hold.table, []).append(hold)
-    on_demand = since is not None and not since.is_of_most_days(names)
-    marks = snapshot.marks_on_demand(names, since) if since and on_demand else snapshot.marks(names)
-    contents = contents_read(contracts, snapshot, since)
+    marks = snapshot.marks_on_demand(names)
+    contents = contents_read(contracts, snapshot)
     return TableStates(
         marks=marks,
         holds=holds,
-        calendar=platform.calendar,
+        calendar=snapshot.calendar,
         views={table: view_of(table, snapshot, content) for table, content in contents.items()},
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
         changing=changing(snapshot, contracts, marks),
         contents=contents,
-        stopped={} if snapshot.is_try else stopped(platform, names),
+        stopped={name: hold for name, hold in snapshot.stopped.items() if name in names},
     )
 
 
@@ -80,11 +76,9 @@ def states_around(
     forced: Collection[date] = (),
     accept: Collection[str] = (),
 ) -> tuple[TableStates, dict[date, DayState]]:
-    """The state of some days of one table, and what is known of it and of what it reads.
+    """Return the state of some days of one table, and what is known of it and of what it reads.
 
     Args:
-        snapshot: to look at.
-        days: of it.
         forced: as for `day_states`.
         accept: as for `day_states`.
     """
@@ -99,28 +93,48 @@ def at_root_now(snapshot: LakeSnapshot, state: Blocked) -> Blocked:
 
 
 def look_at_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
-    """What is known of all tables, and the state of every day of those with a transform; days left out are up to date.
+    """Return what is known of all tables, and the state of every day of those with a transform.
 
-    Which days were not is kept, so that the next look is at these and at what happens until then, not at all history.
+    Days that are left out are up to date. Which days were not is kept, so that the next look is at these and at what
+    happens until then, not at all history.
     """
-    since = last_look(snapshot)
-    mark = begin_look(snapshot, since)
-    tables, states = look_since(snapshot, since)
-    keep_look(snapshot, tables, states, since, mark)
+    mark = begin_look(snapshot)
+    tables, states = states_of_all(snapshot)
+    keep_look(snapshot, tables, states, mark)
     return tables, states
 
 
-def look_since(snapshot: LakeSnapshot, since: Since | None) -> tuple[TableStates, States]:
-    """As `look_at_all`, by a look that is given, or without any at every day.
-
-    Args:
-        snapshot: to look at.
-        since: the look, and what happened since: days that are up to date for that may be left out.
-    """
-    catalogue, tables = snapshot.platform.catalogue, _table_states(snapshot, None, since)
-    look_at = to_look_at(catalogue, tables, since) if since else {}
+def states_of_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
+    """Return the same without keeping it."""
+    catalogue, tables = snapshot.platform.catalogue, table_states(snapshot)
+    look_at = to_look_at(catalogue, tables, snapshot.since) if snapshot.since else {}
     every_day = tables.calendar.days()
     return tables, {c.name: day_states(c, look_at.get(c.name, every_day), tables) for c in catalogue if c.inputs}
+
+
+def begin_look(snapshot: LakeSnapshot) -> str:
+    """Return the mark with which a look that begins now can be kept; empty where it cannot be, as in a stage."""
+    if snapshot.since is not None:
+        return snapshot.since.mark
+    if not snapshot.is_staged and snapshot.calendar.last >= snapshot.calendar.first:
+        with suppress(LedgerError):
+            return snapshot.platform.ledger.looks.begin(snapshot.look_for, snapshot.number)
+    return ""
+
+
+def keep_look(snapshot: LakeSnapshot, tables: TableStates, states: States, mark: str) -> None:
+    """Remember what was found, if it is not what is known already; where that fails, the next plan takes longer."""
+    found = open_days(snapshot.platform.catalogue, tables, {table: not_up_to_date(of) for table, of in states.items()})
+    look = Look(
+        last=snapshot.calendar.last,
+        today=snapshot.platform.settings.current_day(),
+        open_days={table: days for table, days in found.items() if days},
+        contents=tables.contents,
+    )
+    since = snapshot.since
+    if mark and (since is None or since.published or since.look != look):
+        with suppress(LedgerError):
+            snapshot.platform.ledger.looks.keep(snapshot.look_for, snapshot.number, look, mark)
 
 
 def plan_steps(
@@ -129,7 +143,7 @@ def plan_steps(
     intakes: Collection[Intake] = (),
     snapshot: LakeSnapshot | None = None,
 ) -> Plan:
-    """What a refresh of what is asked for would do now; in a stage, on what the stage shows.
+    """Return what a refresh of what is asked for would do now; in a stage, on what the stage shows.
 
     Raises:
         ProtectedDaysError: days are asked for that are protected.
@@ -175,7 +189,7 @@ class Outlook:
 
 
 def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
-    """What is stale now in all tables."""
+    """Return what is stale now in all tables."""
     snapshot = LakeSnapshot.now(platform)
     tables, states = look_at_all(snapshot)
     past = past_of(snapshot, tables, states)
@@ -187,11 +201,11 @@ def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
 
 
 def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past:
-    """What days that are stale through data were made from, and what became of that since."""
+    """Return what days that are stale through data were made from, and what became of that since."""
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
     near: dict[str, set[date]] = {}
-    shown_by = ReleaseIndex(snapshot.platform)
+    shown_by = ReleaseIndex(snapshot)
     for table, by_day in states.items():
         stale = stale_through_data({day: unblocked(state) for day, state in not_up_to_date(by_day).items()})
         computed = [day for day in stale if day in tables.marks.get(table, {})]
@@ -251,8 +265,6 @@ def reasons_now(
     """Why days of one table are to be computed; a day that is not stale was asked for.
 
     Args:
-        snapshot: what to look at.
-        days: of it.
         asked: those of them that were asked for whatever their state.
     """
     tables, states = states_around(snapshot, contract, days)
@@ -272,23 +284,17 @@ def still_to_do(snapshot: LakeSnapshot, step: PlannedStep, request: Request) -> 
 class ReleaseIndex:
     """Which release last showed a version of a table; versions only grow, so few releases have to be looked at."""
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-        self._newest = platform.current_release()
-        self._versions = cache(lambda number: release(platform.lake, number).versions)
+    def __init__(self, snapshot: LakeSnapshot) -> None:
+        lake, self._newest = snapshot.platform.lake, snapshot.release
+        self._versions = cache(lambda number: release(lake, number).versions)
         self._found: dict[tuple[str, int], int] = {}
 
-    @property
-    def newest(self) -> int:
-        """The number of the current release."""
-        return self._newest.number
-
     def version(self, table: str) -> int:
-        """The version of a table that is shown now; -1 for one that was never published."""
+        """Return the version of a table that it shows; -1 for one that was never published."""
         return self._newest.versions.get(table, -1)
 
     def __call__(self, table: str, version: int) -> int:
-        """The number of the newest release that shows the version; -1 for a table that was not there."""
+        """Return the number of the newest release that shows the version; -1 for a table that was not there."""
         if version < 0:
             return -1
         if version >= self._newest.versions.get(table, -1):
@@ -307,3 +313,67 @@ class ReleaseIndex:
 
 def _published_after(marks: Mapping[date, DayMark], days: Collection[date], number: int) -> list[date]:
     return [day for day in sorted(days) if (mark := marks.get(day)) and mark.release > number]
+
+
+_WHOLE = "Compute it whole: leave out the keys."
+
+
+def scoped_plan(snapshot: LakeSnapshot, request: Request, scope: KeyScope) -> Plan:
+    """The days that a person names, of the tables named and no others: what they read is taken as the snapshot has it.
+
+    Raises:
+        ScopeError: tables or days are not named, or the rest of a day cannot be carried over.
+        ProtectedDaysError: days are protected.
+    """
+    if not request.tables or not (request.days or request.by_table):
+        raise ScopeError("Keys are computed of tables and days that are named.", "Name the table, and add --days.")
+    steps: list[PlannedStep] = []
+    for contract in snapshot.platform.catalogue:
+        if contract.name not in request.tables:
+            continue
+        days = sorted(request.by_table.get(contract.name, ()) if request.by_table else request.days or ())
+        if days:  # a job of a plan may be about some of its tables
+            refuse_unsound(snapshot, contract.name, days, scope)
+            refuse_protected_days(snapshot, contract, set(days) - request.protected_too, forced=True)
+            reasons = reasons_now(snapshot, contract, days, asked=days)
+            known = snapshot.marks([contract.name])[contract.name]
+            steps.append(PlannedStep(contract.name, reasons, estimate(reasons, known)))
+    return Plan(steps=tuple(steps), moment=snapshot.moment)
+
+
+def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], scope: KeyScope) -> None:
+    """Refuse days whose other rows cannot stay beside those that are computed; starts no session.
+
+    Raises:
+        ScopeError: naming the table, the day and what keeps it.
+    """
+    contract = snapshot.platform.catalogue[table]
+    scope_of(contract, scope.texts)
+    tables, states = states_around(snapshot, contract, days, forced=days)
+    now = snapshot.platform.version(table).configuration
+    held = {hold.day for hold in snapshot.holds_of(table)}
+    records, staged = snapshot.days(table, days), snapshot.staged.of(table)
+    if table in tables.changing:
+        raise ScopeError(f"{table} has other columns than its contract, which come with whole days.", _WHOLE)
+    for day in sorted(days):
+        state, record = states[day], records.get(day)
+        if day in staged:
+            over = staged[day].scope
+            if over is None or over.keys != scope.texts:
+                raise ScopeError(
+                    f"The stage holds {table} of {day} already, and not just its {scope}.",
+                    "Publish the stage first, or take another one; all keys at once can be named, too.",
+                )
+        if isinstance(state, Blocked):
+            why = f"reads {state.table} of {state.day}, which is not there or not good"
+            raise ScopeError(f"{table} of {day} {why}.", "Leave the day out, or have that corrected first.")
+        if isinstance(state, Held):  # forced all the same, so a rollback that lasts
+            raise ScopeError(f"{table} of {day} is held: {state.hold.reason}.", f"{state.hold.overruled_by} lifts it.")
+        if not isinstance(state, Stale):
+            raise ScopeError(f"{day} is no day that is there.", "Name days of the calendar.")
+        if record is None:
+            raise ScopeError(f"{table} of {day} was never computed, so there is nothing to carry over.", _WHOLE)
+        if day in held:
+            raise ScopeError(f"{table} of {day} is held: nobody found all of it to be right.", _WHOLE)
+        if record.configuration != now:
+            raise ScopeError(f"{table} of {day} was made under another contract than today's.", _WHOLE)

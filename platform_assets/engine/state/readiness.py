@@ -36,7 +36,6 @@ class Readiness:
         notes: what a reader of a ready day should know about its inputs.
         before: content of every day of the table, as it is now.
         holds: the newest hold of every held day of the table.
-        known_holds: all of them.
     """
 
     ready: tuple[date, ...] = ()
@@ -51,7 +50,6 @@ class Readiness:
 
 
 def readiness(
-    platform: Platform,
     contract: Contract,
     days: Collection[date],
     snapshot: LakeSnapshot,
@@ -62,13 +60,12 @@ def readiness(
     """Where some days of a silver or gold table stand.
 
     Args:
-        days: days of it.
-        snapshot: to read.
         forced: those of them that count neither as up to date nor as refused before.
         accept: checks whose findings are accepted; what they refused is tried again.
     """
+    platform = snapshot.platform
     tables, states = states_around(snapshot, contract, days, forced=forced, accept=accept)
-    holds = snapshot.holds(contract.name)
+    holds = snapshot.holds_of(contract.name)
     ready = {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale)}
     return Readiness(
         ready=tuple(ready),
@@ -85,7 +82,7 @@ def readiness(
 
 
 def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
-    """What keeps a day from being computed, and what to do, for a person."""
+    """Return what keeps a day from being computed, and what to do, for a person."""
     state = at_root_now(snapshot, state)
     table, day = state.table, state.day
     if state.hold is not None and state.hold.gate == CIRCUIT:

@@ -19,29 +19,23 @@ from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.planning.fingerprints import View
-from platform_assets.planning.last_look import Since
 from platform_assets.records.history import DayMark
 
 
-def contents_read(contracts: Iterable[Contract], snapshot: LakeSnapshot, since: Since | None) -> dict[str, str]:
-    """What the days of all tables hold that some contracts read as of a day, as `content_of` has it.
-
-    Args:
-        contracts: whose inputs are asked for.
-        snapshot: to look at.
-        since: the last look, and what happened since; of a table of which nothing was published, the same is there.
-    """
+def contents_read(contracts: Iterable[Contract], snapshot: LakeSnapshot) -> dict[str, str]:
+    """Return what the days of all tables hold that some contracts read as of a day, as `content_of` has it."""
     names = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
-    return {table: _content_since(table, snapshot, since) or _content(table, snapshot) for table in sorted(names)}
+    return {table: _content_since(table, snapshot) or _content(table, snapshot) for table in sorted(names)}
 
 
-def _content_since(table: str, snapshot: LakeSnapshot, since: Since | None) -> str | None:
-    is_as_it_was = since is not None and table not in since.published and table in since.look.contents
-    if not is_as_it_was or since is None or snapshot.platform.catalogue[table].source:
+def _content_since(table: str, snapshot: LakeSnapshot) -> str | None:
+    """Return the content at the last look, if the same is there since nothing of the table was published."""
+    since = snapshot.since
+    if since is None or table in since.published or snapshot.platform.catalogue[table].source:
         return None
     if since.new_days and snapshot.days(table, since.new_days):
         return None  # rows that waited there count now
-    return since.look.contents[table]
+    return since.look.contents.get(table)
 
 
 def _content(table: str, snapshot: LakeSnapshot) -> str:
@@ -50,15 +44,13 @@ def _content(table: str, snapshot: LakeSnapshot) -> str:
 
 
 def _marks(table: str, snapshot: LakeSnapshot) -> dict[date, DayMark]:
-    return {day: mark for day, mark in snapshot.marks([table])[table].items() if day in snapshot.platform.calendar}
+    return {day: mark for day, mark in snapshot.marks([table])[table].items() if day in snapshot.calendar}
 
 
 def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> View:
-    """The view of one effective-dated table; empty for a table that has no content.
+    """Return the view of one effective-dated table; empty for a table that has no content.
 
     Args:
-        table: its name.
-        snapshot: to look at.
         content: what its days hold, where that is known.
 
     Raises:
@@ -86,7 +78,7 @@ def content_of(digests: Mapping[date, str], key: Sequence[str], order: Sequence[
 
 
 def history_key(catalogue: Catalogue, table: str) -> tuple[str, ...]:
-    """The columns that name the thing whose attributes change: the natural key without the effective date."""
+    """Return the columns that name the thing whose attributes change: the natural key without the effective date."""
     return tuple(name for name in catalogue[table].key if name != _effective(catalogue, table))
 
 
@@ -142,7 +134,7 @@ def _computed(
 
 
 def _columns(table: str, snapshot: LakeSnapshot) -> list[str]:
-    """The columns that the rows have, which may not be those of the contract yet."""
+    """Return the columns that the rows have, which may not be those of the contract yet."""
     if table in snapshot.staged.tables:
         schema_string = snapshot.staged.tables[table].schema_string
     elif (version := snapshot.version(table)) is None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import date
 
 from platform_assets.contracts import DAY, Contract, ContractError
-from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.releases import made_by
@@ -20,7 +19,7 @@ _CONTRACT_TYPES = {"integer": "int"}
 
 
 def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[ContractChange, ...]:
-    """What differs between the columns that a table has at the release and those of its contract.
+    """Return what differs between the columns that a table has at the release and those of its contract.
 
     Where a raw table has no row, as after a reload, any columns enter with the first ones.
     """
@@ -37,12 +36,7 @@ def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[Contrac
 def changes_of_contract(
     snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark]
 ) -> tuple[ContractChange, ...]:
-    """What was changed in a contract since days that are still there were computed, each change once.
-
-    Args:
-        snapshot: to look at.
-        marks: of its loaded days.
-    """
+    """Return what was changed in a contract since days that are still there were computed, each change once."""
     platform = snapshot.platform
     changes = {change.what: change for change in changes_on_disk(snapshot, contract)}
     now = platform.configurations[contract.name]
@@ -63,13 +57,7 @@ def changes_of_contract(
 
 
 def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks) -> dict[str, Need]:
-    """The tables that have other columns, or days of another key, than their contract says, and what each needs.
-
-    Args:
-        snapshot: to look at.
-        contracts: of the tables.
-        marks: of their loaded days.
-    """
+    """The tables that have other columns, or days of another key, than their contract says, and what each needs."""
     needs = {
         contract.name: need_of(changes_of_contract(snapshot, contract, marks.get(contract.name, {})))
         for contract in contracts
@@ -77,7 +65,7 @@ def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks
     return {table: need for table, need in needs.items() if need != "nothing"}
 
 
-def refuse_what_tables_cannot_take(platform: Platform, request: Request) -> None:
+def refuse_what_tables_cannot_take(snapshot: LakeSnapshot, request: Request) -> None:
     """Compare what a person asks for with the tables on disk, before any work is done.
 
     What runs by themselves ask for is not looked at: they leave such tables alone.
@@ -87,14 +75,12 @@ def refuse_what_tables_cannot_take(platform: Platform, request: Request) -> None
     """
     if not request.by_person:
         return
-    snapshot = LakeSnapshot.now(platform)
-    wanted = {
-        table: days for table, days in wanted_days(platform.catalogue, request, platform.calendar).items() if days
-    }
+    catalogue = snapshot.platform.catalogue
+    wanted = {table: days for table, days in wanted_days(catalogue, request, snapshot.calendar).items() if days}
     marks = snapshot.marks(wanted)
-    for table in platform.catalogue.names:
+    for table in catalogue.names:
         if table in wanted:
-            _refuse(snapshot, platform.catalogue[table], marks[table], wanted[table])
+            _refuse(snapshot, catalogue[table], marks[table], wanted[table])
 
 
 def takes_deliveries(snapshot: LakeSnapshot, contract: Contract) -> bool:
@@ -123,8 +109,6 @@ def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[
     """Whether some days of a table can be published only together with all its others.
 
     Args:
-        snapshot: to read.
-        days: to compute.
         at_once: whether they are all published together.
 
     Raises:
@@ -150,7 +134,6 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
 
     Args:
         snapshot: with the days that are to be published.
-        why: reasons for those that are not.
 
     Raises:
         ContractError: naming the first day left and its reason; no day of the table was published.
@@ -168,8 +151,8 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
 
 
 def _refuse(snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark], days: Collection[date]) -> Need:
-    """What a table needs to follow its contract, if these days are enough for that."""
-    table, calendar = contract.name, snapshot.platform.calendar
+    """Return what a table needs to follow its contract, if these days are enough for that."""
+    table, calendar = contract.name, snapshot.calendar
     changes = changes_of_contract(snapshot, contract, marks)
     need = need_of(changes)
     if need == "another table":

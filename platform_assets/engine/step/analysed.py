@@ -29,13 +29,12 @@ from platform_assets.spark.session.settings import software_of
 
 
 def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand) -> SparkOnDemand:
-    """The same session, given only once its analyser has found nothing wrong with some tables.
+    """Return the same session, given only once its analyser has found nothing wrong with some tables.
 
     So what computes nothing starts none, and what computes learns of every mistake before it loads anything.
 
     Args:
         tables: to look at, with the raw ones they are made from.
-        spark: gives the session.
     """
 
     def session() -> SparkSession:

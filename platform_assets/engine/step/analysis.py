@@ -52,8 +52,6 @@ class ExpressionError(TransformError):
     """A contract holds an expression that Spark cannot make sense of.
 
     Args:
-        what: is wrong.
-        table: whose contract it is.
         field: the name of the rule or the amount.
     """
 
@@ -66,7 +64,7 @@ class ExpressionError(TransformError):
 def analysis_mistakes(
     catalogue: Catalogue, tables: Collection[str], spark: SparkSession, without: Collection[str] = ()
 ) -> Iterator[Mistake]:
-    """What Spark's analyser finds wrong with the contracts and the transforms of tables.
+    """Yield what Spark's analyser finds wrong with the contracts and the transforms of tables.
 
     Args:
         tables: to look at; of raw ones, the condition by which a row withdraws its key.

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
-from typing import cast
+from logging import getLogger
+from typing import TypeVar, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
@@ -27,26 +34,34 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness, readiness
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import failures_recorded, refused_before
-from platform_assets.engine.step.large_days import large_days
-from platform_assets.engine.step.published_diff import effects
+from platform_assets.engine.step.inputs import published_rows
+from platform_assets.engine.step.repeatability import NotRepeatableError
 from platform_assets.engine.step.repeated_keys import repeated_keys
-from platform_assets.engine.step.sail import by_sail
 from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.engine.step.work import Work
 from platform_assets.failpoints import failpoint
-from platform_assets.planning.reads import read_for_day, read_in_all
+from platform_assets.lakehouse.delta.schema import types_in
+from platform_assets.planning.steps import parts_of
+from platform_assets.planning.windows import ranges, read_for_day, read_in_all, union_read
 from platform_assets.quality.findings import Check, DayChecks, Finding, accepted_by_hand
 from platform_assets.quality.gates import tie_finding
 from platform_assets.records.admission import EngineName
+from platform_assets.records.differences import DayChange
 from platform_assets.records.digest import Digest
-from platform_assets.records.history import Hold
+from platform_assets.records.history import DayRecord, Hold
 from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
+from platform_assets.settings import Settings
+from platform_assets.spark.compare.day_diff import day_changes
 from platform_assets.spark.compare.profiles import Profile
-from platform_assets.spark.session.on_demand import TimedSpark
+from platform_assets.spark.sail.session import GONE, MEMORY, columns_for, sail_session, server_of, stop_sail
+from platform_assets.spark.sail.standstill import ended_at_standstill
+from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.parts import tasks_for
+from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
+from platform_assets.spark.tables.staging import TransformError
 from platform_assets.spark.tables.users_code import values_explained
 
 
@@ -58,7 +73,6 @@ class Computed:
         publication: whose folders it lies in; empty where there was nothing to compute.
         changes: the good days of the table, then those of its quarantine.
         result: what became of every day, `published` being those of the changes.
-        holds: of the days that failed.
         over: holds of the other days, as they were known when these were computed; what somebody has held since, as a
             rollback does, is not among them.
         moves: whether records have moved between its days and others, so that it must be published on the release that
@@ -85,13 +99,6 @@ def compute(
 
     Days that fail are held, days that cannot be computed or need not be are left out; the result says of each what
     became of it. An error leaves nothing behind.
-
-    Args:
-        work: of the step.
-        snapshot: to read.
-        days: of this batch.
-        to_come: of later batches.
-        so_far: what became of the earlier ones.
 
     Raises:
         TransformError: the transform does not return what the contract declares, or fails on values.
@@ -124,7 +131,7 @@ def _computed(
     """Compute and judge a batch; where another engine follows, a failure says nothing of the table."""
     started = time.monotonic()
     platform, contract, spark = work.platform, work.contract, TimedSpark(work.spark)
-    state = readiness(platform, contract, days, snapshot, forced=work.forced, accept=work.accept)
+    state = readiness(contract, days, snapshot, forced=work.forced, accept=work.accept)
     left_alone = StepResult(
         contract.name,
         held={day: (refused_before(hold),) for day, hold in state.held.items()},
@@ -145,7 +152,6 @@ def _computed(
     ):
         together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
-            platform,
             given,
             contract,
             state.ready,
@@ -168,12 +174,12 @@ def _computed(
             checks[day] = checks[day].failing(finding)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
-        tied = tied_days(platform, contract, state, failing, snapshot, to_come=work.days.intersection(to_come))
+        tied = tied_days(contract, state, failing, snapshot, to_come=work.days.intersection(to_come))
         for day, root in tied.held.items():
             checks[day] = checks[day].failing(tie_finding(contract, day, root))
         done = [day for day in state.ready if day not in tied.blocked and day not in tied.put_off]
         good = tuple(day for day in done if not checks[day].blocking)
-        changed = effects(platform, given, contract, snapshot, staged, good, state.before)
+        changed = effects(given, contract, snapshot, staged, good, state.before)
         seconds = time.monotonic() - started - spark.waited
         changes = _changes(work, snapshot, publication, good, staged, state, checks, seconds)
         failpoint("gate.decided")
@@ -211,7 +217,7 @@ def _changes(
     checks: Mapping[date, DayChecks],
     seconds: float,
 ) -> tuple[TableChange, ...]:
-    """The table's days and, for silver, those of its quarantine that have or had rows."""
+    """Return the table's days and, for silver, those of its quarantine that have or had rows."""
     platform, contract = work.platform, work.contract
     made = partial(
         TableChange,
@@ -297,15 +303,12 @@ def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mappin
 def accepted_checks(
     state: Readiness, staged: Staged, accept: Collection[Check], looked_at: Mapping[date, str]
 ) -> dict[date, frozenset[Check]]:
-    """The checks whose findings count no more, by day.
+    """Return the checks whose findings count no more, by day.
 
     What somebody accepted stays so where the same rows come of the same input: the day was computed again by force, or
     by other code, and to hold it would serve nobody.
 
     Args:
-        state: of the staged days.
-        staged: as they lie in the stage.
-        accept: checks that somebody accepts now.
         looked_at: the fingerprint of each day at which this person has looked.
     """
     accepted: dict[date, frozenset[Check]] = {}
@@ -321,3 +324,99 @@ def _before(state: Readiness, staged: Staged, day: date) -> set[Check]:
     if there is None or not is_same:
         return set()
     return {cast("Check", name) for name in accepted_by_hand(there.figures)}
+
+
+def effects(
+    spark: SparkOnDemand,
+    contract: Contract,
+    snapshot: LakeSnapshot,
+    staged: Staged,
+    days: Collection[date],
+    before: Mapping[date, DayRecord],
+) -> dict[date, DayChange]:
+    """Compare staged days with their content until now.
+
+    Only days that had rows and whose digest changed are compared, all of them in one job: a first load costs nothing.
+
+    Args:
+        spark: gives the session; not called where there is nothing to compare.
+    """
+    differing = [
+        day for day in days if day in before and before[day].rows and before[day].digest != str(staged.digest(day))
+    ]
+    if not differing:
+        return {}
+    session, schema = spark(), spark_schema(contract)
+    spans = ranges(differing)
+    until_now = _until_now(session, contract, snapshot, schema, spans)
+    rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
+    return day_changes(until_now, rows, contract) if until_now else {}
+
+
+def _until_now(
+    session: SparkSession,
+    contract: Contract,
+    snapshot: LakeSnapshot,
+    schema: StructType,
+    spans: Collection[tuple[date, date]],
+) -> DataFrame | None:
+    """The published days in the columns of the contract, as far as they have them; None if they have another key."""
+    rows = published_rows(session, contract, snapshot, spans)
+    there = rows.schema
+    if types_in(there.json()) == types_in(schema.json()):
+        return rows
+    if not set(contract.key) <= set(there.fieldNames()):
+        return None
+    return rows.select(
+        *(
+            (
+                F.col(field.name).try_cast(field.dataType)
+                if field.name in there.fieldNames()
+                else F.lit(None).cast(field.dataType)
+            ).alias(field.name)
+            for field in schema
+        )
+    )
+
+
+_log = getLogger(__name__)
+_T = TypeVar("_T")
+_ENDS_WITHIN_S = 2.0
+"""Between the moment in which it does not answer any more and the one in which the process is gone."""
+
+
+def by_sail(settings: Settings, work: Callable[[SparkOnDemand], _T]) -> _T | None:
+    """Return what comes of work; None where Sail cannot do it, or not with its memory, or is gone, or stood still.
+
+    No transform is refused for that, and no command ends: Spark does the work.
+
+    Args:
+        work: to be done with the session that it is given.
+    """
+    session = sail_session(settings)
+    server = server_of(session)
+    try:
+        with columns_for("sail"), ended_at_standstill(server):
+            return work(lambda: session)
+    except (PySparkException, TransformError, NotRepeatableError) as error:
+        why = "had too little memory" if MEMORY.search(str(error)) else server.ended_within(_ENDS_WITHIN_S)
+        if why or GONE.search(str(error)):
+            _log.warning(
+                "Sail %s, so Spark computes these days and the rest of the table; PLATFORM_SAIL_MEMORY (%s now) "
+                "gives more.",
+                why or "does not answer any more",
+                settings.sail_memory,
+            )
+            stop_sail()  # Spark needs what it holds
+        return None
+
+
+def large_days(contract: Contract, days: Collection[date], snapshot: LakeSnapshot) -> dict[date, int]:
+    """Return the days that a step reads and that are large, each with its parts; told from the log alone."""
+    platform, sizes = snapshot.platform, Counter[date]()
+    for read in contract.inputs:
+        spans = union_read(read.window, days, snapshot.calendar)
+        for day, files in snapshot.files(read.table).items():
+            if any(first <= day <= last for first, last in spans):
+                sizes[day] += sum(file.size for file in files)
+    return parts_of(sizes, platform.settings.part_bytes)

@@ -5,34 +5,47 @@ A check that cannot be carried out raises: nothing is published that was not loo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 
-from platform_assets.contracts import Contract, Reconciliation
+from platform_assets.contracts import AsOf, Contract, Input, Reconciliation, Settled
 from platform_assets.contracts.dead_letters import SUPERSEDED
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import ReleaseIndex
 from platform_assets.engine.state.readiness import Readiness
-from platform_assets.engine.step.losses import losses
+from platform_assets.engine.step.inputs import published_rows
 from platform_assets.engine.step.rules import examples_of
-from platform_assets.engine.step.settled import settled_checks
 from platform_assets.engine.step.staging import Staged
+from platform_assets.planning.windows import days_read, ranges
 from platform_assets.quality import baseline
+from platform_assets.quality.baseline import Interval, Undecided
 from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
 from platform_assets.quality.gates import conservation_findings, contract_findings
-from platform_assets.quality.losses import scant_finding, with_rows_before
+from platform_assets.quality.losses import (
+    is_loss,
+    loss_finding,
+    not_missed,
+    rows_before,
+    scant_finding,
+    with_rows_before,
+)
 from platform_assets.quality.metrics import MISMATCHES
 from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.rules import broken_beyond, judged_in_check, rule_finding, rules_checked
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
+from platform_assets.quality.settled import MOST, as_figures, drift_of, is_settled, settled_finding
 from platform_assets.quality.volume import volume_finding, volume_verdicts
-from platform_assets.records.differences import Differences
+from platform_assets.records.differences import Differences, Moves, Sum
+from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.examples import (
     Keys,
     keys_not_as_expected,
@@ -40,9 +53,12 @@ from platform_assets.spark.compare.examples import (
     keys_of_several_rows,
     keys_without,
 )
+from platform_assets.spark.compare.moved_sums import moved_sums
 from platform_assets.spark.compare.reconciliation import differences
 from platform_assets.spark.compare.rules import keys_in_quarantine
 from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.reading import in_ranges, no_rows
+from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.spark.windows import History
 from platform_assets.words import counted
 
@@ -64,9 +80,7 @@ def judge(
     """Hold the staged days against the contract, against what they were made from, and against other days.
 
     Args:
-        snapshot: that the days were computed over.
         state: the staged days, `ready`, and what is there of the table so far.
-        staged: as they lie in the stage.
         spark: gives the session; called where published rows are to be read.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
         earlier: rows of the days that the step computed before these.
@@ -163,10 +177,6 @@ def _rivals_finding(contract: Contract, source: Contract, day: date, rivals: int
     """Report the keys of a silver day whose version was settled by an order that nobody declared.
 
     Args:
-        contract: of the silver table.
-        source: contract of the raw table.
-        day: event date.
-        rivals: keys of which that is so.
         examples: a few of them with the files that their versions came in, sensitive values masked.
     """
     declared = ", ".join((*source.versioned_by, "arrival date"))
@@ -268,7 +278,7 @@ def _volume(
     earlier: Mapping[date, int],
 ) -> ByDay:
     left_out = {*step_days, *state.holds}
-    rhythm = rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.platform.calendar)
+    rhythm = rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.calendar)
     rows = {**earlier, **{day: staged.digest(day).rows for day in state.ready}}
     beside = baseline.History(rows, rhythm)
     verdicts = volume_verdicts(
@@ -298,3 +308,133 @@ def _volume(
 def _rows(staged: Staged) -> DataFrame:
     assert staged.rows is not None
     return staged.rows
+
+
+def losses(
+    snapshot: LakeSnapshot,
+    contract: Contract,
+    state: Readiness,
+    staged: Staged,
+    usual: Mapping[date, Interval | Undecided],
+) -> dict[date, Finding]:
+    """Return a warning of each day that lost more than half of its rows, and not with those that it was made from.
+
+    What people withdrew is missed by nobody: of silver those rows are counted. What a table further down lost with its
+    inputs is told there, if it is to be told; it is taken to lose the same share as they did, which need not be so.
+
+    Args:
+        state: of the staged days, and what readers have of them.
+        usual: what is usual for each staged day, or why nobody can say.
+    """
+    result: dict[date, Finding] = {}
+    shown_by = ReleaseIndex(snapshot)
+    for day in state.ready:
+        there, unjudged, rows = state.before.get(day), usual[day], staged.digest(day).rows
+        if there is None or isinstance(unjudged, Interval) or not unjudged.lacks_history:
+            continue
+        if not is_loss(rows, before := rows_before(there)):
+            continue
+        if contract.layer == "silver":
+            now, then = staged.row_balance(day), there.figures
+            gone = not_missed(now.withdrawn - then.get("withdrawn", 0), now.raw - then.get("raw", now.raw))
+        else:
+            gone = before - round(before * _share_left(snapshot, shown_by, contract, day, there))
+        if finding := loss_finding(contract, day, rows, before, unjudged, gone=gone):
+            result[day] = finding
+    return result
+
+
+def _share_left(
+    snapshot: LakeSnapshot, shown_by: ReleaseIndex, contract: Contract, day: date, there: DayRecord
+) -> float:
+    """Of the rows that a day was made from, how many of its inputs are left: the least share of any of them, at most 1.
+
+    Reference data has no part in how many rows a day has.
+    """
+    shares = [1.0]
+    for read in contract.inputs:
+        at = shown_by(read.table, there.reads.get(read.table, -1))
+        if at >= 0 and not isinstance(read.window, AsOf):
+            then, now = _rows_read(snapshot, read, day, at)
+            shares += [now / then] if then else []
+    return min(shares)
+
+
+def _rows_read(snapshot: LakeSnapshot, read: Input, day: date, at: int) -> tuple[int, int]:
+    """Rows of an input that a day reads: at a release, and now."""
+    days = set(days_read(read.window, day, snapshot.calendar))
+    then = snapshot.platform.ledger.current_days(read.table, at=at, among=days)
+    now = snapshot.days(read.table, days)
+    return sum(record.rows for record in then.values()), sum(record.rows for record in now.values())
+
+
+def settled_checks(
+    snapshot: LakeSnapshot,
+    contract: Contract,
+    state: Readiness,
+    staged: Staged,
+    spark: SparkOnDemand,
+    accept: Mapping[date, Collection[Check]],
+) -> dict[date, Checked]:
+    """Return what the check of settled figures says of each staged day, with its drift.
+
+    When a day is settled follows from what was delivered, not from the clock: from the newest arrival date of all that
+    the table is made from. Days that readers have with the same content, or not at all, are not read.
+
+    Args:
+        state: of the staged days, and what readers have of them.
+        spark: gives the session; not called where nothing is to be compared.
+        accept: checks of which a person accepts what would block, by day: what is accepted has not drifted.
+    """
+    newest = _newest_arrival(snapshot, contract)
+    settled = {
+        declared: [day for day in state.ready if day in state.before and is_settled(declared, day, newest)]
+        for declared in contract.settled
+    }
+    findings: defaultdict[date, list[Finding]] = defaultdict(list)
+    drift: defaultdict[date, dict[Sum, Decimal]] = defaultdict(dict)
+    for declared, days in settled.items():
+        other = [day for day in days if state.before[day].digest != str(staged.digest(day))]
+        moves = _moves(snapshot, contract, declared, staged, other, spark)
+        for day in days:
+            before = drift_of(state.before[day].figures)
+            finding, moved = settled_finding(
+                contract, declared, day, moves.get(day, Moves()), before, snapshot.platform.masking
+            )
+            findings[day] += [finding] if finding else []
+            drift[day] |= moved
+    result: dict[date, Checked] = {}
+    for day in state.ready:
+        judged = "; ".join(str(declared) for declared, days in settled.items() if day in days)
+        passed = f"{judged}: moved no further than allowed since the day settled"
+        said = passed if judged else "not judged: the day is not settled yet, or was never published"
+        of_day = checked("settled", findings[day], said, {}, judged=bool(judged))
+        is_accepted = of_day.findings and "settled" in accept.get(day, ())
+        result[day] = of_day if is_accepted else replace(of_day, figures=as_figures(drift[day]))
+    return result
+
+
+def _newest_arrival(snapshot: LakeSnapshot, contract: Contract) -> date | None:
+    """Return the newest arrival date of the raw tables that a table is made from."""
+    catalogue = snapshot.platform.catalogue
+    raw = [name for name in catalogue.with_inputs([contract.name]) if catalogue[name].source]
+    return max((newest for name in raw if (newest := snapshot.delivered(name).newest)), default=None)
+
+
+def _moves(
+    snapshot: LakeSnapshot,
+    contract: Contract,
+    declared: Settled,
+    staged: Staged,
+    days: Collection[date],
+    spark: SparkOnDemand,
+) -> dict[date, Moves]:
+    """Return the declared sums that differ from those of the published days, as far as these have the columns."""
+    if not days:
+        return {}
+    session, schema, spans = spark(), spark_schema(contract), ranges(days)
+    before = published_rows(session, contract, snapshot, spans)
+    if not set(declared.by) <= set(before.columns):
+        return {}  # there was no such figure that could have settled
+    after = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
+    return moved_sums(before, after, declared.sums, declared.by, MOST)

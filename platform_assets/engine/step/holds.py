@@ -11,12 +11,16 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime
 from typing import cast
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from platform_assets.engine.circuits import Failure, in_order, record_failure
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.read_proof import UndeclaredReadError
 from platform_assets.engine.step.repeatability import NotRepeatableError
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.planning.circuit import TableVerdict
 from platform_assets.quality.findings import Check, Finding
 from platform_assets.records.history import Hold
@@ -38,9 +42,6 @@ def write_holds(
     one always finds the other, in whatever order they come.
 
     Args:
-        snapshot: on which the holds are right.
-        holds: of days that failed a gate.
-        good: days that were published, by table.
         over: holds that were known when days turned out good, rollbacks that somebody overruled among them.
 
     Returns:
@@ -65,9 +66,6 @@ def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mappin
     Of a try of an open circuit, whoever tries writes the verdict.
 
     Args:
-        snapshot: that the days are computed over.
-        table: whose days they are.
-        run: id of the run.
         days: each with what it is made from; at least one.
     """
     platform, newest = snapshot.platform, max(days)
@@ -119,3 +117,29 @@ def refused_before(hold: Hold) -> Finding:
         expected="other input, other code, or a recomputation by force",
         actual="the input and the code of what was refused",
     )
+
+
+class DeletedMeanwhileError(PlatformError):
+    """What was being read was deleted; nothing that was made of it is published."""
+
+
+@contextmanager
+def deletion_explained(snapshot: LakeSnapshot, table: str) -> Iterator[None]:
+    """Turn Spark's error about a missing file into what it is, where history was cut behind what is being read.
+
+    Raises:
+        DeletedMeanwhileError: the snapshot's release is none any more whose files are all there.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        horizon = horizon_of(snapshot.platform.lake)
+        if horizon.has(snapshot.number):
+            raise
+        is_erasure = horizon.cut.before == horizon.before
+        by = f", by the erasure in publication {horizon.cut.publication}" if is_erasure else ""
+        raise DeletedMeanwhileError(
+            f"What days of {table} were being computed from was deleted meanwhile{by}: files that only releases before "
+            f"{horizon.before} need, and release {snapshot.number} was read.",
+            "Nothing of it was published. Run the same again: it reads what is there now.",
+        ) from error

@@ -24,7 +24,7 @@ from platform_assets.lakehouse.delta.schema import schema_at
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
-from platform_assets.planning.parts import NO_PARTS, has_heavy_key
+from platform_assets.planning.steps import NO_PARTS, has_heavy_key
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
@@ -72,7 +72,6 @@ class Prepared:
 
 
 def prepare(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     days: Collection[date],
@@ -83,24 +82,20 @@ def prepare(
     """Read the inputs of some days and apply the rules, the order of versions and the transform.
 
     Args:
-        contract: of a silver or gold table.
-        days: to compute together.
-        snapshot: to read.
         scope: of a gold table: keys whose rows alone are to be made.
         parts: of each large day of what is read.
     """
     if contract.layer == "silver":
-        return _prepare_silver(platform, spark, contract, days, snapshot, parts)
-    given = inputs = transform_inputs(platform, spark, contract, days, snapshot)
+        return _prepare_silver(spark, contract, days, snapshot, parts)
+    given = inputs = transform_inputs(spark, contract, days, snapshot)
     if scope is not None:
-        given = transform_inputs(platform, spark, contract, days, snapshot, scope=scope)
+        given = transform_inputs(spark, contract, days, snapshot, scope=scope)
     with users_code(contract.name):
-        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform.catalogue, contract)(**given))
+        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(snapshot.platform.catalogue, contract)(**given))
     return Prepared(frame, inputs={read.table: inputs[read.parameter] for read in contract.inputs}, own_jobs=own_jobs)
 
 
 def transform_inputs(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     days: Collection[date],
@@ -108,58 +103,56 @@ def transform_inputs(
     arranged: Arrange | None = None,
     scope: KeyScope | None = None,
 ) -> dict[str, InputRows]:
-    """What the transform of a table is given for some days, by parameter.
+    """Return what the transform of a table is given for some days, by parameter.
 
     Args:
-        contract: of a silver or gold table.
-        days: to compute together.
-        snapshot: to read.
         arranged: puts the rows of every input in another order.
         scope: as for `prepare`.
     """
+    platform = snapshot.platform
     if contract.layer == "silver":
         read = contract.inputs[0]
         source = platform.catalogue[read.table]
-        rows = _newest(source, contract, _versions(platform, spark, source, contract, days, snapshot))
+        rows = _newest(source, contract, _versions(spark, source, contract, days, snapshot))
         return {read.parameter: arranged(rows) if arranged else rows}
 
     def rows_of(read: Input) -> InputRows:
         if scope is None or isinstance(read.window, AsOf):  # which row is valid, others of its key tell
-            return _input(platform, spark, read, days, snapshot, arranged)
+            return _input(spark, read, days, snapshot, arranged)
         wanted = in_scope(contract, scope, platform.catalogue[read.table].column_names)
 
         def only(rows: DataFrame) -> DataFrame:
             return arranged(rows.where(wanted)) if arranged else rows.where(wanted)
 
-        return _input(platform, spark, read, days, snapshot, only)
+        return _input(spark, read, days, snapshot, only)
 
     return {read.parameter: rows_of(read) for read in contract.inputs}
 
 
 def _prepare_silver(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     days: Collection[date],
     snapshot: LakeSnapshot,
     parts: Mapping[date, int],
 ) -> Prepared:
+    platform = snapshot.platform
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
     rules = contract.quarantine_rules
-    raw_days = {*days, *_days_before(platform, source, days, snapshot)}
+    raw_days = {*days, *_days_before(source, days, snapshot)}
     withdrawn, delivered = Counter[date](), Counter[date]()
     if has_withdrawals(source.name, raw_days, snapshot):
-        all_rows = _read(platform, spark, source, raw_schema(source), ranges(raw_days), snapshot)
+        all_rows = _read(spark, source, raw_schema(source), ranges(raw_days), snapshot)
         for day, rows in withdrawn_rows(all_rows).items():
             withdrawn[platform.counted_on(source.name, day)] += rows
-    raw = _versions(platform, spark, source, contract, days, snapshot)
+    raw = _versions(spark, source, contract, days, snapshot)
     if len(raw_days) > len(set(days)) or (source.source is not None and source.source.replaces):
-        for day, rows in delivered_rows(effective_raw_rows(platform, spark, source, raw_days, snapshot)).items():
+        for day, rows in delivered_rows(effective_raw_rows(spark, source, raw_days, snapshot)).items():
             delivered[platform.counted_on(source.name, day)] += rows  # also what others replace: it is superseded
     with users_code(contract.name):
         counts = with_withdrawn(row_balances(raw, source, rules), withdrawn, delivered)
-    looked_into = {also.table: _input(platform, spark, also, days, snapshot) for also in contract.inputs[1:]}
+    looked_into = {also.table: _input(spark, also, days, snapshot) for also in contract.inputs[1:]}
     any_bad = any(balance["quarantined"] for balance in counts.values())
     heavy = any(
         has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
@@ -180,9 +173,9 @@ def _prepare_silver(
     )
 
 
-def _days_before(platform: Platform, source: Contract, days: Collection[date], snapshot: LakeSnapshot) -> set[date]:
+def _days_before(source: Contract, days: Collection[date], snapshot: LakeSnapshot) -> set[date]:
     """Return the raw days before the calendar whose rows count on its first day, if that is one of some days."""
-    counted_on = {day: platform.counted_on(source.name, day) for day in snapshot.files(source.name)}
+    counted_on = {day: snapshot.platform.counted_on(source.name, day) for day in snapshot.files(source.name)}
     return {day for day, on in counted_on.items() if day != on and on in days}
 
 
@@ -199,7 +192,7 @@ def staged_superseded(
     snapshot, source = LakeSnapshot(platform, release), platform.catalogue[contract.inputs[0].table]
     there = [day for day in snapshot.days(contract.name) if days is None or day in days]
     with new_stage(platform, (source.name,)) as (publication, folders):
-        raw = _versions(platform, spark(), source, contract, there, snapshot)
+        raw = _versions(spark(), source, contract, there, snapshot)
         good = with_verdict(raw, contract.quarantine_rules, source.void_condition).where("_good")
         stage(superseded(good, source), folders[source.name])
         yield folders[source.name]
@@ -215,15 +208,12 @@ def published_rows(
     return read_days(session, path, snapshot.files(contract.name), there, spans)
 
 
-def counting_rows(
-    platform: Platform, spark: SparkSession, source: Contract, days: Collection[date], snapshot: LakeSnapshot
-) -> DataFrame:
+def counting_rows(spark: SparkSession, source: Contract, days: Collection[date], snapshot: LakeSnapshot) -> DataFrame:
     """Return the version of each key of a raw table that counts on some days, before any rule of a silver table."""
-    return _newest(source, source, _versions(platform, spark, source, source, days, snapshot))
+    return _newest(source, source, _versions(spark, source, source, days, snapshot))
 
 
 def _versions(
-    platform: Platform,
     spark: SparkSession,
     source: Contract,
     contract: Contract,
@@ -231,12 +221,12 @@ def _versions(
     snapshot: LakeSnapshot,
 ) -> DataFrame:
     """The raw rows of some days that count, in their order, with what other days within reach tell of their keys."""
-    before = _days_before(platform, source, days, snapshot)
-    raw = effective_raw_rows(platform, spark, source, {*days, *before}, snapshot)
+    before = _days_before(source, days, snapshot)
+    raw = effective_raw_rows(spark, source, {*days, *before}, snapshot)
     raw = in_order(raw, source, *snapshot.places(source))
     is_replaced = source.source is not None and source.source.replaces
     raw = within_reach_only(newest_deliveries(raw) if is_replaced else raw, source.moves_within_days)
-    return valid_at_start(raw, platform.calendar.first, source, contract.quarantine_rules) if before else raw
+    return valid_at_start(raw, snapshot.calendar.first, source, contract.quarantine_rules) if before else raw
 
 
 def _newest(
@@ -248,16 +238,16 @@ def _newest(
 
 
 def _input(
-    platform: Platform,
     spark: SparkSession,
     read: Input,
     days: Collection[date],
     snapshot: LakeSnapshot,
     arranged: Arrange | None = None,
 ) -> InputRows:
+    platform = snapshot.platform
     source = platform.catalogue[read.table]
-    spans = union_read(read.window, days, platform.calendar)
-    frame = _read(platform, spark, source, spark_schema(source), spans, snapshot)
+    spans = union_read(read.window, days, snapshot.calendar)
+    frame = _read(spark, source, spark_schema(source), spans, snapshot)
     frame = arranged(frame) if arranged else frame
     match read.window:
         case Span(0, 0):
@@ -271,12 +261,11 @@ def _input(
 
 
 def _read(
-    platform: Platform,
     spark: SparkSession,
     source: Contract,
     schema: StructType,
     spans: Collection[tuple[date, date]],
     snapshot: LakeSnapshot,
 ) -> DataFrame:
-    path = platform.lake.table_path(source.name)
+    path = snapshot.platform.lake.table_path(source.name)
     return read_days(spark, path, snapshot.files(source.name), schema, spans)

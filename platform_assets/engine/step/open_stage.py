@@ -15,14 +15,10 @@ class OpenStage(BaseModel):
     """One release, and the days that lie over it.
 
     Args:
-        name: that somebody gave it.
         release: number of the release it lies over.
         publication: that made this release; in a lake restored from a backup the number may be another's.
         opened_at: UTC.
         changed_at: when the last batch of days came in, UTC.
-        who: user who opened it.
-        why: for a person.
-        staged: the days.
         reasons: why each day was computed, by table.
         folders: tables that each publication of a batch staged rows in.
         published_as: the publication that is being made of it; once that is released, the stage is over.

@@ -15,8 +15,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning.reads import FilesRead, first_outside
-from platform_assets.planning.windows import which
+from platform_assets.planning.windows import FilesRead, first_outside, which
 from platform_assets.spark.tables.scans import Scan, scans_of
 
 
@@ -24,19 +23,16 @@ class UndeclaredReadError(PlatformError):
     """A transform read something that its contract does not declare; nothing of its step was published."""
 
 
-def files_read(
-    platform: Platform, contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame
-) -> FilesRead:
+def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame) -> FilesRead:
     """How many files of which days of its inputs a step reads.
 
     Args:
-        days: that are computed.
-        snapshot: that is to be read.
         frame: their rows, not computed yet.
 
     Raises:
         UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
     """
+    platform = snapshot.platform
     inputs = [_Input(platform, read.table, snapshot.files(read.table)) for read in contract.inputs]
     locations: defaultdict[str, set[Location]] = defaultdict(set)
     for scan in scans_of(frame):
@@ -47,7 +43,7 @@ def files_read(
         for declared in inputs
         if declared.table in locations
     }
-    if outside := first_outside(contract, days, platform.calendar, read):
+    if outside := first_outside(contract, days, snapshot.calendar, read):
         table, day = outside
         raise UndeclaredReadError(
             f"The transform of {contract.name} reads {table} on {day}, which no window of {which(days)} holds; "
@@ -84,7 +80,7 @@ class _Input:
 def _declared(
     lake: Lake, contract: Contract, days: Collection[date], inputs: Sequence[_Input], scan: Scan
 ) -> dict[str, set[Location]]:
-    """What a scan reads of each input."""
+    """Return what a scan reads of each input."""
     locations: defaultdict[str, set[Location]] = defaultdict(set)
     read = scan.files | ({scan.table} if scan.table else set())
     for path in read or {None}:

@@ -9,16 +9,15 @@ from datetime import date
 from types import MappingProxyType
 from typing import NamedTuple
 
-from platform_assets.engine.moves.half_moves import moved_meanwhile
+from platform_assets.engine.moves.ties import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, publish_rest, replaced
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import refuse_protected_days
 from platform_assets.engine.step.compute import Computed, compute
-from platform_assets.engine.step.deleted import DeletedMeanwhileError, deletion_explained
-from platform_assets.engine.step.holds import refused_before, write_holds
-from platform_assets.engine.step.tries import try_circuits
+from platform_assets.engine.step.holds import DeletedMeanwhileError, deletion_explained, refused_before, write_holds
+from platform_assets.engine.step.stage import try_circuits
 from platform_assets.engine.step.work import Work, begin
 from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off
@@ -53,10 +52,6 @@ def recompute_step(
 
     Args:
         spark: gives the session; not called where nothing is to be computed, or no input day has rows.
-        step: table and days.
-        author: on whose behalf.
-        progress: told after every batch.
-        force: compute days whatever their state.
         accept: checks, of `ACCEPTABLE`, whose findings a person has looked at and found to be true: they are shown,
             and keep no day from being published. Their number is published with the day, as `accepted_<check>`.
         looked_at: the fingerprints of the days that the person looked at; by default those that they would get now. A
@@ -152,8 +147,8 @@ def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bo
 
     def rest(met: Met, changes: Sequence[TableChange]) -> Rest:
         now = LakeSnapshot.now(platform)
-        put_back.update(_put_back(platform, changes[0], computed.over))
-        half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, snapshot, now)
+        put_back.update(_put_back(now, changes[0], computed.over))
+        half = computed.moves or moved_meanwhile(work.contract, changes[0].days, snapshot, now)
         if last and (half or isinstance(met, Conflict)):
             raise met
         again.update(changes[0].days if half else replaced(met).left_out)
@@ -167,11 +162,11 @@ def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bo
     return _Met(frozenset(again - put_back.keys()), put_back)
 
 
-def _put_back(platform: Platform, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:
+def _put_back(now: LakeSnapshot, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:
     """Days that are to become just what somebody rolled back since they were computed."""
     return {
         hold.day: hold
-        for hold in platform.ledger.holds(change.table)
+        for hold in now.holds_of(change.table)
         if hold.is_of_good_content
         and hold not in known
         and hold.day in change.days

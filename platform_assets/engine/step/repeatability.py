@@ -17,12 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.engine.platform import Platform, transform_of
+from platform_assets.engine.platform import transform_of
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import Arrange, InputRows, transform_inputs
 from platform_assets.errors import PlatformError
 from platform_assets.planning.key_scope import KeyScope
-from platform_assets.planning.sampling import days_to_probe
+from platform_assets.planning.selection import days_to_probe
 from platform_assets.quality.masking import Masking
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import profile
@@ -78,7 +78,6 @@ def refuse_what_cannot_repeat(contract: Contract, frame: DataFrame) -> None:
 
 
 def probe(
-    platform: Platform,
     spark: SparkSession,
     contract: Contract,
     snapshot: LakeSnapshot,
@@ -94,17 +93,15 @@ def probe(
     A transform that makes every row from one row of the same day is proved by its plan and costs no job.
 
     Args:
-        snapshot: that was read.
         staged: rows of the days as they were computed together.
         digests: of all those days, the empty ones included.
         together: most days with rows that this code and contract have made together before.
-        scope: keys whose rows alone were computed.
 
     Raises:
         NotRepeatableError: naming the day, what made a difference, and where.
     """
     days = days_to_probe({day: digest.rows for day, digest in digests.items()}, together)
-    trial = _Trial(platform, spark, contract, snapshot, scope)
+    trial = _Trial(spark, contract, snapshot, scope)
     if not days or trial.is_proved_by_plan(days[0]):
         return
     for day in days:
@@ -113,7 +110,7 @@ def probe(
             continue
         cause, frame = _cause(trial, day, turned)
         what, todo = _CAUSES[cause]
-        where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame, platform.masking)
+        where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame, snapshot.platform.masking)
         raise NotRepeatableError(
             f"The transform of {contract.name} does not always give the same: {day} was tried, and {what}{where}; "
             "neither it nor a day computed with it was published.",
@@ -124,43 +121,33 @@ def probe(
 class _Trial:
     """Computations of a day by itself."""
 
-    def __init__(
-        self,
-        platform: Platform,
-        spark: SparkSession,
-        contract: Contract,
-        snapshot: LakeSnapshot,
-        scope: KeyScope | None,
-    ) -> None:
-        self._platform, self._spark, self._contract, self._basis = platform, spark, contract, snapshot
-        self._scope = scope
+    def __init__(self, spark: SparkSession, contract: Contract, snapshot: LakeSnapshot, scope: KeyScope | None) -> None:
+        self._spark, self._contract, self._basis, self._scope = spark, contract, snapshot, scope
 
     def _given(self, day: date, arranged: Arrange | None = None) -> dict[str, InputRows]:
-        return transform_inputs(
-            self._platform, self._spark, self._contract, [day], self._basis, arranged, scope=self._scope
-        )
+        return transform_inputs(self._spark, self._contract, [day], self._basis, arranged, scope=self._scope)
 
     def frame(self, day: date, arranged: Arrange | None = None) -> DataFrame:
-        """What the transform makes of the day, not computed yet."""
+        """Return what the transform makes of the day, not computed yet."""
         given = self._given(day, arranged)
-        made = transform_of(self._platform.catalogue, self._contract)(**given)
+        made = transform_of(self._basis.platform.catalogue, self._contract)(**given)
         return made.select(*spark_schema(self._contract).fieldNames())
 
     def digests(self, day: date, arranged: Arrange | None = None) -> dict[date, Digest]:
-        """What comes out, by day: of any other day than the one asked for there should be nothing."""
+        """Return what comes out, by day: of any other day than the one asked for there should be nothing."""
         return {of_day: made.digest for of_day, made in profile(self.frame(day, arranged), (), ()).items()}
 
     def is_proved_by_plan(self, day: date) -> bool:
         """Whether each row is made from one row of the same day, by expressions that are the same every time."""
         given = self._given(day)
         rows = [frame for frame in given.values() if isinstance(frame, DataFrame)]
-        transform = transform_of(self._platform.catalogue, self._contract)
+        transform = transform_of(self._basis.platform.catalogue, self._contract)
         first, second = transform(**given), transform(**given)
         return is_row_by_row(first, rows) and first.sameSemantics(second)
 
 
 def _turned(rows: DataFrame) -> DataFrame:
-    """The same rows last to first in a single partition, so that any two of them have changed places."""
+    """Return the same rows last to first in a single partition, so that any two of them have changed places."""
     placed = rows.withColumn(_POSITION, F.monotonically_increasing_id())
     return placed.repartition(1).sortWithinPartitions(F.desc(_POSITION)).drop(_POSITION)
 
@@ -176,7 +163,7 @@ def _cause(trial: _Trial, day: date, turned: Mapping[date, Digest]) -> tuple[Cau
 
 
 def _where(contract: Contract, staged: DataFrame, again: DataFrame, masking: Masking) -> str:
-    """The columns and the first keys that differ, sensitive values masked."""
+    """Return the columns and the first keys that differ, sensitive values masked."""
     differences = disagreements(staged, again, contract)
     columns = sorted({name for difference in differences for name in difference.columns})
     keys = "; ".join(masking.shown_key(contract, contract.row_key, difference.key) for difference in differences)

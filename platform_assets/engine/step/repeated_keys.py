@@ -7,8 +7,8 @@ from datetime import date
 from typing import NamedTuple
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.engine.advice import may_move
 from platform_assets.engine.day_contents import Files, staged_at
+from platform_assets.engine.mistake import may_move
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.raw.tombstones import bounded_key
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -48,8 +48,6 @@ def repeated_keys(
     Most tables have new keys on every day: the bounds in the log say so, and no file is opened.
 
     Args:
-        publication: that staged the days.
-        days: that it staged.
         to_come: days that the step computes later, and compares with these then.
     """
     if not may_move(contract, snapshot.platform.catalogue):

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, published_rows
+from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.unique_keys import days_of_unique_keys
 from platform_assets.planning.windows import ranges
 from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.compare.rules import Beside, Neighbours, breaking_beside_others, keys_breaking
@@ -33,12 +33,7 @@ def judge_beside_others(
     """Add to the profiles of staged days the rows that break rules only beside others.
 
     Args:
-        snapshot: that the days were computed over.
-        days: that are computed, those without rows included.
         profiles: with the counts of all rules, as far as single rows say so.
-        rows: staged.
-        folder: where they lie.
-        inputs: what they were made from, by table.
     """
     for rule in contract.judging_rules if profiles else ():
         if rule.kind.is_condition:

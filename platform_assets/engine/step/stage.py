@@ -7,34 +7,37 @@ long as its process, unless somebody opened it by name (`operations.stages.stage
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 
+from platform_assets.contracts import Contract, ContractError
 from platform_assets.contracts.dead_letters import with_quarantine
-from platform_assets.engine.day_contents import files_at
-from platform_assets.engine.moves.half_moves import moved_meanwhile
-from platform_assets.engine.moves.ties import partners
+from platform_assets.engine.circuits import Failure, record_failure
+from platform_assets.engine.moves.ties import moved_meanwhile, partners, published_together
+from platform_assets.engine.pending import due_tries
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, in_turns, publish_changes
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import refuse_unsound
+from platform_assets.engine.state.readiness import readiness
 from platform_assets.engine.state.schema_changes import refuse_days_left
-from platform_assets.engine.state.scoped_plan import refuse_unsound
 from platform_assets.engine.step.compute import Computed, compute
-from platform_assets.engine.step.deleted import deletion_explained
-from platform_assets.engine.step.holds import write_holds
+from platform_assets.engine.step.holds import deletion_explained, failed_by, write_holds
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.scoped import as_published, refuse_scoped
 from platform_assets.engine.step.work import begin
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.releases import Release, release
+from platform_assets.lakehouse.releases import release
+from platform_assets.lakehouse.staging_folders import staging
 from platform_assets.planning.key_scope import KeyScope
-from platform_assets.planning.rebase import overtaken
 from platform_assets.planning.steps import Step, days_of, put_off
+from platform_assets.planning.windows import Calendar, union_reached
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.quality.findings import Check
+from platform_assets.quality.findings import Check, DayChecks
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
@@ -47,7 +50,6 @@ class Stage:
     """Days of several tables over one release.
 
     Args:
-        author: on whose behalf.
         before: what lies in it already; by default nothing, over the current release.
         keep: told whenever that changed.
         is_try: whether its days only try an open circuit, and are not published.
@@ -109,17 +111,19 @@ class Stage:
         now = Progress("computing", step.table, 0, len(step.days))
         progress(now)
         self._forget(step.table, step.days)
-        work = begin(self.snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True, scope=scope)
+        snapshot = self.snapshot
+        work = begin(snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True, scope=scope)
         before, result = self.results.get(step.table), StepResult(step.table)
         left = list(work.batches)
         while left:
             started, batch = time.monotonic(), left.pop(0)
             now = replace(now, batch=len(batch))
             progress(now)
-            with full_disk_explained(step.table), deletion_explained(self.snapshot, step.table):
-                computed = compute(work, self.snapshot, batch, days_of(left), result)
+            with full_disk_explained(step.table), deletion_explained(snapshot, step.table):
+                computed = compute(work, snapshot, batch, days_of(left), result)
             left, work = put_off(left, computed.put_off), replace(work, engine=computed.engine)
             self._add(computed)
+            snapshot = self.snapshot
             result += computed.result + StepResult(step.table, seconds=time.monotonic() - started)
             why = {day: work.reasons[day] for day in result.published if day in work.reasons}
             result = replace(result, reasons=why)
@@ -128,7 +132,7 @@ class Stage:
             now = replace(now, done=result.days, rows=result.rows)
             progress(now)
         if work.all_days:
-            refuse_days_left(self.snapshot, step.table, self.results[step.table].not_published)
+            refuse_days_left(snapshot, step.table, self.results[step.table].not_published)
         progress(replace(now, rows=now.rows if result.published else None, finished=True))
         failpoint("stage.step_done")
         return result
@@ -158,9 +162,9 @@ class Stage:
             discard_stage(self.platform, publication, tables)
 
     def _publish(self, spark: SparkOnDemand, progress: OnProgress) -> int | None:
-        now = self.platform.current_release()
+        now = LakeSnapshot.now(self.platform)
         if now.number != self.release.number:
-            refused = {table: self._refused_since(table) for table in self.staged.tables}
+            refused = {table: self._refused_since(table, now) for table in self.staged.tables}
             for table, days in self._rebase(now).items():
                 self.again.setdefault(table, set()).update(days)
                 why = self.results[table].reasons if table in self.results else {}
@@ -182,32 +186,29 @@ class Stage:
                 on_release=self.release.number,
             )
 
-    def _rebase(self, now: Release) -> dict[str, tuple[date, ...]]:
+    def _rebase(self, after: LakeSnapshot) -> dict[str, tuple[date, ...]]:
         """Lie over another release; returns the days that have to be computed again, inputs first."""
-        before, after = LakeSnapshot(self.platform, self.release), LakeSnapshot(self.platform, now)
-        self.release = now
+        before, self.release = LakeSnapshot(self.platform, self.release), after.release
         names = self.platform.catalogue.names
         changed = {
-            table: {*_differing(before.digests(table), after.digests(table)), *self._refused_since(table)}
+            table: {*_differing(before.digests(table), after.digests(table)), *self._refused_since(table, after)}
             for table in names
         }
         for table in self.staged.tables.keys() & names:
             staged = self.staged.of(table)
-            for tie in moved_meanwhile(self.platform, self.platform.catalogue[table], staged, before, after):
+            for tie in moved_meanwhile(self.platform.catalogue[table], staged, before, after):
                 changed[table].update(staged.keys() & set(tie))
         mine = self._days_and_held()
         again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         for table, days in again.items():
-            changed[table] |= partners(
-                self.platform, self.platform.catalogue[table], days, self.staged.of(table), before
-            )
+            changed[table] |= partners(self.platform.catalogue[table], days, self.staged.of(table), before)
         again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         refuse_scoped(self.staged, again)
         for table, days in again.items():
             self._forget(table, days)
         snapshot = self.snapshot
         tables = {
-            table: change.model_copy(update={"days": self._over(now, change), "reads": snapshot.reads(change.reads)})
+            table: change.model_copy(update={"days": self._over(after, change), "reads": snapshot.reads(change.reads)})
             for table, change in self.staged.tables.items()
         }
         self.staged = self.staged.model_copy(update={"tables": tables})
@@ -217,10 +218,10 @@ class Stage:
         staged = self.staged.of(step.table)
         lies_over = LakeSnapshot(self.platform, self.release)
         contract = self.platform.catalogue[step.table]
-        tied = partners(self.platform, contract, step.days, staged, lies_over) if staged else set()
+        tied = partners(contract, step.days, staged, lies_over) if staged else set()
         return replace(step, days=tuple(sorted({*step.days, *tied})))
 
-    def _refused_since(self, table: str) -> tuple[date, ...]:
+    def _refused_since(self, table: str, now: LakeSnapshot) -> tuple[date, ...]:
         """Staged days that somebody rolled back, or a gate refused, in just the content they have here.
 
         Not through what was known when they were computed, and overruled then.
@@ -228,13 +229,12 @@ class Stage:
         staged = self.staged.of(table)
         return tuple(
             hold.day
-            for hold in self.platform.ledger.holds(table)
+            for hold in now.holds_of(table)
             if hold not in self.staged.over and hold.day in staged and hold.refuses(staged[hold.day].fingerprint)
         )
 
-    def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:
-        live = files_at(self.platform.lake, change.table, now.versions.get(change.table))
-        records = LakeSnapshot(self.platform, now).days(change.table, change.days)
+    def _over(self, now: LakeSnapshot, change: TableChange) -> dict[date, DayContent]:
+        live, records = now.files(change.table), now.days(change.table, change.days)
 
         def over(day: date, content: DayContent) -> DayContent:
             there = live.get(day, ())
@@ -246,7 +246,7 @@ class Stage:
         return {day: over(day, content) for day, content in change.days.items()}
 
     def _days_and_held(self) -> dict[str, set[date]]:
-        """What this stage has an opinion of; others may have made it another one."""
+        """Return what this stage has an opinion of; others may have made it another one."""
         mine = {table: set(days) for table, days in self.staged.days.items()}
         for hold in self.staged.holds:
             mine.setdefault(hold.table, set()).add(hold.day)
@@ -264,3 +264,72 @@ class Stage:
 
 def _differing(before: Mapping[date, str], after: Mapping[date, str]) -> tuple[date, ...]:
     return tuple(sorted(day for day in before.keys() | after.keys() if before.get(day) != after.get(day)))
+
+
+def overtaken(
+    contracts: Iterable[Contract],
+    staged: Mapping[str, Collection[date]],
+    changed: Mapping[str, Collection[date]],
+    calendar: Calendar,
+) -> dict[str, tuple[date, ...]]:
+    """The staged days that somebody published since, and those that read, directly or not, a day that is another one.
+
+    Args:
+        contracts: of all tables, inputs before what is made from them.
+        changed: days that others published since the stage's release, by table.
+
+    Returns:
+        The days to compute again, oldest first, by table in the order of the contracts.
+    """
+    by_table: dict[str, tuple[date, ...]] = {}
+    for contract in contracts:
+        mine = set(staged.get(contract.name, ()))
+        again = mine.intersection(changed.get(contract.name, ()))
+        for read in contract.inputs:
+            other = {*changed.get(read.table, ()), *by_table.get(read.table, ())}
+            spans = union_reached(read.window, other, calendar) if other else ()
+            again |= {day for day in mine if any(start <= day <= end for start, end in spans)}
+        if again:
+            by_table[contract.name] = tuple(sorted(again))
+    return by_table
+
+
+def try_circuits(
+    platform: Platform, spark: SparkOnDemand, tables: list[str], author: Author, progress: OnProgress
+) -> None:
+    """Try every open circuit of some tables that is due: a try that succeeds may close it, one that fails waits longer.
+
+    Args:
+        spark: gives the session; not called where no try is due.
+    """
+    for table, due in due_tries(platform, tables).items():
+        _try(platform, spark, table, due.day, author, progress)
+
+
+def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author: Author, progress: OnProgress) -> None:
+    with staging(platform.lake) as keep:
+        stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders), is_try=True)
+        contract = platform.catalogue[table]
+        state = readiness(contract, [day], stage.snapshot, forced=[day])
+        days = published_together(contract, day, stage.snapshot)
+        attempt = Attempt(state.made_from.get(day, ""), platform.version(table))
+        try:
+            checks = stage.step(spark, Step(table, days), progress, forced=days).checks
+            judged = [checks[each] for each in (day, *days) if each in checks] if day in checks else []
+            reasons = _reasons(judged, warnings=contract.circuit.warnings)
+            if not judged:  # it waits for another day: the next try waits longer
+                reasons = {"missing": f"{table} of {day} could not be computed alone, so nothing judged it"}
+        except Exception as error:
+            reasons = failed_by(error)
+            if isinstance(error, ContractError):  # it needs all days at once: a person closes it
+                reasons = {"missing": str(error)}
+            elif "code" not in reasons:  # which says nothing of the table
+                raise
+        finally:
+            stage.discard()
+    record_failure(platform, table, author.run, Failure(reasons, day, attempt), is_try=True)
+
+
+def _reasons(judged: Collection[DayChecks], *, warnings: bool) -> dict[str, str]:
+    """Return what fails a try, by check."""
+    return {each.check: each.message for day in judged for each in (day.findings if warnings else day.blocking)}

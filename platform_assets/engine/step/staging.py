@@ -12,20 +12,18 @@ from pyspark.sql import DataFrame, SparkSession
 from platform_assets.contracts import Contract
 from platform_assets.contracts.rules import RuleCount
 from platform_assets.engine.day_contents import TOGETHER
-from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, Prepared, prepare
-from platform_assets.engine.step.moved_keys import moved_keys
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
 from platform_assets.engine.step.rules import judge_beside_others
-from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
+from platform_assets.engine.step.scoped import carried_rows, moved_keys, refuse_strangers
 from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.unique_keys import days_of_unique_keys
 from platform_assets.planning.key_scope import KeyScope
-from platform_assets.planning.parts import NO_PARTS
-from platform_assets.planning.reads import FilesRead
+from platform_assets.planning.steps import NO_PARTS
+from platform_assets.planning.windows import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
@@ -82,7 +80,7 @@ class Staged:
         return self.profile(day).digest
 
     def row_balance(self, day: date) -> RowBalance:
-        """What became of a silver day's raw rows."""
+        """Return what became of a silver day's raw rows."""
         counts = (self.counts or {}).get(day, {})
         raw, bad, voided, gone = (counts.get(name, 0) for name in ("raw", "quarantined", "voided", "withdrawn"))
         kept = self.digest(day).rows
@@ -112,7 +110,6 @@ class Staged:
 
 
 def stage_days(
-    platform: Platform,
     spark: SparkOnDemand,
     contract: Contract,
     days: Collection[date],
@@ -129,11 +126,6 @@ def stage_days(
 
     Args:
         spark: gives the session; not called where no input day has rows.
-        contract: of a silver or gold table.
-        days: to compute together.
-        snapshot: to read.
-        folder: of the stage.
-        quarantine_folder: of the stage's quarantined rows.
         together: most days with rows that today's code and contract have published after they were computed together;
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
@@ -147,6 +139,7 @@ def stage_days(
         NotRepeatableError: it does not always give the same.
         SessionSettingsError: the session would compute something else than all others.
     """
+    platform = snapshot.platform
     recorded = Counter[date]()
     if contract.layer == "silver":
         source = contract.inputs[0].table
@@ -158,10 +151,10 @@ def stage_days(
     refuse_other_settings(session)
     parts = NO_PARTS if is_sail(session) else parts
     with values_explained(contract.name, days):
-        prepared = prepare(platform, session, contract, days, snapshot, scope, parts)
+        prepared = prepare(session, contract, days, snapshot, scope, parts)
         if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
             refuse_what_cannot_repeat(contract, prepared.frame)
-        frame, read = _planned(platform, session, contract, days, snapshot, prepared)
+        frame, read = _planned(session, contract, days, snapshot, prepared)
         stage(frame, folder, clustered=prepared.clustered, parts=prepared.parts)
         rows = made = read_staged(session, folder)
         moved: Mapping[date, MovedKeys] = {}
@@ -175,7 +168,7 @@ def stage_days(
         of_made = profiles if scope is None else profile(made, (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:
-            probe(platform, session, contract, snapshot, made, digests, together, scope)
+            probe(session, contract, snapshot, made, digests, together, scope)
         quarantined: dict[date, Profile] = {}
         if prepared.quarantined is not None:
             stage(prepared.quarantined, quarantine_folder)
@@ -197,21 +190,20 @@ def stage_days(
 
 
 def _planned(
-    platform: Platform,
     session: SparkSession,
     contract: Contract,
     days: Collection[date],
     snapshot: LakeSnapshot,
     prepared: Prepared,
 ) -> tuple[DataFrame, FilesRead]:
-    """What is to be staged, as its contract has it, and what it reads, as far as the session tells."""
+    """Return what is to be staged, as its contract has it, and what it reads, as far as the session tells."""
     schema = spark_schema(contract)
     made = as_spark_counts(session, prepared.frame, schema)
     check_columns(contract.name, made, schema)
     frame = made.select(*schema.fieldNames())
     if not shows_plans(session):
         return frame, {}
-    read = files_read(platform, contract, days, snapshot, frame)
+    read = files_read(contract, days, snapshot, frame)
     refuse_jobs_of_its_own(contract, prepared.own_jobs)
     return as_planned(frame), read
 

@@ -38,10 +38,6 @@ class Work:
 
     Args:
         spark: gives the session; not called where nothing is to be computed, or no input day has rows.
-        author: on whose behalf.
-        days: that the step computes.
-        batches: in which it does.
-        reasons: why each day is computed.
         forced: days that are computed whatever their state.
         accept: checks whose findings a person has found to be true.
         looked_at: of the days as made from this, by fingerprint; as what else they become meanwhile, nobody has.
@@ -90,7 +86,7 @@ def begin(
         )
     platform, contract = snapshot.platform, snapshot.platform.catalogue[step.table]
     all_days = needs_all_days(snapshot, contract, step.days, at_once=at_once)
-    state = readiness(platform, contract, step.days, snapshot, forced=forced, accept=accept)
+    state = readiness(contract, step.days, snapshot, forced=forced, accept=accept)
     engine = "spark" if scope is not None or all_days else engine_of(platform, contract)
     return Work(
         platform,
@@ -101,7 +97,7 @@ def begin(
         batches(
             step.days,
             platform.settings.batch_days,
-            ties_among(platform, contract, state, snapshot),
+            ties_among(contract, state, snapshot),
             _sizes(snapshot, contract),
             platform.settings.batch_bytes,
             most_bytes_at_once(platform.settings) if engine == "sail" else math.inf,

@@ -39,11 +39,8 @@ class Commit:
     """Who changed a table.
 
     Args:
-        version: the version it made.
         publication: that made it; None if it was somebody else's tool.
-        operation: as the tool calls it.
         engine: name and version of the tool.
-        user: where the tool says so.
         timestamp_ms: when, milliseconds since 1970.
         kind: of the publication; empty if it was none.
         manifest_hash: of a release, hash of its manifest; empty in releases older than the chain, and in tables.
@@ -67,7 +64,7 @@ class Commit:
 
 
 def commit_file(table_path: Location, version: int) -> Location:
-    """The JSON of one commit."""
+    """Return the JSON of one commit."""
     return table_path / "_delta_log" / f"{version:020d}.json"
 
 
@@ -103,7 +100,7 @@ def listed_versions(table_path: Location) -> list[int]:
 
 
 def actions(table_path: Location, version: int) -> list[Action]:
-    """What a commit says, line by line.
+    """Return what a commit says, line by line.
 
     Raises:
         DamagedTableError: there is no such commit, or a power cut tore it.
@@ -170,14 +167,14 @@ def made_by(version: int, said: list[Action]) -> Commit:
 
 
 def commits_after(table_path: Location, version: int) -> Iterator[Commit]:
-    """The commits beyond a version, oldest first."""
+    """Yield the commits beyond a version, oldest first."""
     while has_commit(table_path, version + 1):
         version += 1
         yield commit(table_path, version)
 
 
 def require_ours(table: str, committed: Commit) -> str:
-    """The publication that made a commit.
+    """Return the publication that made a commit.
 
     Raises:
         ForeignCommitError: it was no publication.
@@ -188,12 +185,12 @@ def require_ours(table: str, committed: Commit) -> str:
 
 
 def added_by(table_path: Location, version: int) -> Iterator[str]:
-    """The files that a commit made part of a table."""
+    """Return the files that a commit made part of a table."""
     return files_changed(table_path, version)[1]
 
 
 def files_changed(path: Location, version: int) -> tuple[Iterator[str], Iterator[str]]:
-    """The files that leave with a commit, and those that enter."""
+    """Return the files that leave with a commit, and those that enter."""
     said = actions(path, version)
     leaving = (unquote(action["remove"]["path"]) for action in said if "remove" in action)
     return leaving, (unquote(action["add"]["path"]) for action in said if "add" in action)

@@ -44,9 +44,7 @@ class TableSnapshot:
     """A table at a version.
 
     Args:
-        schema_string: Delta schema.
         metadata: id, columns and properties of the table, to see whether somebody altered it.
-        files: live files by decoded path.
         days: the day of each file, by path; None for rows without one.
     """
 
@@ -57,7 +55,7 @@ class TableSnapshot:
     days: dict[str, date | None]
 
     def by_day(self) -> dict[date | None, dict[str, DataFile]]:
-        """The live files of every day that has some, by path."""
+        """Return the live files of every day that has some, by path."""
         by_day: dict[date | None, dict[str, DataFile]] = {}
         for path, file in self.files.items():
             by_day.setdefault(self.days[path], {})[path] = file
@@ -99,7 +97,7 @@ def _damaged(table_path: Location, version: int, what: str) -> DamagedTableError
 
 
 def head_of(table_path: Location) -> TableSnapshot | None:
-    """The newest version of a table; None if there is no table yet.
+    """Return the newest version of a table; None if there is no table yet.
 
     Raises:
         DamagedTableError: as `snapshot`.
@@ -108,7 +106,7 @@ def head_of(table_path: Location) -> TableSnapshot | None:
 
 
 def schema_string_at(table_path: Location, version: int) -> str:
-    """The Delta schema of a table at a version, without looking at its files.
+    """Return the Delta schema of a table at a version, without looking at its files.
 
     Raises:
         DamagedTableError: there is no such version.
@@ -134,7 +132,7 @@ def _require(table_path: Location, version: int) -> None:
 
 
 def live_files(table_path: Location, version: int | None = None) -> dict[date, tuple[DataFile, ...]]:
-    """The live files of each day, sorted by path.
+    """Return the live files of each day, sorted by path.
 
     Args:
         version: version wanted; the head by default.
@@ -183,7 +181,7 @@ def _stats(file: Location, stats: str, types: Mapping[str, Any]) -> str:
 
 
 def files_of_days(snapshot: TableSnapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
-    """The live files of each day of a table that was read, sorted by path.
+    """Return the live files of each day of a table that was read, sorted by path.
 
     Raises:
         NullDayError: rows have no day.
@@ -225,7 +223,6 @@ def trustworthy(stats: str, types: Mapping[str, Any]) -> str:
     """Statistics of a file by which no reader misses a row; to the letter where its bounds can stay as they are.
 
     Args:
-        stats: Delta's statistics of a file, JSON.
         types: of the columns, as `types_of` gives them.
     """
     parsed = json.loads(stats, parse_float=Decimal)
@@ -290,7 +287,7 @@ def _of_decimals(low: Any, high: Any, precision: int, scale: int) -> Bounds | No
 
 
 def _plain(bound: Decimal, outwards: str) -> Decimal | int:
-    """A bound that JSON writes without an exponent, by which deltalake makes no number of a decimal."""
+    """Return a bound that JSON writes without an exponent, by which deltalake makes no number of a decimal."""
     if bound and abs(bound) < _LEAST_PLAIN:
         return bound.quantize(_LEAST_PLAIN, outwards)
     return int(bound) if abs(bound) >= _FIRST_NOT_PLAIN else bound
@@ -304,6 +301,6 @@ def _parsed(type_: type[date], text: Any) -> Any:
 
 
 def _last_of(moment: datetime) -> str:
-    """The last microsecond of the millisecond that is written, which stands for all of it."""
+    """Return the last microsecond of the millisecond that is written, which stands for all of it."""
     last = moment.replace(microsecond=moment.microsecond // 1000 * 1000) + _CUT
     return last.isoformat(timespec="microseconds").replace("+00:00", "Z")

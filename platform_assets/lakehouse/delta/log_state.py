@@ -145,7 +145,7 @@ def _checkpointed(table_path: Location, files: list[Location]) -> State | None:
 
 
 def checkpointed_schema(table_path: Location, version: int) -> str:
-    """What a checkpoint says of a table's columns; empty where it cannot be told from one file."""
+    """Return what a checkpoint says of a table's columns; empty where it cannot be told from one file."""
     hint = commits.checkpoint_hint(table_path)
     file = table_path / "_delta_log" / f"{hint:020d}.checkpoint.parquet"
     if not 0 <= hint <= version or not file.exists():
@@ -162,7 +162,7 @@ def checkpointed_schema(table_path: Location, version: int) -> str:
 
 
 def _rows(table: Any) -> Iterator[commits.Action]:
-    """The actions in some columns of a checkpoint, without the rows that hold none of them."""
+    """Yield the actions in some columns of a checkpoint, without the rows that hold none of them."""
     for name in table.column_names:
         for value in table.column(name).drop_null().to_pylist():
             if any(part is not None for part in value.values()):
@@ -173,7 +173,6 @@ def drop_marks(checkpoint: Location, hint: Location) -> None:
     """Take the marks of files that left out of a checkpoint that was just written; killed meanwhile, it is as it was.
 
     Args:
-        checkpoint: in one file.
         hint: the file that names it, with its size.
     """
     import pyarrow.compute as pc

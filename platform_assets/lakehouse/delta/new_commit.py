@@ -61,9 +61,7 @@ def commit_difference(
 
     Args:
         head: version the difference was made from; -1 makes the table.
-        removes: live files that leave.
         adds: files that are not live and enter.
-        schema_string: Delta schema of the table.
         said: metadata of the commit, as `release_chain.commit_metadata` makes it.
         new_columns: the schema is another one than the table has, and enters with the files; of a day that a file
             leaves, all that are live leave.
@@ -140,7 +138,7 @@ def _only_on(table_path: Location, head: int, publication: str) -> Iterator[None
 
 
 def _properties(said: Mapping[str, str]) -> tuple[CommitProperties, PostCommitHookProperties]:
-    """What deltalake does besides a commit: it says what it was told, and neither tries again nor tidies up."""
+    """Return what deltalake does besides a commit: it says what it was told, and neither tries again nor tidies up."""
     from deltalake import CommitProperties, PostCommitHookProperties
 
     said_once = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)

@@ -22,7 +22,7 @@ from platform_assets.records.manifest import TableChange
 
 
 def schema_at(table_path: Location, version: int) -> str:
-    """The Delta schema of a table at a version; looked up once, since a version never changes.
+    """Return the Delta schema of a table at a version; looked up once, since a version never changes.
 
     Raises:
         DamagedTableError: there is no such version.
@@ -38,7 +38,7 @@ def _schema_at(table_path: Location, version: int, committed: datetime | None) -
 
 
 def types_in(schema_string: str) -> dict[str, str]:
-    """The type of every column of a Delta schema, by name and in order."""
+    """Return the type of every column of a Delta schema, by name and in order."""
     fields = json.loads(schema_string)["fields"]
     return {field["name"]: _type(field["type"]) for field in fields}
 
@@ -49,7 +49,7 @@ def differing_columns(left: Mapping[str, str], right: Mapping[str, str]) -> set[
 
 
 def names_in(file: Location) -> tuple[str, ...]:
-    """The columns that a Parquet file has, in its order.
+    """Return the columns that a Parquet file has, in its order.
 
     Raises:
         StagedFileError: it is missing or is no Parquet file.
@@ -77,8 +77,6 @@ def check_columns(path: Location, change: TableChange, before: TableSnapshot | N
     Whether a column may be null is not compared: the writers here always say it may.
 
     Args:
-        path: of the table.
-        change: what is to be published.
         before: the table's head; None if there is no table yet.
 
     Raises:

@@ -45,9 +45,6 @@ _VARIABLES = {
 def told(address: str) -> Iterator[None]:
     """Ask a store for something, and turn what it refuses into an error for people.
 
-    Args:
-        address: of what is asked for, a URL.
-
     Raises:
         LakeError: nobody may do it, there is no such bucket, or the store does not answer.
         AlreadyExistsError, PreconditionError, NotFoundError: as obstore raises them.
@@ -118,7 +115,7 @@ def lacks_bucket(error: Exception) -> bool:
 
 
 def no_bucket(address: str) -> LakeError:
-    """What is said of a bucket, Azure calls it a container, that is not there."""
+    """Return what is said of a bucket, Azure calls it a container, that is not there."""
     return LakeError(
         f"There is no bucket {'/'.join(address.split('/')[:3])} in this object store.",
         "Make it first, or name another one in PLATFORM_LAKE or PLATFORM_LANDING.",
@@ -130,7 +127,7 @@ def _plain(error: Exception) -> str:
 
 
 def _said(error: Exception) -> str:
-    """What a store answered, or that it did not, without the request and its times."""
+    """Return what a store answered, or that it did not, without the request and its times."""
     text = _plain(error)
     if code := _CODE.search(text):
         said = _MESSAGE.search(text)

@@ -18,11 +18,7 @@ from platform_assets.lakehouse.storage.answers import told, told_by_others
 
 
 def told_files(protocol: Any) -> PyFileSystem:
-    """What Arrow reads files through, by the bucket's name and the path in it.
-
-    Args:
-        protocol: the scheme of the store's URLs.
-    """
+    """Return what Arrow reads files through, by the bucket's name and the path in it."""
     return PyFileSystem(_Files(FsspecStore(protocol)))
 
 

@@ -34,7 +34,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def path_of(place: str) -> str:
-    """The absolute path of what is named by a path or a `file:` URL.
+    """Return the absolute path of what is named by a path or a `file:` URL.
 
     Raises:
         LakeError: it is a URL of something else.

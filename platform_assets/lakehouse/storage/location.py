@@ -50,7 +50,7 @@ class Location(ABC):
         return self.address
 
     def __truediv__(self, path: str) -> Self:
-        """What lies below a folder.
+        """Return what lies below a folder.
 
         Raises:
             LakeError: the path leads elsewhere.
@@ -73,7 +73,7 @@ class Location(ABC):
         return type(self)(self.address.rpartition("/")[0] or "/")
 
     def below(self, folder: Location) -> str | None:
-        """The path from a folder to here; None if this lies elsewhere."""
+        """Return the path from a folder to here; None if this lies elsewhere."""
         path = self.address.removeprefix(f"{folder.address.rstrip('/')}/")
         return None if path == self.address else path
 
@@ -107,7 +107,7 @@ class Location(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """What lies directly in a folder, sorted; nothing if there is no such folder."""
+        """Return what lies directly in a folder, sorted; nothing if there is no such folder."""
 
     @abstractmethod
     def folders(self) -> list[Self]:
@@ -119,7 +119,7 @@ class Location(ABC):
 
     @abstractmethod
     def now(self) -> datetime:
-        """What time it is to what keeps this folder, which also says when its files were written, UTC.
+        """Return what time it is to what keeps this folder, which also says when its files were written, UTC.
 
         Raises:
             OSError: nothing can be written there.
@@ -161,7 +161,6 @@ class Location(ABC):
         """Replace a file if a lock is still held at that moment, however long this process was suspended before.
 
         Args:
-            still_held: raises if the lock was lost.
             draft: where the content may lie meanwhile; whoever takes the lock next removes it.
 
         Returns:
@@ -206,7 +205,7 @@ class Location(ABC):
 
     @abstractmethod
     def arrow(self) -> tuple[FileSystem, str]:
-        """What Arrow reads it through, and what it is called there."""
+        """Return what Arrow reads it through, and what it is called there."""
 
 
 def about_to_appear() -> None:

@@ -78,7 +78,7 @@ class Stored(Location):
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """What a person or a library names.
+        """Return what a person or a library names.
 
         Raises:
             LakeError: it is a URL of something else, or of no bucket.
@@ -157,11 +157,7 @@ class Stored(Location):
         }
 
     def pieces(self, below: str, e_tag: str) -> Iterator[bytes]:
-        """What is in one of `objects`, piece by piece.
-
-        Args:
-            below: what follows this name.
-            e_tag: of the object as it was listed.
+        """Yield what is in one of `objects`, piece by piece.
 
         Raises:
             OtherObjectError: it is another one by now.
@@ -299,7 +295,7 @@ class Stored(Location):
                 yield from chunk
 
     def _listed_files(self) -> list[obstore.ObjectMeta]:
-        """What is listed, without the empty objects by which Hadoop says in Azure that there is a folder."""
+        """Return what is listed, without the empty objects by which Hadoop says in Azure that there is a folder."""
         listed = list(self._listed())
         if all(each["size"] for each in listed):
             return listed
@@ -336,7 +332,6 @@ def require_endpoint(bucket: str, environ: Mapping[str, str]) -> None:
 
     Args:
         bucket: its URL; of Azure's nothing is looked at.
-        environ: the variables.
 
     Raises:
         LakeError: the place is no address, or one without encryption that was not allowed.
@@ -374,8 +369,6 @@ def remove_objects(client: Client, address: str, itself: str, listed: Callable[[
     """Remove an object and all whose names go on after it.
 
     Args:
-        client: of the bucket.
-        address: of the object, for messages.
         itself: its name; it need not be there.
         listed: the names of the others, as the store lists them when it is asked.
 

@@ -21,7 +21,6 @@ def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
     """A Parquet file, to be closed by whoever asks; its pages are held against their checksums when they are read.
 
     Args:
-        file: to open.
         once: columns of text that come as dictionaries, each of their values once.
 
     Raises:
@@ -35,11 +34,9 @@ def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
 
 
 def row_batches(file: Location, rows: int, columns: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, so many at a time.
+    """Yield the rows of a file, so many at a time.
 
     Args:
-        file: to read.
-        rows: of a batch, at most.
         columns: those of them that the file has; all by default.
 
     Raises:
@@ -56,7 +53,7 @@ def row_batches(file: Location, rows: int, columns: Collection[str] | None = Non
 
 
 def damaged(file: Location, problem: str) -> DamagedTableError:
-    """What a reader is told of a file.
+    """Return what a reader is told of a file.
 
     Args:
         problem: completes a sentence about the file, as `damage` says it.
@@ -77,7 +74,7 @@ def other_length(file: Location, size: int) -> str:
 
 
 def damage(file: Location, size: int) -> str:
-    """What is wrong with a published file, whose every page is read; empty if nothing is.
+    """Return what is wrong with a published file, whose every page is read; empty if nothing is.
 
     Args:
         size: bytes that it had when it was published.

@@ -11,9 +11,8 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import published
-from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.sync import recorder
+from platform_assets.ledger.sync import recorder, require_one_history
 from platform_assets.operations.audit.chain import ChainHead
 from platform_assets.operations.audit.decisions import DecisionAudit, compare_heads
 from platform_assets.operations.audit.faults import Findings, Scope

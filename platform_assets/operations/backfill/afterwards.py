@@ -27,8 +27,7 @@ from platform_assets.operations.stages.store import stage_names
 from platform_assets.operations.verify.verdicts import TableVerified, Verified
 from platform_assets.operations.verify.verify import verify
 from platform_assets.planning.backfill.pace import may_compute
-from platform_assets.planning.sampling import Draw
-from platform_assets.planning.selection import Selection
+from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord, PublicationRecord

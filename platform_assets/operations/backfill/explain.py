@@ -14,9 +14,8 @@ from platform_assets.contracts.columns import why_no_sum
 from platform_assets.contracts.errors import unknown_table
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.planner import plan_steps, scoped_plan
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
-from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.backfill.files import PlanFieldError
@@ -39,8 +38,7 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import Experience, PastRun, experience, price, timed
 from platform_assets.planning.key_scope import KeyScope, ScopeError, nearest, scope_of, value_of
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.protected_days import protected_in
-from platform_assets.planning.selection import BY_PERSON, Request
+from platform_assets.planning.selection import BY_PERSON, Request, protected_in
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import Timing
@@ -240,7 +238,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         days = _named_days(platform, file)
     scope = scope_in(platform, file)
     request = backfill_request(file, days, platform.catalogue, platform.calendar, marks, scope)
-    refuse_what_tables_cannot_take(platform, request)
+    refuse_what_tables_cannot_take(snapshot, request)
     plan = _planned(snapshot, request)
     if plan.days > file.cap_days:
         raise PlanFieldError(
@@ -358,7 +356,7 @@ def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, 
 def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -> dict[str, dict[date, str]]:
     """What a person rolled back and the plan makes again, with the reason of that."""
     found: dict[str, dict[date, str]] = {}
-    for hold in snapshot.holds():
+    for hold in snapshot.holds:
         if hold.is_of_good_content and hold.day in planned.get(hold.table, ()):
             found.setdefault(hold.table, {})[hold.day] = hold.reason
     return found

@@ -14,7 +14,7 @@ from platform_assets.operations.plan_record import OVER, BackfillRecord, is_paus
 from platform_assets.operations.stages.inspect import undeclared_days
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
-from platform_assets.planning.protected_days import protected_in
+from platform_assets.planning.selection import protected_in
 from platform_assets.planning.windows import which
 from platform_assets.records.history import ROLL_BACK
 from platform_assets.words import counted

@@ -17,8 +17,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.verify.verdicts import TableVerified
 from platform_assets.operations.verify.verify import verify
-from platform_assets.planning.sampling import Draw
-from platform_assets.planning.selection import Selection
+from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.admission import Admission
 from platform_assets.spark.compare.reconciliation import compared
@@ -155,7 +154,7 @@ def _planned(platform: Platform, session: SparkSession, contract: Contract) -> l
     snapshot = LakeSnapshot.now(platform)
     newest = sorted(snapshot.days(contract.name))[-1:] or [platform.calendar.first]
     with users_code(contract.name):
-        made = prepare(platform, session, contract, newest, snapshot)
+        made = prepare(session, contract, newest, snapshot)
     frames = [made.frame]
     if counts := rule_aggregates(contract.judging_rules):
         frames.append(made.frame.groupBy(DAY).agg(*counts))

@@ -89,7 +89,7 @@ def compare_engines(
             with new_stage(platform, names) as (publication, folders), columns_for(engine):
                 made.append((publication, names))
                 session = session_of(platform.settings, engine, spark)
-                staged = stage_days(platform, session, contract, chosen, snapshot, *(folders[name] for name in names))
+                staged = stage_days(session, contract, chosen, snapshot, *(folders[name] for name in names))
                 letters = {day: staged.quarantined.get(day, Profile()).digest for day in chosen}
                 contents.append({day: (staged.digest(day), letters[day]) for day in chosen})
                 files = staged_at(platform.lake, contract.name, publication) if staged.rows is not None else {}

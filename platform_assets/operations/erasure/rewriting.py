@@ -17,7 +17,7 @@ from platform_assets.lakehouse.releases import computed_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.erasure.places import ErasureError, Place
-from platform_assets.planning.parts import bytes_among, parts_of
+from platform_assets.planning.steps import bytes_among, parts_of
 from platform_assets.quality.findings import FELL_FROM
 from platform_assets.quality.metrics import LAG
 from platform_assets.records.digest import Digest

@@ -37,7 +37,7 @@ class NewSince:
     def __init__(self, platform: Platform) -> None:
         self.snapshot = LakeSnapshot.now(platform)
         self._platform = platform
-        self._shown_by = ReleaseIndex(platform)
+        self._shown_by = ReleaseIndex(self.snapshot)
 
     @cached_property
     def _marks(self) -> Mapping[str, Mapping[date, DayMark]]:

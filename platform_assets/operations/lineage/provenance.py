@@ -18,9 +18,16 @@ from platform_assets.lakehouse.releases import computed_by, made_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.planning.configuration import ContractChange
-from platform_assets.planning.day_states import Blocked, DayState, stale_through_data, unblocked
+from platform_assets.planning.day_states import (
+    Blocked,
+    DayState,
+    TableStates,
+    missing_days,
+    missing_input,
+    stale_through_data,
+    unblocked,
+)
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
-from platform_assets.planning.table_states import TableStates, missing_days, missing_input
 from platform_assets.planning.windows import days_before_calendar, days_read, window_text
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
@@ -116,11 +123,11 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
         state=at_root_now(snapshot, state) if isinstance(state := states[day], Blocked) else state,
         reasons=reasons,
         lacking=_lacking(contract, day, tables),
-        held=tuple(hold for hold in snapshot.holds(table) if hold.day == day),
+        held=tuple(hold for hold in snapshot.holds_of(table) if hold.day == day),
         then=Version(record.code_version, record.configuration) if record else None,
         now=platform.version(table) if contract.inputs else None,
-        origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,
-        differences=_differences(platform, contract, record, tables) if record else (),
+        origin=_origin(platform, ReleaseIndex(snapshot), contract, {day: record}, "", shown) if record else None,
+        differences=_differences(snapshot, contract, record, tables) if record else (),
         changes=changes_of_contract(snapshot, contract, tables.marks.get(table, {}))
         if "configuration" in reasons
         else (),
@@ -139,9 +146,9 @@ def _lacking(contract: Contract, day: date, tables: TableStates) -> dict[str, da
 
 
 def _differences(
-    platform: Platform, contract: Contract, record: DayRecord, tables: TableStates
+    snapshot: LakeSnapshot, contract: Contract, record: DayRecord, tables: TableStates
 ) -> tuple[Difference, ...]:
-    shown_by = ReleaseIndex(platform)
+    shown_by = ReleaseIndex(snapshot)
     differences: list[Difference] = []
     for read in contract.inputs:
         read_at = shown_by(read.table, record.reads.get(read.table, -1))
@@ -151,7 +158,7 @@ def _differences(
             for day in days_read(read.window, record.day, tables.calendar)
             if day not in now or now[day].release > read_at
         ]
-        revisions = platform.ledger.revisions(read.table, days, at=shown_by.newest)
+        revisions = snapshot.revisions(read.table, days)
         for day in days:
             then = digest_at(revisions[day], read_at)
             if then != (digest := now[day].digest if day in now else None):

@@ -14,17 +14,16 @@ from datetime import UTC, datetime, timedelta
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.announced_deletions import announced
-from platform_assets.lakehouse.at_work import kept_by_processes
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import added_by
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import StillNeededError
-from platform_assets.lakehouse.horizon import NO_CUT, Cut, horizon_of, write_horizon
+from platform_assets.lakehouse.horizon import NO_CUT, Cut, announced, horizon_of, write_horizon
 from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.locks import is_staging, publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, manifest_of, published, release
+from platform_assets.lakehouse.staging_folders import kept_by_processes
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.plan_stages import ends_of
 from platform_assets.operations.stages.store import open_stages, staged_publications

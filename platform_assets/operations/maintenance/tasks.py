@@ -29,8 +29,8 @@ from platform_assets.operations.maintenance.maintenance import (
     sum_up,
 )
 from platform_assets.operations.stages.stages import drop_left
-from platform_assets.planning.parts import bytes_among, whole_parts_of
 from platform_assets.planning.retention import Task
+from platform_assets.planning.steps import bytes_among, whole_parts_of
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord

@@ -13,10 +13,9 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
 from platform_assets.lakehouse.releases import Release, made_by
-from platform_assets.planning.day_states import same_input
+from platform_assets.planning.day_states import TableStates, same_input
 from platform_assets.planning.key_scope import is_mixed
 from platform_assets.planning.rollback import TableDay, refusals
-from platform_assets.planning.table_states import TableStates
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import TableChange

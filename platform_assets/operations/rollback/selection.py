@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
-from platform_assets.engine.moves.half_moves import moves_undone
+from platform_assets.engine.moves.ties import moves_undone
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.announced_deletions import going
 from platform_assets.lakehouse.errors import BeyondWindowError
-from platform_assets.lakehouse.horizon import horizon_of, require_whole
+from platform_assets.lakehouse.horizon import going, horizon_of, require_whole
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.planning.rollback import NEVER, Restoration, TableDay, is_back_already
 from platform_assets.records.history import COMPACTION, ERASURE, RELOAD, ROLL_BACK, DayRecord, PublicationRecord
@@ -112,7 +111,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
     """
     for contract in snapshot.platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
-        for day, other in sorted(moves_undone(snapshot.platform, contract, days, snapshot)) if days else ():
+        for day, other in sorted(moves_undone(contract, days, snapshot)) if days else ():
             if (day in days) != (other in days):
                 alone, left = (day, other) if day in days else (other, day)
                 if not snapshot.days(contract.name, [left]):

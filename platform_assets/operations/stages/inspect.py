@@ -15,7 +15,7 @@ from platform_assets.lakehouse.releases import publication_of, release
 from platform_assets.operations.plan_stages import dropped_by, filled_by, made_anew_by
 from platform_assets.operations.stages.store import read_stage
 from platform_assets.planning.configuration import Configuration
-from platform_assets.planning.protected_days import ProtectedDaysError, protected_without_data
+from platform_assets.planning.selection import ProtectedDaysError, protected_without_data
 from platform_assets.planning.windows import which
 from platform_assets.records.code_version import Version
 from platform_assets.words import counted

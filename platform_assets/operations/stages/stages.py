@@ -11,6 +11,7 @@ from platform_assets.contracts.dead_letters import with_quarantine
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.step.analysed import analysed
@@ -101,7 +102,7 @@ def refresh_stage(
         ScopeError: only some keys are asked for, and the rest of a day cannot be carried over.
     """
     platform.sync()
-    refuse_what_tables_cannot_take(platform, request)
+    refuse_what_tables_cannot_take(LakeSnapshot.now(platform), request)
     with open_stage_lock(platform.lake, checked_stage(name)):
         before = _found(platform, name) or _new(platform, author, name)
         write_stage(platform.lake, before)

@@ -20,7 +20,7 @@ from platform_assets.engine.admissions import take_off
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import changes_on_disk
-from platform_assets.engine.step.large_days import large_days
+from platform_assets.engine.step.compute import large_days
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import Release, made_by
@@ -29,8 +29,7 @@ from platform_assets.operations.file_check import FileCheck
 from platform_assets.operations.verify.verdicts import TableVerified, Verified
 from platform_assets.planning.configuration import contract_changes
 from platform_assets.planning.key_scope import is_mixed, shown_keys
-from platform_assets.planning.sampling import Draw
-from platform_assets.planning.selection import Selection
+from platform_assets.planning.selection import Draw, Selection
 from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import ranges, ranges_read, which
 from platform_assets.progress import OnProgress, Progress, no_progress
@@ -197,7 +196,7 @@ class _Work:
         own, letters = self.folder / "rows", self.folder / "quarantined"
         parts = large_days(self.contract, days, then)
         with tasks_for(self.spark, parts, self.platform.settings.part_bytes) as spark:
-            staged = stage_days(self.platform, spark, self.contract, days, then, own, letters, parts=parts)
+            staged = stage_days(spark, self.contract, days, then, own, letters, parts=parts)
             computed = self._compared(staged, days)
         for done in (own, letters):
             done.remove()

@@ -31,7 +31,6 @@ class Obstacle:
 
     Args:
         what: is in the way, as a sentence.
-        todo: about it.
         blocks: whether the backfill cannot begin with it.
         field: of the plan file that it is about, as a place; empty where it is about none.
     """
@@ -52,10 +51,6 @@ class Narrowed:
     """How much of a table's days is computed where only rows of some keys are.
 
     Args:
-        table: of the days.
-        days: that were looked at.
-        rows: of these keys on them.
-        of: rows on them.
         absent: values that no row on them has, as column and value, each with the nearest that there are.
     """
 
@@ -77,7 +72,6 @@ class Consent:
 
     Args:
         needed: how many different people; 0 if nobody.
-        because: why, as phrases.
         given: who approved this very hash; the owner does not count.
     """
 
@@ -96,16 +90,13 @@ class Backfill:
     """What a plan file comes to on the platform as it is.
 
     Args:
-        file: the plan file.
         days: that it names, found, in the order of the rollout.
-        release: that was looked at.
         request: what is asked of the planner.
         plan: the days that are computed, and those that cannot be.
         steps: the same days, in the order of the rollout.
         up_to_date: days that were asked for and need nothing, by table.
         versions: of code and configuration of the tables that are computed.
         gates: what their contracts hold them against, as `gates_of` writes it, by table.
-        price: what it will cost.
         obstacles: found before any work, those that block first.
         protected: days among these that are protected, each with the reason of that, by table.
         put_back: days among these that a person put back, and that are made again, each with the reason, by table.
@@ -178,12 +169,10 @@ def backfill_hash(
 
 
 def consent(file: PlanFile, because: tuple[str, ...], hash: str, decided: Iterable[PlanDecision]) -> Consent:
-    """What is needed, and what of it is there.
+    """Return what is needed, and what of it is there.
 
     Args:
         because: why somebody has to approve; nobody has to without a reason.
-        hash: of the backfill as it is now.
-        decided: all approvals, of all plans.
     """
     return Consent(file.approvals.people if because else 0, because, approved_by(file, hash, decided))
 
@@ -210,8 +199,6 @@ def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date
     """Why somebody has to approve.
 
     Args:
-        file: with what it asks to be asked.
-        count: days of tables that are computed.
         oldest_beyond: the oldest day beyond its restatement window; None if there is none.
     """
     asks, because = file.approvals, []
@@ -226,12 +213,7 @@ def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date
 
 
 def beyond_window(catalogue: Catalogue, days: Mapping[str, Collection[date]], newest: date) -> date | None:
-    """The oldest day that is computed and lies beyond the shortest restatement window of a raw table.
-
-    Args:
-        days: that are computed, by table.
-        newest: from which windows are counted back.
-    """
+    """Return the oldest day that is computed and lies beyond the shortest restatement window of a raw table."""
     windows = [c.restatement_window_days for c in catalogue if c.source]
     oldest = min((day for of_table in days.values() for day in of_table), default=None)
     if oldest is None or not windows or (newest - oldest).days <= min(windows):

@@ -19,12 +19,7 @@ from platform_assets.planning.windows import Calendar, day_range, ranges_read, u
 def reached_days(
     catalogue: Catalogue, named: Mapping[str, Collection[date]], calendar: Calendar
 ) -> dict[str, frozenset[date]]:
-    """The named days and all that read them, through every window: what becomes stale if they come out differently.
-
-    Args:
-        catalogue: all tables, each after those it reads.
-        named: days by table.
-    """
+    """The named days and all that read them, through every window: what becomes stale if they come out differently."""
     reached = {table: set(days) for table, days in named.items()}
     for contract in catalogue:
         for read in contract.inputs:
@@ -39,11 +34,9 @@ def request_for(
     keys: KeyScope | None,
     protected_too: frozenset[date] | None = None,
 ) -> Request:
-    """What a plan file asks for of some days of tables.
+    """Return what a plan file asks for of some days of tables.
 
     Args:
-        by_table: days of each table.
-        keys: of which alone it asks for rows.
         protected_too: protected days that are planned, too; by default those that the file overrides.
     """
     overridden = file.override_protected.named() if file.override_protected else frozenset()
@@ -65,12 +58,10 @@ def backfill_request(
     computed: Mapping[str, Collection[date]],
     keys: KeyScope | None = None,
 ) -> Request:
-    """What a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
+    """Return what a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
 
     Args:
-        days: that it names, found.
         computed: the days of each table that were ever computed.
-        keys: of which alone it asks for rows.
     """
     named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
     if file.policy == "fill_gaps":
@@ -100,14 +91,13 @@ class RolloutStep:
 
 
 def in_rollout_order(days: Iterable[date], volumes: Mapping[date, int]) -> tuple[date, ...]:
-    """The days in an order of which every beginning is spread over weekdays, volumes and the whole range.
+    """Return the days in an order of which every beginning is spread over weekdays, volumes and the whole range.
 
     The first and the last day come first: there ranges are wrong most often. The others are sorted by weekday and
     volume, and taken from that order by bit reversal, the van der Corput sequence of base 2, so that each next one
     falls into the widest gap. The same days and volumes have the same order.
 
     Args:
-        days: in any order.
         volumes: rows of a day, of those that are known.
     """
     every = sorted(set(days))
@@ -134,10 +124,7 @@ def rollout_steps(
     twice: a window over a month waits for the month.
 
     Args:
-        plan: the days to compute.
-        named: days that the plan file names.
         shares: percents of the named days, growing up to 100.
-        catalogue: all tables, each after those it reads.
         volumes: rows of the named days, of those that are known.
     """
     order = in_rollout_order(named, volumes)
@@ -176,14 +163,13 @@ def _waits(contract: Contract, day: date, left: Mapping[str, Sequence[date]], ca
 def sampled_days(
     plan: Plan, sample: Collection[date], tables: Collection[str], catalogue: Catalogue, calendar: Calendar
 ) -> dict[str, frozenset[date]]:
-    """The days of a plan, by table, that come out as with all of it though only these are computed.
+    """Return the days of a plan, by table, that come out as with all of it though only these are computed.
 
     Of the named tables the sample, with what the plan computes of all that it reads; of tables made from these the days
     that read no day of the plan but those.
 
     Args:
         sample: some of the days that the plan file names.
-        catalogue: all tables, each after those it reads.
     """
     planned = {step.table: frozenset(step.days) for step in plan.steps}
     chosen = {table: planned.get(table, frozenset()).intersection(sample) for table in tables}
@@ -206,7 +192,7 @@ def sampled_days(
 
 
 def _read(catalogue: Catalogue, table: str, days: Collection[date], calendar: Calendar) -> dict[str, frozenset[date]]:
-    """What days of a table read, by input."""
+    """Return what days of a table read, by input."""
     read: dict[str, frozenset[date]] = {}
     for one in catalogue[table].inputs:
         spans = union_read(one.window, days, calendar)

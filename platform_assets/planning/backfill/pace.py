@@ -15,7 +15,7 @@ _FAR = timedelta(days=400)
 
 
 def spent(budget: Budget, seconds: float, size: int, cores: int | None) -> str:
-    """What of a budget is used up; empty while nothing is.
+    """Return what of a budget is used up; empty while nothing is.
 
     Args:
         seconds: computed so far, all sittings together.
@@ -29,7 +29,7 @@ def spent(budget: Budget, seconds: float, size: int, cores: int | None) -> str:
 
 
 def nearly_spent(budget: Budget, seconds: float, size: int, cores: int | None) -> tuple[str, ...]:
-    """What of a budget is used for four fifths or more, though not up: the same words however often it is asked.
+    """Return what of a budget is used for four fifths or more, though not up: the same words however often it is asked.
 
     Args:
         seconds: computed so far, all sittings together.
@@ -74,7 +74,7 @@ def seconds_left(service: Service, now: datetime) -> float | None:
 
 
 def _used(budget: Budget, seconds: float, size: int, cores: int | None) -> Iterator[tuple[str, Decimal, Decimal]]:
-    """What is bounded, by how much, and how much of it is used."""
+    """Yield what is bounded, by how much, and how much of it is used."""
     money = Decimal(seconds) * (cores or 0) * (budget.price_per_core_hour or 0) / 3600
     used = {"bytes": Decimal(size), "minutes": Decimal(seconds) / 60, "money": money}
     for name, is_used in used.items():
@@ -89,7 +89,6 @@ class Standing:
 
     Args:
         done: days of tables that are staged, or turned out to need nothing.
-        days: of tables, all together.
         seconds: computed so far, all sittings together.
         explained_seconds: that were to be expected.
         bytes: staged so far.

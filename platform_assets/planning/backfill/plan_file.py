@@ -55,7 +55,7 @@ def _in_order(text: str) -> str:
 
 
 def days_of(text: str) -> frozenset[date]:
-    """The days of a range, both ends included."""
+    """Return the days of a range, both ends included."""
     first, last = (date.fromisoformat(day) for day in text.split(".."))
     return frozenset(first + timedelta(days=number) for number in range((last - first).days + 1))
 
@@ -80,7 +80,7 @@ def _readable(text: str) -> str:
 
 
 def _in_digits(value: object) -> object:
-    """What Python takes for a number besides, as 1_5, is more likely a slip than fifteen."""
+    """Return what Python takes for a number besides, as 1_5, is more likely a slip than fifteen."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value
     if not _NUMBER.fullmatch(str(value)):
@@ -128,7 +128,6 @@ class MisplacedError(ValueError):
     """Fields do not go together: each by itself could stand there.
 
     Args:
-        what: is wrong, without an end.
         field: the one to be looked at, as a place in the file.
     """
 
@@ -181,7 +180,7 @@ class Days(_Part):
         return self
 
     def named(self) -> frozenset[date] | None:
-        """The days that the file itself names; None where the platform has to be asked."""
+        """Return the days that the file itself names; None where the platform has to be asked."""
         if self.list is not None:
             return frozenset(self.list) - frozenset(self.without)
         if self.range is None:
@@ -260,7 +259,7 @@ class Override(_Part):
     """Why what is closed has to change, for whoever asks."""
 
     def named(self) -> frozenset[date]:
-        """The days."""
+        """Return the days."""
         return days_of(self.days)
 
 

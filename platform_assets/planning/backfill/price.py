@@ -51,7 +51,6 @@ class PastRun:
         starts: in how many sittings, so that Spark started as often.
         steps: of the rollout that computed days.
         jobs: of all tables in all steps.
-        days: that were computed, by table.
     """
 
     seconds: float
@@ -104,11 +103,10 @@ class Experience:
 
 
 def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Collection[str]) -> Experience:
-    """What the parts of a backfill of some tables take, by what was taken before.
+    """Return what the parts of a backfill of some tables take, by what was taken before.
 
     Args:
         runs: backfills of before; those with days of tables of which nothing is known say nothing.
-        timings: of recomputations, by backfills and others.
         tables: that are asked about; of others only those of the backfills are looked at.
     """
     usable = [run for run in runs if run.starts > 0 and run.seconds > 0 and run.jobs]
@@ -152,13 +150,11 @@ class Price:
     """What a backfill will cost.
 
     Args:
-        rows: written.
         bytes: written.
         seconds: from the start of Spark until all is staged, if every day that is reached is computed.
         between: fewest and most seconds, in four of five cases as far as the past tells; the fewest if no day is
             computed that is only reached. None where the past does not tell.
         experience: what the start, each step, each job and each day take.
-        core_hours: of Spark's cores.
         money: of these, at the price of the plan file; None without one.
         unknown: tables of which no day was ever timed; what is said leaves them out.
     """
@@ -207,10 +203,7 @@ def price(
     """Price the steps of a plan: what each takes, and the start and the steps of the rollout besides.
 
     Args:
-        steps: of the plan, timed.
-        rollout: the same days in their order.
         experience: what start and steps took, and how far off that may be.
-        budget: with the price of a core's hour.
     """
     rows = size = 0
     certain = possible = 0.0

@@ -18,13 +18,8 @@ class Figures:
     """One staged day beside the same day of the release; every pair is before and after.
 
     Args:
-        table: of the day.
-        day: the day.
-        rows: number of rows.
-        keys: number of different keys.
         sums: of the amounts of the table, and of every column that a gate of that metric names.
         changed: keys that have other values, are new or gone.
-        nulls: of columns that gates name.
         shifts: of the same columns, how far their distribution is from what it was, from 0 to 100.
     """
 
@@ -38,7 +33,7 @@ class Figures:
     shifts: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, gate: Gate) -> tuple[Decimal, Decimal]:
-        """What a gate of two figures looks at, before and after."""
+        """Return what a gate of two figures looks at, before and after."""
         column = gate.column or ""
         of_metric: dict[str, tuple[Number, Number]] = {
             "rows": self.rows,
@@ -66,9 +61,7 @@ class GateVerdict:
     """What one gate says.
 
     Args:
-        gate: which.
         passed: whether the staged days keep its tolerance.
-        sentence: the figures, for a person.
         worst: the single days that differ most, worst first, as sentences.
     """
 

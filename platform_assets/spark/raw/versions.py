@@ -18,9 +18,9 @@ from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract, Rule
-from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.replays import DIGITS, Delivery
 from platform_assets.planning.replays import file_order as file_order_of
+from platform_assets.planning.steps import NO_PARTS
 from platform_assets.records.row_kinds import BREACH, RECORD, TOMBSTONE, VOID
 from platform_assets.spark.raw.rules import JUDGED, is_void, verdicts, with_verdict
 from platform_assets.spark.tables.parts import SHARE, in_parts

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 
 from platform_assets.contracts import DAY
-from platform_assets.planning.parts import AS_ROWS
+from platform_assets.planning.steps import AS_ROWS
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.on_demand import SparkOnDemand

@@ -19,7 +19,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import for_hadoop
-from platform_assets.planning.parts import NO_PARTS
+from platform_assets.planning.steps import NO_PARTS
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.settings import refuse_other_settings

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from platform_assets.contracts import AllHistory, Catalogue, MonthToDate, Span
 from platform_assets.planning.backfill.days import in_rollout_order, reached_days, rollout_steps, sampled_days
+from platform_assets.planning.day_states import TableStates
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import Request
-from platform_assets.planning.table_states import TableStates
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets.records.code_version import Version
 from platform_assets_tests.support.catalogues import CALENDAR, chain, computed, days_of, nths, planned

@@ -18,11 +18,10 @@ from platform_assets.contracts import (
     MonthToDate,
     Span,
 )
-from platform_assets.planning.day_states import Stale, day_states
+from platform_assets.planning.day_states import Stale, TableStates, day_states
 from platform_assets.planning.plan import left_to_do, make_plan
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import Request
-from platform_assets.planning.table_states import TableStates
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayMark
