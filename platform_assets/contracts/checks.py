@@ -14,8 +14,7 @@ from typing import Literal, get_args
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days, Minutes, Percent, Times
-from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.mistakes import Days, Minutes, Percent, Times, check_declaration
 
 Severity = Literal["block", "warn"]
 """What a finding does: `block` keeps the day unpublished, `warn` is shown with the published day."""

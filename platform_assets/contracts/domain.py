@@ -14,9 +14,8 @@ from platform_assets.contracts.errors import ContractError, unknown_table
 from platform_assets.contracts.exposures import Exposure, exposure_problems
 from platform_assets.contracts.mistakes import check_declaration, refuse
 from platform_assets.contracts.protected import Protected
-from platform_assets.contracts.rule_problems import rule_problems
-from platform_assets.contracts.table import Contract
-from platform_assets.contracts.versions import code_version_problems
+from platform_assets.contracts.rules import rule_problems
+from platform_assets.contracts.table import Contract, code_version_problems
 from platform_assets.contracts.windows import AsOf
 from platform_assets.errors import did_you_mean
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from platform_assets.contracts.checks import Tolerance, tolerance_problems
 from platform_assets.contracts.columns import Column, why_no_sum
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days
-from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.mistakes import Days, check_declaration
 
 
 @dataclass(frozen=True)

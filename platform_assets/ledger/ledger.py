@@ -29,8 +29,15 @@ from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import Decision
-from platform_assets.records.ended_hold import EndedHold
-from platform_assets.records.history import ArrivalRecord, DayFigures, DayMark, DayRecord, Hold, PublicationRecord
+from platform_assets.records.history import (
+    ArrivalRecord,
+    DayFigures,
+    DayMark,
+    DayRecord,
+    EndedHold,
+    Hold,
+    PublicationRecord,
+)
 
 
 class Ledger:

@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from platform_assets.contracts import DAY, Catalogue, Contract, Span
-from platform_assets.contracts.amounts import amounts
 from platform_assets.contracts.checks import EXACT, TABLE_SIDE, Tolerance
 from platform_assets.contracts.columns import digits_of
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.raw.tombstones import effective_raw_rows
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -20,7 +20,7 @@ from platform_assets.errors import did_you_mean
 from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.lakehouse.reading import resolve, version_in
 from platform_assets.operations.pins import release_number
-from platform_assets.operations.stages.inspect import opened_stage, stage_basis
+from platform_assets.operations.stages.store import opened_stage, stage_basis
 from platform_assets.planning.windows import ranges
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.sides import (

@@ -289,3 +289,16 @@ def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
         if had is None or hold.is_of_good_content or not had.is_of_good_content:
             by_day[hold.table, hold.day] = hold
     return by_day
+
+
+@dataclass(frozen=True)
+class EndedHold:
+    """A hold that does not stand any more.
+
+    Args:
+        hold: as it was.
+        ended_at: UTC.
+    """
+
+    hold: Hold
+    ended_at: datetime

@@ -12,7 +12,7 @@ from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import release
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.lineage.release_diff import changed_days
+from platform_assets.operations.lineage.amount_changes import changed_days
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.verify.verify import verify

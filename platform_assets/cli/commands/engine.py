@@ -22,7 +22,7 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, Days, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.operations.verify.verdicts import Verdict
+from platform_assets.operations.verify.verify import Verdict
 from platform_assets.words import counted
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.verify.verdicts import TableVerified, Verified
+    from platform_assets.operations.verify.verify import TableVerified, Verified
 
 _DRAWN = 3
 """Days drawn from each table besides its newest."""

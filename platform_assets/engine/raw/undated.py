@@ -14,8 +14,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.key_bounds import may_lack, may_share_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import ranges
-from platform_assets.spark.raw.undated import is_undated, reached, tombstones, waiting
-from platform_assets.spark.raw.withdrawals import effective_rows
+from platform_assets.spark.raw.withdrawals import effective_rows, is_undated, reached, tombstones, waiting
 from platform_assets.spark.tables.reading import kept_frames, read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage

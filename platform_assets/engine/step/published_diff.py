@@ -18,7 +18,7 @@ from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.planning.windows import ranges
 from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord
-from platform_assets.spark.compare.day_diff import day_changes
+from platform_assets.spark.compare.row_diff import day_changes
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import spark_schema

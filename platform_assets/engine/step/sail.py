@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 
 from platform_assets.engine.step.repeatability import NotRepeatableError
 from platform_assets.settings import Settings
+from platform_assets.spark.sail.server import ended_at_standstill
 from platform_assets.spark.sail.session import GONE, MEMORY, columns_for, sail_session, server_of, stop_sail
-from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.staging import TransformError
 

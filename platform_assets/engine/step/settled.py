@@ -17,7 +17,7 @@ from platform_assets.planning.windows import ranges
 from platform_assets.quality.findings import Check, Checked, Finding, checked
 from platform_assets.quality.settled import MOST, as_figures, drift_of, is_settled, settled_finding
 from platform_assets.records.differences import Moves, Sum
-from platform_assets.spark.compare.moved_sums import moved_sums
+from platform_assets.spark.compare.row_diff import moved_sums
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import spark_schema

@@ -31,8 +31,7 @@ from platform_assets.quality.moved_keys import MovedKeys
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.raw.rules import rule_counts
-from platform_assets.spark.sail.session import is_sail
-from platform_assets.spark.sail.types import as_spark_counts
+from platform_assets.spark.sail.session import as_spark_counts, is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import refuse_other_settings, software_of

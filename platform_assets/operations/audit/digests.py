@@ -21,7 +21,7 @@ from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.records.digest import Digest
 from platform_assets.records.manifest import change_of
-from platform_assets.spark.compare.mixed_columns import digests_in_files
+from platform_assets.spark.compare.profiles import digests_in_files
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 

@@ -7,18 +7,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
 
-from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.reading import resolve
 from platform_assets.operations.backfill.explain import explain, scope_in
 from platform_assets.operations.backfill.files import PlanFileError
-from platform_assets.operations.plan_record import STAGE, BackfillRecord
-from platform_assets.operations.plan_stages import comparison_stage
+from platform_assets.operations.plan_record import STAGE, BackfillRecord, comparison_stage
 from platform_assets.operations.stages.compare import ColumnBeside, Example, Files, StagedDay, columns_beside, compared
-from platform_assets.operations.stages.inspect import opened_stage, stage_basis
 from platform_assets.operations.stages.stages import comparison, refresh_stage
-from platform_assets.operations.stages.store import stage_names
+from platform_assets.operations.stages.store import opened_stage, stage_basis, stage_names
 from platform_assets.planning.backfill.days import request_for, sampled_days
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, no_progress

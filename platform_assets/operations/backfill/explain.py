@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.amounts import amounts
 from platform_assets.contracts.columns import why_no_sum
 from platform_assets.contracts.errors import unknown_table
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps

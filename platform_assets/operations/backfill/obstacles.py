@@ -19,8 +19,8 @@ from platform_assets.operations.plan_record import (
     RecordError,
     backfill_names,
     find_record,
+    is_of_a_comparison,
 )
-from platform_assets.operations.plan_stages import is_of_a_comparison
 from platform_assets.operations.stages.store import all_stages
 from platform_assets.places import folder_of
 from platform_assets.planning.backfill.backfill import Backfill, Narrowed, Obstacle

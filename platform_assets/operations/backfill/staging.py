@@ -24,8 +24,8 @@ from platform_assets.operations.backfill.sitting import (
 )
 from platform_assets.operations.backfill.staged import cores_of, stage_of, staged_figures
 from platform_assets.operations.plan_record import STAGE, RecordedStep
-from platform_assets.operations.stages.inspect import without_other_code
 from platform_assets.operations.stages.stages import refresh_stage
+from platform_assets.operations.stages.store import without_other_code
 from platform_assets.planning.backfill.days import request_for
 from platform_assets.planning.backfill.pace import nearly_spent
 from platform_assets.planning.backfill.verdicts import judged

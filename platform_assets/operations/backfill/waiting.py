@@ -11,7 +11,7 @@ from platform_assets.lakehouse.locks import plan_holder, publish_holder
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.staged import cores_of, stage_of
 from platform_assets.operations.plan_record import OVER, BackfillRecord, is_paused
-from platform_assets.operations.stages.inspect import undeclared_days
+from platform_assets.operations.stages.store import undeclared_days
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.protected_days import protected_in

@@ -15,8 +15,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import prepare
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.verify.verdicts import TableVerified
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.verify.verify import TableVerified, verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
@@ -24,9 +23,9 @@ from platform_assets.records.admission import Admission
 from platform_assets.spark.compare.reconciliation import compared
 from platform_assets.spark.compare.rules import rule_aggregates
 from platform_assets.spark.sail.equal_list import other_versions
+from platform_assets.spark.sail.server import ended_at_standstill
 from platform_assets.spark.sail.session import columns_for, sail_session, server_of
 from platform_assets.spark.sail.shown_equal import refused_contract, refused_expressions
-from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.users_code import users_code
 from platform_assets.spark.windows import History

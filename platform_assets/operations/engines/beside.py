@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.contracts.amounts import amounts
 from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.admissions import take_off
 from platform_assets.engine.day_contents import Files, staged_at
 from platform_assets.engine.platform import Platform

@@ -33,7 +33,7 @@ from platform_assets.operations.erasure.search import Found, search
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, ended_rollbacks
 from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
-from platform_assets.operations.plan_stages import ends_of
+from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import open_stages, stage_names
 from platform_assets.planning.backfill.days import reached_days
 from platform_assets.progress import OnProgress, meanwhile, no_progress

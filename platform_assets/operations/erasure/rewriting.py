@@ -24,8 +24,7 @@ from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, Erasure, TableChange
 from platform_assets.secret import name_of
-from platform_assets.spark.compare.mixed_columns import by_columns, digests_in_files
-from platform_assets.spark.compare.profiles import RawProfile, profile, profile_raw
+from platform_assets.spark.compare.profiles import RawProfile, by_columns, digests_in_files, profile, profile_raw
 from platform_assets.spark.raw.erased import is_erased
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_files

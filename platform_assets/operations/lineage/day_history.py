@@ -13,8 +13,7 @@ from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.lineage.provenance import arrivals_in
 from platform_assets.planning.late_queue import late_table
 from platform_assets.records.decisions import LateDecision
-from platform_assets.records.ended_hold import EndedHold
-from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
+from platform_assets.records.history import ArrivalRecord, DayRecord, EndedHold, Hold, PublicationRecord
 from platform_assets.records.manifest import DayContent, change_of
 
 

@@ -26,7 +26,7 @@ from platform_assets.lakehouse.locks import is_staging, publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, manifest_of, published, release
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.plan_stages import ends_of
+from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import open_stages, staged_publications
 from platform_assets.planning.retention import (
     Deletion,

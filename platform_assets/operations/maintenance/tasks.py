@@ -35,7 +35,7 @@ from platform_assets.progress import OnProgress, Progress, meanwhile, no_progres
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, TableChange
-from platform_assets.spark.compare.mixed_columns import by_columns, digests_in_files
+from platform_assets.spark.compare.profiles import by_columns, digests_in_files
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.staging import stage

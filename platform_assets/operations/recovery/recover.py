@@ -13,10 +13,66 @@ from platform_assets.lakehouse.releases import newest_release
 from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import sync
-from platform_assets.operations.recovery.catch_up import caught_up
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+
+from platform_assets.ledger.sync import SyncResult
+from platform_assets.records.notes import CatchUp
+from platform_assets.words import counted
+
+_MEANWHILE = timedelta(minutes=1)
+"""What another process published since is indexed by that process, in less than that."""
+
+
+def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
+    """Say what the ledger lacked, and which days are held again.
+
+    A single publication is what a process leaves that died before it could index it; a ledger without any, or without
+    several, is a new one or was restored from a backup.
+
+    Returns:
+        What a person should know, one sentence each; nothing where the ledger lacked nothing but the index of it.
+    """
+    heads = [head for name in synced.added if (head := ledger.head(name))]
+    held = held_again(ledger, synced.added)
+    missed = [head for head in heads if held or head.created_at < datetime.now(UTC) - _MEANWHILE]
+    if not heads or (synced.known and len(missed) < 2):
+        return ()
+    first, last = heads[0], heads[-1]
+    lacked = (
+        f"The ledger lacked releases {first.release} to {last.release}, of {first.created_at:%Y-%m-%d %H:%M} to "
+        f"{last.created_at:%Y-%m-%d %H:%M} UTC, and has indexed them. Holds and people's decisions from that time "
+        "are not in it, unless it is a copy from after."
+    )
+    told = f"Exposures are told of release {last.release} alone: which others they were told of is not known any more."
+    said = (lacked, *held, told) if not synced.known and ledger.outbox.messages() else (lacked, *held)
+    ledger.notes.catch_up(CatchUp(first.release, last.release, " ".join(said), datetime.now(UTC)))
+    return said
+
+
+def held_again(ledger: Ledger, publications: Collection[str]) -> tuple[str, ...]:
+    """What is held because of rollbacks that were not indexed before, one sentence for each.
+
+    Args:
+        ledger: that has indexed them.
+        publications: their names, and others.
+    """
+    holds = [hold for hold in ledger.holds() if hold.is_of_good_content]
+    said: list[str] = []
+    for head in filter(None, map(ledger.head, publications)):
+        its = [hold for hold in holds if (hold.run, hold.created_at) == (head.run, head.created_at)]
+        if its:
+            tables = sorted({hold.table for hold in its})
+            days = {(hold.table, hold.day) for hold in its}
+            said.append(
+                f"Held again, as {head.who} had rolled back: {counted(len(days), 'day')} of {', '.join(tables)}; "
+                f"{head.why}."
+            )
+    return tuple(said)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import DELIVERED
 from platform_assets.lakehouse.releases import Release, manifest_of
-from platform_assets.operations.rollback.columns import refuse_what_would_not_read, schema_before
-from platform_assets.operations.rollback.refusals import with_refusals
+from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
+from platform_assets.operations.rollback.refusals import refuse_what_would_not_read, schema_before, with_refusals
 from platform_assets.operations.rollback.selection import (
     RollbackError,
     built_upon,
@@ -278,3 +278,19 @@ def lift_rollbacks(
     if not dry_run:
         publish_changes(platform, new_publication(), "roll back", [], author, lifts={table: tuple(sorted(held))})
     return tuple(hold for _, hold in sorted(held.items()))
+
+
+def rolled_back_amounts(platform: Platform, done: Rollback) -> AmountChanges:
+    """Amounts before and after a rollback, whether it was done or would be.
+
+    Each day is put back as the release showed it that its publication of before had made.
+    """
+    undone = platform.current_release().number if done.release is None else done.release - 1
+    release_of = platform.ledger.indexed()
+    return amount_changes(
+        platform,
+        {
+            day: (Shown(undone, record.bytes), Shown(release_of[back.publication], back.bytes) if back else None)
+            for day, (record, back) in done.records.items()
+        },
+    )

@@ -11,13 +11,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import rows_of_files
-from platform_assets.operations.stages.inspect import stage_basis
+from platform_assets.operations.stages.store import stage_basis
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.masking import Masking

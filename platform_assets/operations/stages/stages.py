@@ -20,20 +20,18 @@ from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError
 from platform_assets.lakehouse.locks import comparison_holder, comparison_lock, open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
-from platform_assets.operations.plan_stages import comparison_stage, ends_of, filled_by, is_of_a_comparison
-from platform_assets.operations.stages.inspect import (
-    refuse_damaged,
-    refuse_other_code,
-    refuse_protected_since,
-    refuse_undeclared,
-    without_other_code,
-)
+from platform_assets.operations.plan_record import comparison_stage, ends_of, filled_by, is_of_a_comparison
 from platform_assets.operations.stages.store import (
     all_stages,
     checked_stage,
     forget_stage,
     read_stage,
+    refuse_damaged,
+    refuse_other_code,
+    refuse_protected_since,
+    refuse_undeclared,
     stage_names,
+    without_other_code,
     write_stage,
 )
 from platform_assets.planning.day_states import (

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -26,7 +27,6 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import Release, made_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.file_check import FileCheck
-from platform_assets.operations.verify.verdicts import TableVerified, Verified
 from platform_assets.planning.configuration import contract_changes
 from platform_assets.planning.key_scope import is_mixed, shown_keys
 from platform_assets.planning.sampling import Draw
@@ -47,6 +47,41 @@ from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.words import counted
+
+Verdict = Literal["equal", "different", "not verifiable"]
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One published day.
+
+    Args:
+        day: event date.
+        verdict: how it came out.
+        reason: what differs, or why it cannot be verified; empty if it is equal.
+        expected: digest that was published.
+        actual: digest of what differs from it; None if it is equal or was not computed.
+        examples: the first keys that differ, and in which columns, sensitive values masked.
+    """
+
+    day: date
+    verdict: Verdict
+    reason: str
+    expected: Digest
+    actual: Digest | None = None
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableVerified:
+    """The days of one table that were looked at, oldest first."""
+
+    table: str
+    days: tuple[Verified, ...]
+
+    def of(self, verdict: Verdict) -> tuple[Verified, ...]:
+        """The days that came out so."""
+        return tuple(day for day in self.days if day.verdict == verdict)
 
 
 class VerifyError(PlatformError):

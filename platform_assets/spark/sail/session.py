@@ -15,7 +15,9 @@ from importlib.metadata import version
 from typing import Any, NamedTuple, cast
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, LongType, StructType
 
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.server import SailError, SailServer, start_server
@@ -140,3 +142,16 @@ def _connect(server: SailServer) -> SparkSession:
     client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)])
     cast("Any", session.conf)._set_all(configs=dict(REQUIRED), silent=True)
     return cast("SparkSession", session)
+
+
+def as_spark_counts(spark: SparkSession, frame: DataFrame, schema: StructType) -> DataFrame:
+    """Long columns as the ints that a contract declares, in frames of Sail: it counts days in longs, Spark in ints.
+
+    A value that is no int raises an error. Everything else has to be of its type already; by Spark itself nothing is
+    ever cast silently.
+    """
+    if not is_sail(spark):
+        return frame
+    ints = {field.name for field in schema.fields if field.dataType == IntegerType()}
+    longs = [field.name for field in frame.schema.fields if field.dataType == LongType() and field.name in ints]
+    return frame.withColumns({name: F.col(name).cast("int") for name in longs}) if longs else frame
