@@ -59,11 +59,7 @@ class Access:
 
 
 def make_folder(folder: Path, mode: int) -> None:
-    """Make a folder, and those above it that are missing, for those whom a mode names; one that is there stays.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    """Make a folder, and those above it that are missing, for those whom a mode names; one that is there stays."""
     if folder.is_dir():
         return
     if not folder.parent.is_dir():
@@ -80,9 +76,6 @@ def take_folder(folder: Path, mode: int, besides: Path | None) -> None:
 
     Args:
         besides: what may lie in it already, if anything.
-
-    Raises:
-        OSError: it cannot be made, or its mode cannot be changed.
     """
     make_folder(folder, mode)
     if given_beyond(folder, mode) and is_unused(folder, besides):

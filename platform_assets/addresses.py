@@ -27,9 +27,6 @@ def nobody_can_listen(url: str) -> bool:
 def origin_of(url: str) -> str | None:
     """Scheme, host and port of a page, as a browser names where a request comes from.
 
-    Args:
-        url: with or without a path.
-
     Returns:
         As in `https://dagster.example.com`; None if it has none that could be told by these rules.
     """

@@ -43,10 +43,6 @@ class PlatformError(Exception):
 def did_you_mean(written: str, choices: Collection[str]) -> str:
     """The question whether the choice was meant that is nearly what somebody wrote, to be followed by a sentence.
 
-    Args:
-        written: which is none of the choices.
-        choices: names that there are.
-
     Returns:
         `Did you mean <choice>? `; empty where none is near.
     """
@@ -66,7 +62,6 @@ def users_line(error: BaseException, package: str | None = None) -> str | None:
     """File and line of a user's own code where an error arose; libraries and the platform are on the way there only.
 
     Args:
-        error: raised by the user's code, or by what it called.
         package: of the user, which may be installed among the libraries.
 
     Returns:
@@ -83,7 +78,6 @@ def users_frames(frames: Iterable[tuple[FrameType, int]], package: str | None = 
 
     Args:
         frames: outermost first.
-        package: of the user, which may be installed among the libraries.
     """
     frames = list(frames)
     top = package.partition(".")[0] if package else ""

@@ -353,11 +353,7 @@ class Settings(BaseSettings):
 
     @property
     def lake_folder(self) -> Path:
-        """The lake's folder, for what works with nothing but a folder of this machine.
-
-        Raises:
-            SettingsError: the lake lies in an object store.
-        """
+        """The lake's folder, for what works with nothing but a folder of this machine."""
         if folder := folder_of(self.lake):
             return folder
         raise SettingsError(
@@ -367,11 +363,7 @@ class Settings(BaseSettings):
 
     @property
     def landing_folder(self) -> Path:
-        """The landing area's folder, for what works with nothing but a folder of this machine.
-
-        Raises:
-            SettingsError: it lies in an object store.
-        """
+        """The landing area's folder, for what works with nothing but a folder of this machine."""
         if folder := folder_of(self.landing):
             return folder
         raise SettingsError(

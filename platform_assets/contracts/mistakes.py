@@ -39,9 +39,7 @@ def field_problems(declared: object, whose: str, table: str | None = None) -> It
     """Every field of another type than its annotation says, or outside its range; nothing is converted.
 
     Args:
-        declared: a dataclass whose annotations say what is allowed.
         whose: what it is, to begin the messages with.
-        table: that it is about, where it knows.
 
     Returns:
         Errors that name the field, its value and what is allowed.
@@ -148,10 +146,7 @@ def check_declaration(
     """Refuse a declaration with a field that is not what its annotation says, or with fields that contradict others.
 
     Args:
-        declared: a dataclass whose annotations say what is allowed.
-        whose: what it is, to begin messages with.
         problems: of its fields with each other; asked for only where each by itself is right.
-        table: that it is about, where it knows.
 
     Raises:
         ContractError: for the first problem, unless they are gathered.
@@ -170,10 +165,6 @@ def wrong_among(parts: Iterable[object], table: str) -> bool:
     """Whether parts of a table's declaration have mistakes that were noted: they are that table's from now on.
 
     What would be said of the whole because of such a part is no mistake of its own.
-
-    Args:
-        parts: as columns and inputs, made before the whole.
-        table: that is declared with them.
     """
     gathered = _GATHERING.get() or ()
     mine = {id(part) for part in parts}  # equal ones may be another table's
@@ -185,10 +176,6 @@ def wrong_among(parts: Iterable[object], table: str) -> bool:
 
 def refuse(problems: Iterable[ContractError], declared: object = None) -> None:
     """Raise the first of some problems; note all of them where they are gathered.
-
-    Args:
-        problems: if any.
-        declared: that has them, where it is one declaration.
 
     Raises:
         ContractError: there is one, and nobody gathers.

@@ -150,8 +150,6 @@ def declared_rule_problems(table: str, rules: Sequence[Rule], as_of: Collection[
     """Yield what is wrong with the rules of a silver or gold table, whatever it reads.
 
     Args:
-        table: whose rules.
-        rules: as declared.
         as_of: the tables that it reads as of the day.
     """
     seen: set[str] = set()
@@ -186,8 +184,6 @@ def rule_problems(
     """Yield rules that look at columns that are not there, or compare types that do not compare.
 
     Args:
-        table: whose rules.
-        rules: as declared.
         first_input: of the table; of silver, the raw table.
         types_of: the columns of every table.
     """

@@ -410,11 +410,7 @@ class Contract:
         return day not in self.closed_days and (isinstance(self.delivers, str) or self.delivers.includes(day))
 
     def column(self, name: str) -> Column:
-        """The declared column of that name.
-
-        Raises:
-            ContractError: the contract declares no such column.
-        """
+        """The declared column of that name."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -431,14 +427,7 @@ _TYPES = ("string", "long", "int", "date")
 def separable_problems(
     table: str, columns: Collection[Column], key: Collection[str], separable_by: Collection[str]
 ) -> Iterator[ContractError]:
-    """Why rows cannot be computed apart by the columns that a contract names, as far as it alone tells.
-
-    Args:
-        table: `<layer>.<table>`.
-        columns: that it declares.
-        key: of the table.
-        separable_by: as it promises.
-    """
+    """Why rows cannot be computed apart by the columns that a contract names, as far as it alone tells."""
     by_name = {column.name: column for column in columns}
     for name in separable_by:
         if not table.startswith("gold."):

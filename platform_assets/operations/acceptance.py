@@ -30,7 +30,6 @@ class Acceptance:
     """What is going to be accepted.
 
     Args:
-        table: silver or gold.
         holds: all that stand on every day of it, by day, those included that are held only because records tie them to
             one of them.
         made_from: the fingerprint of each of the days: what was looked at, and is accepted.
@@ -56,7 +55,6 @@ def acceptance(platform: Platform, table: str, days: Collection[date]) -> Accept
     """What accepting some days would publish; nothing is done.
 
     Raises:
-        UnknownTableError: there is no such table.
         AcceptanceError: a day is not held, or by what cannot be accepted.
     """
     contract, snapshot = platform.catalogue[table], LakeSnapshot.now(platform)
@@ -83,11 +81,7 @@ def chosen(
 
     Args:
         holds: of the table, oldest first.
-        states: of the days asked for and those held.
         made_from: the fingerprint that each held day would get now.
-
-    Raises:
-        AcceptanceError: a day is not held, or by what cannot be accepted.
     """
     standing = {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
     now = {day: state.hold for day, state in states.items() if isinstance(state, Held)}

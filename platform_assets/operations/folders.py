@@ -22,7 +22,6 @@ class OpenFolder:
     """A folder into which more people may look than the settings say.
 
     Args:
-        folder: that is there.
         given: what its mode gives beyond, as bits.
         close: the command that takes it back.
     """

@@ -31,7 +31,6 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
 
     Raises:
         OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
-        PlatformError: a contract, the ledger or the lake cannot be used.
     """
     catalogue = load_catalogue(settings)
     lake = lake_to_write(settings)
@@ -57,11 +56,7 @@ def open_platform_to_look(
     """The platform for whoever only looks: as `open_platform`, or as it is where the ledger cannot be written.
 
     Args:
-        notice: told what was mended.
         limit: told that nothing can be written.
-
-    Raises:
-        PlatformError: as for `open_platform`, but not because nothing can be written.
     """
     opened = ExitStack()
     try:

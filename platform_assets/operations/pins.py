@@ -34,12 +34,7 @@ class Pin:
     """A release that stays readable.
 
     Args:
-        release: its number.
-        publication: that made it.
         name: by which it can be read, too; empty without one.
-        reason: for the next person.
-        who: user.
-        created_at: UTC.
     """
 
     release: int
@@ -64,11 +59,7 @@ def pinned_releases(platform: Platform, *, as_far_as_readable: bool = False) -> 
 def pin(platform: Platform, number: int, author: Author, name: str | None = None) -> Pin:
     """Keep a release readable until it is unpinned.
 
-    Args:
-        name: by which it can be read as well.
-
     Raises:
-        UnknownReleaseError: there is no such release.
         BeyondWindowError: what only releases of its age needed was deleted, or is being deleted.
         LockLostError: the publish lock was lost meanwhile; the release is not pinned.
         PinError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
@@ -99,14 +90,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
 
 
 def unpin(platform: Platform, number: int, author: Author) -> Pin:
-    """Let maintenance have a release again.
-
-    Returns:
-        The pin it had.
-
-    Raises:
-        PinError: it is not pinned.
-    """
+    """Let maintenance have a release again."""
     pins = pinned_releases(platform)
     if number not in pins:
         todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "There is nothing to do: none is pinned."
@@ -122,11 +106,7 @@ def described(pinned: Pin) -> str:
 
 
 def release_number(ledger: Ledger, which: str) -> int:
-    """The number of a release that a person names: by number, by the name of its pin, or by its publication.
-
-    Raises:
-        UnknownReleaseError: there is no such pin or publication.
-    """
+    """The number of a release that a person names: by number, by the name of its pin, or by its publication."""
     if which.strip().isdecimal():
         return int(which)
     indexed = ledger.indexed()

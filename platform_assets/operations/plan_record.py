@@ -36,7 +36,6 @@ class Event(BaseModel):
 
     Args:
         at: UTC.
-        what: as a sentence.
         who: did it; empty for the platform itself.
         kind: by which a plan asks to have it told; empty of what no plan can ask for.
     """
@@ -62,31 +61,21 @@ class BackfillRecord(BaseModel):
     """What became of a backfill so far.
 
     Args:
-        name: of the plan.
         hash: of what is applied.
         file: what the plan file says.
         place: where that file lies, of the last sitting; empty where that was not kept.
-        steps: of the rollout.
         looked_at: the release when it was explained first; None in records of before that was kept.
-        versions: of code and configuration of the tables that are computed, by table.
         done: how many of them are staged and have passed their gates.
-        state: where it stands.
         seconds: of computing, all sittings together.
         bytes: staged so far.
         starts: sittings in which anything was computed, so that Spark started as often.
         pace: days that the next job may have, where one failed; 0 where none did.
-        explained_seconds: that were to be expected.
         explained_between: in four of five cases, from where to where; None where nobody could say.
-        explained_rows: that were to be expected.
-        explained_bytes: that were to be expected.
         explained_money: that was to be expected, in words; empty without a price.
-        release: that shows it; None before.
-        publication: that made it visible; empty before.
         published_days: days of tables that it made visible, of those that it is about; None before.
         runs: that worked on it, oldest first: Dagster's by their ids, or processes.
         proved: whether what its file asks for afterwards was done.
         different_days: that came out another one when they were computed once more, the last time.
-        events: what happened, oldest first.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -170,11 +159,7 @@ class BackfillRecord(BaseModel):
         return self.state == "published" and self.file.afterwards.verify > 0 and not self.proved
 
     def versions_hold(self, now: Mapping[str, Version]) -> bool:
-        """Whether the code and the contracts are those that it was explained with.
-
-        Args:
-            now: by what every table is computed now.
-        """
+        """Whether the code and the contracts are those that it was explained with."""
         return all(
             table in now and (now[table].code, now[table].configuration) == version
             for table, version in self.versions.items()
@@ -202,11 +187,7 @@ def _names_in(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_record(lake: Lake, name: str) -> BackfillRecord | None:
-    """What became of a backfill; None if it was never begun.
-
-    Raises:
-        RecordError: what is written of it cannot be read.
-    """
+    """What became of a backfill; None if it was never begun."""
     try:
         content = _file(lake, name).read()
     except OSError as error:
@@ -241,11 +222,7 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
 
 
 def read_record(lake: Lake, name: str) -> BackfillRecord:
-    """As `find_record`.
-
-    Raises:
-        RecordError: it was never begun, or what is written of it cannot be read.
-    """
+    """As `find_record`."""
     record = find_record(lake, name)
     if record is None:
         names = backfill_names(lake)
@@ -302,21 +279,13 @@ def is_paused(lake: Lake, name: str) -> bool:
 
 
 def pause(lake: Lake, name: str, why: str) -> None:
-    """Have a backfill stand still after the batch of days at which it works.
-
-    Raises:
-        RecordError: it was never begun, or is over.
-    """
+    """Have a backfill stand still after the batch of days at which it works."""
     _refuse_over(lake, name)
     _pause(lake, name).replace(why.encode())
 
 
 def unpause(lake: Lake, name: str) -> None:
-    """Let a backfill be gone on with.
-
-    Raises:
-        RecordError: it was never begun, or is over.
-    """
+    """Let a backfill be gone on with."""
     _refuse_over(lake, name)
     forget_pause(lake, name)
 
@@ -382,22 +351,14 @@ def becomes_of_comparison(lake: Lake, stage: str) -> str:
 
 
 def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
-    """Whether a plan that is not over fills a stage; by its name alone it may be anybody's.
-
-    Raises:
-        RecordError: what became of the plan cannot be read.
-    """
+    """Whether a plan that is not over fills a stage; by its name alone it may be anybody's."""
     name = stage.removeprefix(STAGE)
     record = find_record(lake, name) if name != stage and GIVEN_NAME.fullmatch(name) else None
     return record is not None and record.state not in OVER
 
 
 def ends_of(lake: Lake, stage: str) -> str:
-    """What ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan.
-
-    Raises:
-        RecordError: what became of the plan cannot be read.
-    """
+    """What ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan."""
     if is_stage_of_a_plan(lake, stage):
         return f"End its plan first: `platform-assets plan apply FILE`, or `plan cancel {stage.removeprefix(STAGE)}`."
     if is_comparison(lake, stage):
@@ -428,11 +389,7 @@ def filled_by(lake: Lake, stage: str) -> str:
 
 
 def refuse_comparison_at_work(lake: Lake, stage: str) -> None:
-    """Nobody drops what a process lays side by side at this moment.
-
-    Raises:
-        RecordError: one does.
-    """
+    """Nobody drops what a process lays side by side at this moment."""
     if is_comparison(lake, stage) and comparison_holder(lake, stage):
         raise RecordError(
             f"In the stage {stage} somebody compares a plan now.",
@@ -449,11 +406,7 @@ def _is_surely_of_a_plan(lake: Lake, stage: str) -> bool:
 
 
 def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
-    """What a plan staged, the plan publishes: behind its gates, and with its approvals; and a comparison nobody.
-
-    Raises:
-        RecordError: the stage is one of a plan that is not over, or of a comparison.
-    """
+    """What a plan staged, the plan publishes: behind its gates, and with its approvals; and a comparison nobody."""
     if is_comparison(lake, stage):
         raise RecordError(
             f"The stage {stage} is one of `plan compare`, of which nothing is published.",

@@ -58,7 +58,6 @@ class Side:
     """One side of a reconciliation.
 
     Args:
-        name: as a person reads it.
         types: of its columns, by name, the day included.
         rows: gives a frame of some days.
         contract: of its table; None for a golden copy.
@@ -93,7 +92,6 @@ def reconcile(
     """Compare the columns of two sides, the content of each day, and the keys of the days that differ.
 
     Args:
-        spark: gives the session; not asked where the records of days tell everything.
         sides: left and right: a table, followed by `@RELEASE` or `@stage:NAME` unless the present release is meant, or
             the place of a golden copy.
         days: only these; all by default.

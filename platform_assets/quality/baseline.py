@@ -66,11 +66,7 @@ def quiet_days(catalogue: Catalogue, table: str, loaded: Mapping[date, DayMark],
 
 
 def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:
-    """The rhythm that follows from the read windows of a table and of all tables above it.
-
-    Raises:
-        UnknownTableError: no domain declares the table.
-    """
+    """The rhythm that follows from the read windows of a table and of all tables above it."""
     contract = catalogue[table]
     first, last = calendar.first, calendar.last
     season: Season = "weekday"
@@ -122,11 +118,7 @@ class Interval:
     """Numbers of rows that are usual.
 
     Args:
-        low: fewest.
         high: most, included.
-        middle: the median.
-        days: how many days it was taken from.
-        of: which days, in words.
     """
 
     low: int
@@ -156,7 +148,6 @@ class Undecided:
     """Nothing can be said of a day, and why: neither good nor bad.
 
     Args:
-        why: for a person.
         lacks_history: whether too few days can be compared with; a day that is closed or usually empty lacks none.
     """
 
@@ -176,7 +167,6 @@ class History:
 
     Args:
         rows: by day; days that cannot be compared are left out here.
-        rhythm: which days are alike.
     """
 
     def __init__(self, rows: Mapping[date, int], rhythm: Rhythm) -> None:
@@ -235,10 +225,7 @@ class Verdict:
     """What can be said about the volume of one day.
 
     Args:
-        rows: rows it has.
-        usual: what is usual for it, or why nothing can be said.
         lately: days outside on the same side among the last ones, this one included; 0 for a usual day.
-        severity: what follows for a day outside; None for any other.
         shown: rows that readers have of the day now, where these would be held today as well.
         farther: rows that readers have of the day now, where these are farther from what is usual.
     """
@@ -293,8 +280,6 @@ def volume_verdicts(
     day stays in a month to date until the month ends.
 
     Args:
-        contract: says what blocks.
-        rhythm: which days are alike.
         staged: rows of every staged day, 0 for an empty one.
         published: rows of days to compare with. Leave out held days, and what the same run or backfill published, or
             a fault becomes its own measure; staged and refused days are left out here.

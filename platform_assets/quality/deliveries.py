@@ -23,8 +23,6 @@ def delivery_checks(
     A refused row never enters raw, and a file whose rows do not add up is refused whole, so nothing here blocks.
 
     Args:
-        contract: of the raw table.
-        arrivals: files taken or refused.
         days: the days that exist; a delivery after the last of them belongs to none.
 
     Returns:

@@ -35,14 +35,9 @@ class Finding:
     """Something that is not as promised or not as usual.
 
     Args:
-        check: which check found it.
         day: the day; of a finding about many days, the first of them.
-        severity: whether it keeps the day unpublished.
         message: one sentence for a person: table, day, what was found and what was expected.
-        expected: what would have been right.
-        actual: what is there instead.
         examples: a few cases to look at, sensitive values masked.
-        numbers: the figures behind the message, by name.
         accepted: whether it would keep the day unpublished, had a person not accepted it.
     """
 
@@ -67,10 +62,7 @@ class Checked:
     """What one check says of one day, whether or not it found anything.
 
     Args:
-        check: which check.
         sentence: what was compared and how it came out, for a person.
-        numbers: the figures behind it, by name.
-        findings: what is wrong; none if the day passed.
         judged: whether anything could be said; there may be too little to compare the day with.
         figures: what is to be kept with the day.
     """
@@ -115,7 +107,6 @@ class DayChecks:
     """What all checks say of one staged day.
 
     Args:
-        rows: staged for it.
         checks: one for each of `checks_before_publication`, in that order.
     """
 
@@ -166,11 +157,8 @@ def checked(
     """What a check says of a day.
 
     Args:
-        check: which check.
-        findings: what it found.
         passed: what to say if it found nothing.
         numbers: the figures behind it; those of the findings that it lacks are added.
-        judged: whether there was enough to say anything.
     """
     figures = {name: value for finding in findings for name, value in finding.numbers.items()}
     sentence = _joined(tuple(findings)) if findings else passed

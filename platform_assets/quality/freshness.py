@@ -21,9 +21,7 @@ def overdue_days(
     """Days that should have been published by now and are not, oldest first.
 
     Args:
-        contract: says how soon a day is due and which days are closed.
         published: days that readers see, empty ones included.
-        calendar: the days that exist.
         today: the date in UTC.
         delay_days: how many days after itself a day is delivered.
     """
@@ -37,9 +35,7 @@ def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: i
     """One finding for all overdue days: their number, and the first of them as ranges.
 
     Args:
-        contract: says how soon a day is due, and how serious it is.
         overdue: oldest first.
-        delay_days: how many days after itself a day is delivered.
     """
     if not overdue:
         return None

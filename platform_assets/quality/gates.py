@@ -55,8 +55,6 @@ def contract_findings(
 
     Args:
         nulls: rows without a value, by column that may have none.
-        repeated: keys of more than one row.
-        masking: of sensitive values in examples.
         without: a few keys of the rows without a value, by column.
         twice: a few of the keys of more than one row.
     """
@@ -123,9 +121,7 @@ def conservation_findings(
     """Rows lost or won between raw and silver.
 
     Args:
-        contract: of the silver table.
         row_balance: what became of the rows, `kept` being what was really staged.
-        masking: of sensitive values in examples.
         expected: rows that must stay, counted from the keys alone.
         raw_recorded: rows the manifests say the raw day has.
         quarantine_staged: rows really staged for quarantine.

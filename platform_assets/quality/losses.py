@@ -43,11 +43,7 @@ def loss_finding(
     """A warning of a day that lost more than half of its rows.
 
     Args:
-        contract: of the table.
-        day: event date.
-        rows: it has now.
         before: as `rows_before` gives them.
-        unjudged: why nobody can say what is usual for it.
         gone: rows of `before` that are gone from what the day is made from; whoever took them out knows of it, or is
             told of it there.
     """
@@ -78,11 +74,7 @@ def scant_finding(
     ones can be told.
 
     Args:
-        contract: of the table.
-        day: event date.
-        rows: it has.
         beside: what is usual among the days that are computed with it.
-        unjudged: why nobody can say what is usual for it.
     """
     if isinstance(beside, Undecided) or beside.side(rows) >= 0 or not is_loss(rows, beside.middle):
         return None

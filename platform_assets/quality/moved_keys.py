@@ -17,7 +17,6 @@ class MovedKeys:
 
     Args:
         source: table of the records.
-        records: how many.
         examples: a few of them, as people may see them.
         others: a few of the keys that they went to or came from.
         unknown: why nobody can tell any more; empty where it is known.
@@ -31,13 +30,7 @@ class MovedKeys:
 
 
 def moved_keys_finding(contract: Contract, day: date, moved: MovedKeys) -> Finding:
-    """A day whose computed rows and carried rows would count records twice, or not at all; it always blocks.
-
-    Args:
-        contract: of the table.
-        day: of which only some keys were computed.
-        moved: between these and others.
-    """
+    """A day whose computed rows and carried rows would count records twice, or not at all; it always blocks."""
     if moved.unknown:
         what, then = f"whether records of {moved.source} moved between keys is not known: {moved.unknown}", ""
     else:

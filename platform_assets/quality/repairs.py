@@ -41,7 +41,6 @@ def remedy(refused: Collection[Arrival], delivered: int) -> str:
     """What to do about rows that were refused of files of which others were taken, with one of the files as an example.
 
     Args:
-        refused: files, at least one.
         delivered: rows that came with them and with the files beside them.
     """
     path = max(refused, key=lambda file: file.refused).path

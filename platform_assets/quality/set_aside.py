@@ -31,8 +31,6 @@ def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]
     It is a warning, and beyond `most_aside_percent` it keeps the day unpublished.
 
     Args:
-        contract: of the table.
-        day: event date.
         figures: of that day alone: `keys` and `keys_quarantined`; neither, of a table that sets nothing aside.
     """
     keys, bad = figures.get("keys", 0), figures.get("keys_quarantined", 0)

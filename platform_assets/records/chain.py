@@ -23,7 +23,6 @@ def linked(before: str, content_hash: str) -> str:
 
     Args:
         before: chain of the entry before; empty where the chain starts.
-        content_hash: of this entry.
     """
     return sha256(f"{before}{content_hash}".encode()).hexdigest()
 
@@ -34,9 +33,7 @@ class Entry:
 
     Args:
         number: from 1, without a gap.
-        content: what it says.
         before: the chain before it; empty for the first.
-        chain: up to it.
     """
 
     number: int
@@ -74,11 +71,7 @@ class Break:
 
 
 def breaks(entries: Iterable[Entry]) -> Iterator[Break]:
-    """Everything that shows that entries were changed, removed, moved or put in; nothing of what was cut off the end.
-
-    Args:
-        entries: of the whole chain, by number.
-    """
+    """Yield every sign that entries were changed, removed, moved or put in; what was cut off the end leaves none."""
     last = Head(0, "")
     for entry in entries:
         follows = last.number + 1
@@ -99,7 +92,6 @@ class Head:
     """Where a chain stands.
 
     Args:
-        number: of its newest entry.
         chain: the hash up to it; empty where there is no entry.
     """
 
@@ -120,12 +112,7 @@ _WRITTEN = re.compile(r"releases=(none|(\d+):([0-9a-f]{64})),decisions=(none|(\d
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of both chains at one moment, to be kept elsewhere as an anchor.
-
-    Args:
-        releases: of the lake.
-        decisions: of the ledger.
-    """
+    """The heads of both chains at one moment, to be kept elsewhere as an anchor."""
 
     releases: Head = Head()
     decisions: Head = Head()
@@ -136,11 +123,7 @@ class Heads:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Both heads as `str` writes them.
-
-        Raises:
-            ValueError: it is something else.
-        """
+        """Both heads as `str` writes them."""
         found = _WRITTEN.fullmatch(text.strip())
         if found is None:
             raise ValueError(f"{text!r} is no head of two chains")

@@ -51,21 +51,13 @@ def hash_of(secret: bytes, field: str, text: str) -> str:
     """What is kept of a value.
 
     Args:
-        secret: of the installation.
-        field: that has the value.
         text: canonical.
     """
     return hmac.digest(secret, json.dumps(["erased", field, text]).encode(), "sha256").hex()
 
 
 class ErasedKeys:
-    """Tells rows of erased keys; goes to Spark's workers, and shows nothing of the secret that it needs.
-
-    Args:
-        secret: of the installation.
-        keys: to be told.
-        types: of the fields of all keys.
-    """
+    """Tells rows of erased keys; goes to Spark's workers, and shows nothing of the secret that it needs."""
 
     def __init__(self, secret: bytes, keys: Collection[Key], types: Mapping[str, str]) -> None:
         self.fields = tuple(sorted({field for key in keys for field in key}))

@@ -24,10 +24,8 @@ class Seen:
     """Something that lies in the folder of an arrival date.
 
     Args:
-        path: below the landing root.
         file: where it is; of an object of a bucket nothing but its path.
         kind: whether it is a file at all.
-        size: bytes.
         modified_ns: last change, nanoseconds since 1970.
         state: by which it is told from another one in its place.
         stored: the object, of one in a bucket.
@@ -55,11 +53,7 @@ class DateFolder(ABC):
 
     @abstractmethod
     def look(self, name: str) -> Seen:
-        """What it is.
-
-        Raises:
-            OSError: it cannot be looked at, or is gone.
-        """
+        """What it is."""
 
     @abstractmethod
     def expect_open(self, seen: Seen) -> None:
@@ -71,11 +65,7 @@ class DateFolder(ABC):
 
 
 class Area(ABC):
-    """A landing area, while one listing looks at it: what it has seen it need not look at twice.
-
-    Args:
-        name: as people call it.
-    """
+    """A landing area, while one listing looks at it: what it has seen it need not look at twice."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -126,7 +116,6 @@ class FolderArea(Area):
     """Files below a folder.
 
     Args:
-        root: the folder.
         may_be_absent: whether it is no problem if it is not there: whoever lands first makes it.
     """
 

@@ -17,11 +17,7 @@ _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 class BucketArea(Area):
-    """Objects below a name in a bucket. An object is whole as soon as it is there, and has no links.
-
-    Args:
-        root: the name.
-    """
+    """Objects below a name in a bucket. An object is whole as soon as it is there, and has no links."""
 
     def __init__(self, root: Stored) -> None:
         super().__init__(str(root))

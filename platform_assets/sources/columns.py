@@ -60,9 +60,6 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
     """That a file lacks columns which it should have, what it may have instead, and what to do; None if it has all.
 
     A column that may be absent is missing where the file has its name in other letters, which is then a mistake.
-
-    Args:
-        where: it lacks them, if that needs to be said.
     """
     has = {folded(name) for name in names}
     missing = [c for c in contract.columns if c.name not in names and not (c.may_be_absent and c.name not in has)]
@@ -81,11 +78,7 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
 
 
 class JsonNames:
-    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen.
-
-    Args:
-        contract: of its table.
-    """
+    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen."""
 
     def __init__(self, contract: Contract) -> None:
         self._contract = contract
@@ -166,12 +159,7 @@ def listed(names: Collection[str]) -> str:
 
 
 class CsvColumns:
-    """The columns of a CSV file while it streams past.
-
-    Args:
-        contract: of its table.
-        limits: of its columns.
-    """
+    """The columns of a CSV file while it streams past."""
 
     def __init__(self, contract: Contract, limits: Limits) -> None:
         self.line: str = ""

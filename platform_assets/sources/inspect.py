@@ -59,7 +59,6 @@ class Inspection:
         landed: rows: records, or lines of JSON, that are not blank, or the number in the Parquet footer; of a file that
             is beyond a bound, as far as they were counted.
         reason: why the file is refused whole, if it is.
-        notes: what a person should know.
         is_read_as_lines: whether Spark reads it only as `sources.text` writes it: a record of it is broken, spans
             lines or has a zero within quotes, or it is compressed and Spark does not see that by its name.
         nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it, as `Layout` has them.

@@ -137,9 +137,6 @@ class LandedFile:
     Args:
         path: below the landing root, with forward slashes.
         file: where it is; of an object of a bucket, until it is fetched, nothing but its path.
-        arrival_date: the date of its folder.
-        format: parquet, csv or json.
-        size: bytes.
         modified_ns: last change, nanoseconds since 1970.
         state: by which it is told from another one, also from one of the same size and time that took its place.
         sha256: of its content, once `hashed` has read it; empty in a listing.
@@ -182,7 +179,6 @@ class Problem:
 
     Args:
         path: below the landing root, or that root itself.
-        what: why.
         todo: what a person can do, where that is not plain.
         is_growing: whether it is only to be waited for.
         rests_in_s: seconds from now until it can be taken if nobody writes to it any more, where that is all it takes.

@@ -266,11 +266,7 @@ def _growing(seen: Seen, settle_s: float) -> Problem | None:
 
 
 def landing_area(settings: Settings) -> Area:
-    """Where sources deliver, to be looked at once.
-
-    Raises:
-        LakeError: it lies in an object store, and the packages for these are not installed.
-    """
+    """Where sources deliver, to be looked at once."""
     if folder := folder_of(settings.landing):
         return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
     root = stored(settings.landing)

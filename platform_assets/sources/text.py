@@ -101,7 +101,6 @@ def scan(file: LandedFile, look: Look, records: Records | None = None, limits: L
     Args:
         look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
         records: bring records that span lines onto one, where the format has such; its first line is a header.
-        limits: of lines, rows, and what is in a compressed file.
 
     Raises:
         CompressionError: it says that it is compressed, and cannot be unpacked.
@@ -207,16 +206,7 @@ def holds_gzip(file: LandedFile) -> bool:
 
 
 def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
-    """What is in a file, unpacked, piece by piece.
-
-    Args:
-        size: bytes of a piece.
-
-    Raises:
-        CompressionError: it is damaged or cut short, or not gzip though its name says so.
-        LimitError: too much is in it.
-        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
-    """
+    """What is in a file, unpacked, piece by piece."""
     if not is_compressed(file.file):
         with file.open() as stream:
             while chunk := stream.read(size):
@@ -268,11 +258,6 @@ def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
 
     Args:
         file: CSV, or JSON lines, which have no record on several lines.
-
-    Raises:
-        CompressionError: it cannot be unpacked.
-        LimitError: too much is in it.
-        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
     """
     content = chunks(file, limits, _CHUNK)
     return on_lines(content) if file.format == "csv" else content
@@ -283,8 +268,6 @@ def line_numbers(file: LandedFile, rows: Collection[int], limits: Limits = Limit
 
     Args:
         file: CSV, with its header, or JSON lines.
-        rows: numbers of rows.
-        limits: of what is in it.
     """
     row, line, rest, last = -(file.format == "csv"), 1, b"", max(rows, default=0)
     for chunk in chain(lines_of(file, limits), [b"\n"]):

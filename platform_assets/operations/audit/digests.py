@@ -37,8 +37,6 @@ def hash_days(
 
     Args:
         audited: its audit; days of a table whose log or files are damaged are left out.
-        spark: gives the session; not called where no day is left.
-        batch_days: most days in one Spark job.
     """
     for name, table in sorted(audited.tables.items()):
         broken = {fault.day for fault in findings.faults if fault.table == name}

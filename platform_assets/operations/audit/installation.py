@@ -33,9 +33,6 @@ class Audit:
 
     Args:
         release: the newest, up to which everything was looked at; -1 without any.
-        chain: where the chain of releases stands.
-        decisions: where the chain of decisions stands.
-        findings: faults, notes, and how much was looked at.
     """
 
     release: int

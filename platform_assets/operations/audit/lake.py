@@ -144,9 +144,7 @@ class Audited:
 
     Args:
         release: the newest, up to which everything was looked at; -1 without any.
-        chain: where the chain stands.
         chains: the chain up to every release that can be read.
-        tables: every table that was looked at, followed up to that release.
     """
 
     release: int

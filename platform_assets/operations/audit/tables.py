@@ -27,8 +27,6 @@ class TableAudit:
     """Follows one table through the releases.
 
     Args:
-        scope: which days.
-        findings: where faults are written down.
         version: up to which the log was followed.
         recorded: what the manifests say of every day, newest.
         made_by: publication whose manifest that is.

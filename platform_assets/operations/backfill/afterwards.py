@@ -47,9 +47,6 @@ def prove(
 
     Args:
         most: days of each table besides its newest; all by default.
-
-    Raises:
-        BackfillError: it was not published, or not in this lake.
     """
     days = _published(platform, record)
     proved: list[TableVerified] = []
@@ -104,15 +101,11 @@ def prove_sample(
     It begins within the hours of the plan, and then goes to its end: of a proof that was broken off nothing is left,
     and one that never fitted into the hours would be begun for ever.
 
-    Args:
-        spark: gives the session; not called where the plan asks for nothing.
-
     Returns:
         What became of it, and what was computed once more: nothing of one that was proved and came out equal.
 
     Raises:
         StoppedError: it may not compute now; it stays published, and the next call proves it.
-        BackfillError: it is not published.
     """
     asked = record.file.afterwards
     was_equal = record.state == "published" and record.proved and not record.different_days
@@ -147,7 +140,6 @@ def roll_back(
 
     Raises:
         BackfillError: it was not published, or is rolled back already.
-        RollbackError: as for every rollback.
     """
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
@@ -173,11 +165,7 @@ def roll_back(
 
 
 def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
-    """Give a backfill up that was not published: what it staged is deleted.
-
-    Raises:
-        BackfillError: it was published, or is over.
-    """
+    """Give a backfill up that was not published: what it staged is deleted."""
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
         if record.state in OVER or (record.state == "publishing" and publication_by(platform, record)):

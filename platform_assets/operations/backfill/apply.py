@@ -92,12 +92,7 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
 
 
 def as_published(platform: Platform, record: BackfillRecord, newest: PublicationRecord) -> BackfillRecord:
-    """What became of a backfill once others see it.
-
-    Args:
-        record: of before.
-        newest: publication that it made.
-    """
+    """What became of a backfill once others see it."""
     published = platform.ledger.publication(newest.publication)
     days = {(day.table, day.day) for day in published.days} if published else set()
     record = record.model_copy(
@@ -135,12 +130,7 @@ def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
 
 
 def overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:
-    """What was computed again since it was staged, and whose publications made it so; empty where nothing was.
-
-    Args:
-        before: what was staged.
-        now: what is going to be published of it.
-    """
+    """What was computed again since it was staged, and whose publications made it so; empty where nothing was."""
     again = _again(platform, before, now)
     if not again:
         return ""
@@ -199,7 +189,6 @@ def apply(
     """Stage what a plan comes to, step by step and each held against its gates, and publish it in one release.
 
     Args:
-        spark: gives the session; not called where there is nothing to compute.
         place: where the plan was read, so that another file of its name does not take it over.
 
     Returns:
@@ -207,7 +196,6 @@ def apply(
         given back.
 
     Raises:
-        PlanFileError: another file began a plan of this name.
         BackfillError: something is in the way, an approval is missing, or it was applied before.
         StoppedError: a gate failed, the budget is used up, or somebody paused it; the next call goes on.
         LockTimeoutError: somebody else applies it.

@@ -89,11 +89,7 @@ def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
 
 
 def refuse_other_code(platform: Platform, file: PlanFile) -> None:
-    """Refuse a plan that is about other code than the one that is here, before anything is computed by it.
-
-    Raises:
-        PlanFieldError: a table that it names under `code` is computed by another version.
-    """
+    """Refuse a plan that is about other code than the one that is here, before anything is computed by it."""
     for table, said in (file.code or {}).items():
         here = platform.version(table).code
         if here != said:
@@ -137,10 +133,6 @@ def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
 
     Args:
         file: the plan. Where it does not name its days itself, the newest are looked at.
-
-    Raises:
-        PlanFileError: it names tables that are not there.
-        PlanFieldError: as for `scope_in`.
     """
     refuse_unknown_tables(platform, file)
     scope = scope_in(platform, file)
@@ -379,9 +371,6 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
 
     Args:
         hash: that `explain` showed to whoever approves.
-
-    Returns:
-        The backfill, with the approval.
 
     Raises:
         ApprovalError: it comes to something else by now, something is in the way of it, or its owner approves.

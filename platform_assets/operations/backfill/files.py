@@ -94,9 +94,6 @@ class _KeysAsWritten(RoundTripConstructor):
 def said_in(text: str, name: str) -> CommentedMap:
     """The fields of a plan, not looked at yet, each with its line.
 
-    Args:
-        text: YAML 1.2.
-
     Raises:
         PlanFileError: it is no YAML, repeats what it said elsewhere, or holds no fields.
     """
@@ -150,7 +147,6 @@ def plan_in(folder: Path, name: str) -> Path:
     """The file of a plan that lies in the folder of plans; what lies elsewhere has no name there.
 
     Args:
-        folder: of plan files, and of folders with such.
         name: of the file, with or without its ending.
 
     Raises:
@@ -186,11 +182,7 @@ class PlacedError(PlatformError):
     field: tuple[int | str, ...] = ()
 
     def within(self, text: str, name: str) -> PlatformError:
-        """The same with the line of the field.
-
-        Args:
-            text: of the plan, which can be read.
-        """
+        """The same with the line of the field."""
         if not self.field:
             return self
         first, *more = self.lines
@@ -201,8 +193,6 @@ class PlanFieldError(PlanFileError):
     """A field of a plan says what cannot be on this platform.
 
     Args:
-        what: is wrong, as a sentence.
-        todo: about it.
         field: where in the file.
     """
 
@@ -211,21 +201,13 @@ class PlanFieldError(PlanFileError):
         self.field = field
 
     def within(self, text: str, name: str) -> PlanFileError:
-        """The same with the line of the field.
-
-        Args:
-            text: of the plan, which can be read.
-        """
+        """The same with the line of the field."""
         return PlanFileError(f"{name}, line {_line(said_in(text, name), self.field)}, {self.what}", self.todo)
 
 
 @contextmanager
 def plan_at(path: Path) -> Iterator[PlanFile]:
-    """The plan in a file, to work with: a field that turns out to be wrong is told with its line.
-
-    Raises:
-        PlanFileError: as for `read_plan`, and where the work finds a field to be wrong.
-    """
+    """The plan in a file, to work with: a field that turns out to be wrong is told with its line."""
     text = plan_text(path)
     try:
         yield parse_plan(text, str(path))
@@ -248,14 +230,7 @@ def read_plan(path: Path) -> PlanFile:
 
 
 def parse_plan(text: str, name: str) -> PlanFile:
-    """The plan in a text.
-
-    Args:
-        text: YAML 1.2.
-
-    Raises:
-        PlanFileError: as for `read_plan`.
-    """
+    """The plan in a text."""
     said = said_in(text, name)
     for field, (means, holds) in _NEVER_BLANK.items():
         if said.get(field, said) is None:
@@ -402,7 +377,6 @@ def refuse_namesake(lake: Lake, file: PlanFile, place: Path) -> None:
 
     Raises:
         PlanFileError: another file began a plan of this name.
-        RecordError: what became of that plan cannot be read.
     """
     record = find_record(lake, file.name)
     if record is not None and (other := began_by_another(record, file, place)):

@@ -43,7 +43,6 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
 
     Args:
         backfill: without its obstacles.
-        cores: that Spark computes with, where that is known.
     """
     file, plan = backfill.file, backfill.plan
     yield from _before(platform, file)
@@ -83,11 +82,7 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
 
 
 def applied_before(record: BackfillRecord) -> Obstacle | None:
-    """That a plan is over, so that nobody applies it again; None of one that goes on, or that may begin anew.
-
-    Args:
-        record: what became of the plan of that name.
-    """
+    """That a plan is over, so that nobody applies it again; None of one that goes on, or that may begin anew."""
     if record.state not in OVER or record.state == "cancelled":
         return None
     replay = f" `platform-assets plan replay {record.name}` is the proof of that one." if record.wants_proof else ""
@@ -233,12 +228,7 @@ def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
 
 
 def beyond_limits(platform: Platform, file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle]:
-    """What will not do by what a backfill is expected to take, and what of it nobody knows.
-
-    Args:
-        file: the plan, with its budget and its hours.
-        cores: that Spark computes with, where that is known.
-    """
+    """What will not do by what a backfill is expected to take, and what of it nobody knows."""
     yield from _disk(platform, cost)
     yield from _budget(file, cost, cores)
     yield from _too_late(file, cost)

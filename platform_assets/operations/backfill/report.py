@@ -23,8 +23,6 @@ class DayChange:
     """One day of one table; every pair is before and after.
 
     Args:
-        table: of the day.
-        day: the day.
         rows: number of rows; None before where the day was never computed.
         bytes: of its files; None likewise.
         digests: of its whole content; empty likewise.
@@ -146,7 +144,6 @@ class TableReport:
     """One table of a backfill.
 
     Args:
-        table: its name.
         days: before and after, oldest first.
         measure: column by whose sum days are compared; empty for their rows.
         amounts: sums that differ over all its days, before and after; None where no day is there.
@@ -205,9 +202,6 @@ class MadeBy:
     """By what days of a table were made, so that they can be made again.
 
     Args:
-        table: its name.
-        code: versions of its transform.
-        configuration: of its contract.
         commits: of the repository that the code lies in; empty where it lies in none.
         reads: versions of the tables that were read, by table.
     """
@@ -224,13 +218,9 @@ class Report:
     """All that is told of one.
 
     Args:
-        record: what became of it.
         plan: its file, as YAML.
         approvals: of the plan, of whatever hash, oldest first.
-        tables: that it is about.
         gates: what those of the plan said, by share of the rollout.
-        made_by: by what its published days were made.
-        cores: that Spark computes with, where that is known.
     """
 
     record: BackfillRecord

@@ -102,11 +102,7 @@ def staged_figures(
     gates: Collection[Gate],
     progress: OnProgress = no_progress,
 ) -> tuple[Figures, ...]:
-    """The figures of all staged days of the tables that gates look at; only days that were staged since are read.
-
-    Args:
-        progress: told before every day that is read.
-    """
+    """The figures of all staged days of the tables that gates look at; only days that were staged since are read."""
     sums: dict[str, set[str]] = {gate.table: set() for gate in gates}
     columns: dict[str, set[str]] = {gate.table: set() for gate in gates}
     for gate in gates:

@@ -48,7 +48,6 @@ class Jobs:
     """The jobs of one sitting.
 
     Args:
-        sitting: works on the backfill.
         report: told where a job failed, and where a budget comes to its end.
     """
 
@@ -63,9 +62,6 @@ class Jobs:
 
         Args:
             days: that are not staged yet, by table, each table after those it reads.
-
-        Raises:
-            StoppedError: it may compute no further now.
         """
         left = {table: tuple(sorted(of_table)) for table, of_table in days.items() if of_table}
         done: list[StepResult] = []
@@ -216,11 +212,7 @@ def _there(sitting: Sitting) -> dict[str, tuple[date, ...]]:
 
 
 def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[str, date]]:
-    """All that is staged; days of steps that are behind are not come by again in this sitting, and would be left out.
-
-    Raises:
-        StoppedError: days that were known to be staged are gone.
-    """
+    """Return all that is staged; days of earlier steps that are gone would be left out of this sitting."""
     there = {(table, day) for table, days in _there(sitting).items() for day in days}
     if gone := sorted(known - there):
         table, day = gone[0]
@@ -256,11 +248,7 @@ def _stage(sitting: Sitting, step: RecordedStep, jobs: Jobs) -> tuple[StepResult
 
 
 def refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], share: int) -> None:
-    """Stand still where days did not pass the gates of their contract: a plan is published whole.
-
-    Raises:
-        StoppedError: there are any.
-    """
+    """Stand still where days did not pass the gates of their contract: a plan is published whole."""
     if lines := _lines(failed):
         raise sitting.stop(
             f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
@@ -281,9 +269,6 @@ def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: Op
     Args:
         share: percent of the named days that are staged.
         stage: with what is staged; as it is kept by default.
-
-    Raises:
-        StoppedError: a gate failed.
     """
     file = sitting.record.file
     stage = stage or stage_of(sitting.platform, file.name)

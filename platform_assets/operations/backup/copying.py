@@ -92,9 +92,6 @@ def forget_deleted(copy: Lake) -> int:
     """Remove from a copy the data files that the lake deletes because no release that is kept whole shows them.
 
     Whether it came to that does not matter: what an erasure took out may still lie there, if that was killed.
-
-    Returns:
-        How many.
     """
     before = horizon_of(copy).before
     if before == 0:
@@ -119,7 +116,6 @@ class LakeCopied:
     """What a backup copied.
 
     Args:
-        release: that the copy shows now.
         before: that it showed; -1 where there was none.
         files: copied; those that were there already are not among them.
         bytes: of these.

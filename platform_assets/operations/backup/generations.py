@@ -108,11 +108,7 @@ class BackupFolder:
         return [Generation(path) for path in sorted(named, key=lambda path: int(named[path][1]))]
 
     def generation(self, name: str | None = None) -> Generation:
-        """One of them; the newest without a name.
-
-        Raises:
-            BackupError: there is none.
-        """
+        """One of them; the newest without a name."""
         every = self.generations()
         if not every:
             raise BackupError(f"There is no backup in {self.folder}.", "Name the folder that `backup` was given.")
@@ -153,11 +149,7 @@ class BackupFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one who works on the backup; what a killed process left is removed.
-
-        Raises:
-            BackupError: somebody else is at work on it, or the folder cannot be written.
-        """
+        """Be the only one who works on the backup; what a killed process left is removed."""
         lock = FileLock(self.folder / ".lock", timeout=0)
         try:
             make_folder(self.folder, _MODE)
@@ -184,7 +176,6 @@ class BackupFolder:
         """Make what was begun the newest generation, and remove the oldest ones.
 
         Args:
-            draft: whole.
             kept: how many generations stay, this one included.
         """
         before = self.generations()
@@ -284,11 +275,7 @@ def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
     """Keep no copy of rows that nobody is shown any more, and whose files are still to be deleted.
 
     Args:
-        now: its newest release.
         cut: before which release the newest erasure that came so far cut history.
-
-    Raises:
-        ErasedError: there are such rows.
     """
     for manifest in erasures_after(lake, cut, now.number):
         raise ErasedError(
@@ -300,11 +287,7 @@ def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
 
 
 def refuse_what_is_erased(lake: Lake, copied: Release) -> None:
-    """Keep no copy of rows that were erased since it was begun: it would look like one from after that.
-
-    Raises:
-        ErasedError: some were.
-    """
+    """Keep no copy of rows that were erased since it was begun: it would look like one from after that."""
     since = range(copied.number + 1, current_release(lake).number + 1)
     if any(commits.commit(lake.releases_path, number).kind == ERASURE for number in since):
         raise ErasedError(

@@ -43,10 +43,6 @@ def restore_to_store(source: Lake, lake: Lake, generation: str, progress: OnProg
 
     Nobody can publish meanwhile, as far as locks reach; whoever tried would find tables ahead of what is released.
 
-    Args:
-        source: of the backup.
-        generation: name of it.
-
     Raises:
         BackupError: something else lies there; nothing was replaced.
     """
@@ -101,10 +97,7 @@ class Rehearsed:
     """What a rehearsal of a restore found.
 
     Args:
-        generation: that was restored.
-        release: which it shows.
         faults: what is not as it was published; none if it can be relied on.
-        seen: how much every check looked at.
         said: what the platform said when it was opened, in a sentence each.
     """
 
@@ -212,11 +205,7 @@ def _restore_lake(source: Path, lake: Path, progress: OnProgress) -> None:
 
 
 def rehearse(backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress) -> Rehearsed:
-    """Restore a generation beside itself, open the platform on it, read every page of every file, and remove it again.
-
-    Raises:
-        PlatformError: the platform cannot be opened on it; the message says why.
-    """
+    """Restore a generation beside itself, open the platform on it, read every page of its files, and remove it again."""
     with backup.alone(), TemporaryDirectory(prefix=".rehearsal-", dir=generation.folder.parent) as place:
         restored = Path(place)
         with meanwhile(progress, "restoring"):

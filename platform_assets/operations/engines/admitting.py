@@ -41,8 +41,6 @@ class EngineVerified:
     """What came out.
 
     Args:
-        table: that was computed.
-        admission: as it was kept.
         by_engine: the days as each engine made them, the quarantine's after the table's; none of an engine that was
             not asked.
     """
@@ -84,18 +82,12 @@ def verify_engine(
     What differs, or has something that was not shown to come out alike, stays with Spark until it is verified anew.
 
     Args:
-        spark: gives Spark's session.
-        table: silver or gold.
         days: to compute; those that were drawn by default.
         draw: of the published days, where none are named.
         folder: a private one.
-        author: who has it verified.
-        progress: told after every batch.
 
     Raises:
         EngineError: the table has no transform, or the installation cannot use Sail.
-        VerifyError: none of these days is published.
-        SailError: it is not installed, or does not start.
     """
     contract = with_transform(platform, table)
     platform.sync()

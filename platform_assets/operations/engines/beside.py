@@ -32,10 +32,7 @@ class EnginesBeside:
     """Days of a table as Spark makes them, and as Sail does.
 
     Args:
-        table: of the days.
         days: by rows, keys and sums, oldest first.
-        columns: of all these days together.
-        examples: keys that differ.
         differing: days with another digest, of the table or of the rows that broke its rules.
         quarantines: of these, those of the rows that broke its rules.
         was_admitted: whether the table is taken off for it.
@@ -63,11 +60,7 @@ def compare_engines(
     A table that comes out otherwise is no longer computed by Sail.
 
     Args:
-        spark: gives Spark's session.
-        table: silver or gold.
         days: to compute; those whose inputs were loaded.
-        most_examples: of each way in which keys differ.
-        progress: told before and after.
 
     Raises:
         EngineError: the table has no transform, the installation cannot use Sail, or no day was named that is there.

@@ -72,7 +72,6 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
         The release that says so.
 
     Raises:
-        UnknownTableError: there is no such table.
         ErasureError: the key is not remembered as erased, or the reason names its value.
     """
     where = reach(platform.catalogue, request.table, request.key, request.also)
@@ -101,7 +100,6 @@ def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
         The release that says so.
 
     Raises:
-        UnknownTableError: there is no such table.
         ErasureError: nothing was erased from it under another secret.
     """
     name = platform.catalogue[table].name
@@ -129,20 +127,13 @@ class Erased:
     """What an erasure does, or would do.
 
     Args:
-        tables: that were looked at.
         namesakes: tables with the same fields that get their rows from elsewhere, and were not.
-        found: where the rows lie, or lay.
-        before: the release that was looked at.
         pins: pinned releases that cannot stay, all of before.
         remembered: the key had been erased before, and this goes on with it.
         release: that shows none of the rows; None where nothing was published.
-        refreshed: days of tables that were computed anew.
         not_refreshed: days that could not be, by table, and why: what they add up still has the rows in it.
         cut: the release before which nothing can be read any more.
-        files: that were deleted.
         left: rows that still lie in files, by table: of stages that a process is at work on.
-        ended: rollbacks whose days were computed anew.
-        unreached: copies elsewhere.
     """
 
     tables: tuple[str, ...]
@@ -167,13 +158,7 @@ class Erased:
 
 
 def planned_erasure(platform: Platform, request: Request, progress: OnProgress = no_progress) -> Erased:
-    """What an erasure would do; nothing is changed.
-
-    Raises:
-        UnknownTableError: there is no such table.
-        ErasureError: it could not be done.
-        DamagedTableError: a file cannot be read, so that nobody can tell whose rows it holds.
-    """
+    """What an erasure would do; nothing is changed."""
     platform.settle()
     where = reach(platform.catalogue, request.table, request.key, request.also)
     _refuse_stages(platform)
@@ -191,12 +176,7 @@ def erase(
     delivered with it later is dropped. Then history is cut there and its files are deleted, stale days are computed
     anew as a schedule would, and history is cut once more, behind these. Called again, it goes on where it was ended.
 
-    Args:
-        spark: gives the session; not called where no day has to be written anew.
-        progress: told while files are searched, days computed and files deleted.
-
     Raises:
-        UnknownTableError: there is no such table.
         ErasureError: there is nothing to erase, a stage is open, or a file holds other rows than were published;
             nothing was changed.
         DamagedTableError: a file cannot be read, so that nobody can tell whose rows it holds.

@@ -45,7 +45,6 @@ class Request:
 
     Args:
         table: one that has the key.
-        key: value of each field, by field.
         also: other tables, each with the field that has the same value there.
     """
 
@@ -59,7 +58,6 @@ class Place:
     """A table that can hold rows of a key.
 
     Args:
-        table: `<layer>.<table>`.
         types: of the fields of the key there, by field.
         values: of the key, canonical texts by field.
         is_payload: its rows were set aside, and kept as a text each.
@@ -103,12 +101,9 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
     made from those and have them; and where rows of all of these are set aside.
 
     Args:
-        table: that somebody names.
-        key: by field.
         also: tables and the fields that have the same value there, which nothing tells by their names.
 
     Raises:
-        UnknownTableError: one of the tables is not declared.
         ErasureError: a table lacks a field, or it is of a type that names nobody, or the value is none of that type; or
             arrivals of a raw table replace days.
     """

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import date
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -17,6 +16,7 @@ from platform_assets.lakehouse.releases import computed_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.erasure.places import ErasureError, Place
+from platform_assets.operations.erasure.search import Hits
 from platform_assets.planning.parts import bytes_among, parts_of
 from platform_assets.quality.findings import FELL_FROM
 from platform_assets.quality.metrics import LAG
@@ -30,11 +30,6 @@ from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.staging import stage
 
-if TYPE_CHECKING:
-    pass
-
-from platform_assets.operations.erasure.search import Hits
-
 
 def without_rows(
     spark: SparkSession, snapshot: LakeSnapshot, place: Place, hits: Hits, publication: str, secret: bytes
@@ -42,11 +37,6 @@ def without_rows(
     """Stage the days of a table that hold rows of a key without these.
 
     What is left is counted again from the files, and with what was taken out it has to be what was published before.
-
-    Args:
-        place: the table, and the key there.
-        hits: its files that hold such rows.
-        publication: that stages them.
 
     Raises:
         DamagedTableError: a file of these days is not as it was written; nothing was changed.

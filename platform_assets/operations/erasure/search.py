@@ -54,9 +54,6 @@ class Found:
 def search(snapshot: LakeSnapshot, places: Collection[Place], secret: bytes, progress: OnProgress) -> Found:
     """Look into every file of some tables, whether a release shows it or not.
 
-    Args:
-        places: tables, and the key there.
-
     Raises:
         DamagedTableError: a file that readers see, or one that cannot be opened, does not tell whose rows it holds.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -11,20 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from platform_assets.contracts import DAY
 from platform_assets.contracts.table import amounts
+from platform_assets.engine.day_contents import is_kept_aside
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.reading import row_reader
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-from collections.abc import Iterable
-
-from platform_assets.engine.day_contents import is_kept_aside
-from platform_assets.lakehouse.reading import version_in
+from platform_assets.lakehouse.reading import row_reader, version_in
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.records.history import DayRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Amount = int | Decimal
 Sums = Mapping[str, Amount | None]
@@ -35,12 +31,7 @@ MOST_BYTES = 256 * 2**20
 
 
 class Shown(NamedTuple):
-    """A day as a release shows it.
-
-    Args:
-        release: its number.
-        bytes: of the day's files.
-    """
+    """A day as a release shows it."""
 
     release: int
     bytes: int
@@ -147,8 +138,6 @@ class DayDifference:
     """A day that two releases show differently.
 
     Args:
-        table: `<layer>.<table>`.
-        day: event date.
         before: what the first release shows; None for a day it does not have.
         after: what the second one shows.
         releases: numbers of those between the two that made something of the day, oldest first.
@@ -180,13 +169,7 @@ def changed_days(
     A day that was published again with the same content, or put back, does not differ. A day without rows that was
     loaded meanwhile does, though the table has the same version.
 
-    Args:
-        before: any release, usually the older one.
-        after: any other.
-        only: of the tables and days.
-
     Raises:
-        UnknownTableError: nobody declares or ever published such a table.
         NeverPublishedError: neither release has it.
     """
     both = before.versions | after.versions

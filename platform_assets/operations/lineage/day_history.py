@@ -30,7 +30,6 @@ class Published:
     """A publication that made something of the day.
 
     Args:
-        head: release, when, kind, who, why, run, git commit.
         before: what the day was; None if it had never been computed.
         after: what it became; None if a rollback made it as if it had never been computed.
         record: all that is on record of the day then, the versions of the tables it was made from among it.
@@ -97,9 +96,6 @@ def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
 
     Args:
         table: with a contract, or one that keeps rows aside (refused, late, quarantine).
-
-    Raises:
-        UnknownTableError: there is no such table.
     """
     published = [*_publications(platform, table, day)]
     if not published:

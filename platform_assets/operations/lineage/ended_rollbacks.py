@@ -31,9 +31,7 @@ class EndedRollback:
     """What becomes, or became, of days that were rolled back.
 
     Args:
-        table: of the days.
         days: oldest first.
-        rollback: that had put them back.
         files: that are new since then in what they are made from, newest first.
         by: what was published of them since; None while nothing is.
         withdrawn: files whose rows were among what they are made from, and that were withdrawn since.
@@ -88,23 +86,13 @@ def _named(files: Sequence[str]) -> str:
 
 
 def ending_rollbacks(platform: Platform, planned: Mapping[str, Collection[date]]) -> tuple[EndedRollback, ...]:
-    """Rollbacks that a plan ends.
-
-    Args:
-        platform: what to look at.
-        planned: the days that it computes, by table.
-    """
+    """Rollbacks that a plan ends."""
     standing = [hold for hold in platform.ledger.holds() if hold.day in planned.get(hold.table, ())]
     return _Past(platform).ended(_put_back(standing), computed=False) if standing else ()
 
 
 def ended_rollbacks(platform: Platform, stood: Iterable[Hold]) -> tuple[EndedRollback, ...]:
-    """Of the rollbacks that held days before, those that hold them no more because the days were computed.
-
-    Args:
-        platform: as it is now.
-        stood: what held days before.
-    """
+    """Of the rollbacks that held days before, those that hold them no more because the days were computed."""
     gone = _put_back(stood)
     gone -= _put_back(platform.ledger.holds()) if gone else set()
     return _Past(platform).ended(gone, computed=True) if gone else ()
@@ -114,9 +102,6 @@ def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> En
     """The rollback that ended when a day became what it is, or that ends once it is computed.
 
     Args:
-        platform: what to look at.
-        table: of the day.
-        day: event date.
         stale: whether the day is going to be computed.
     """
     stands = (table, day) in _put_back(platform.ledger.holds(table))
@@ -158,7 +143,6 @@ class _Past:
         """Those of some days that a rollback put back, together as far as the same is to be said of them.
 
         Args:
-            days: of any tables.
             computed: whether something else was made of them since, by what ended it; else they are as put back.
             with_files: whether to look for files.
         """

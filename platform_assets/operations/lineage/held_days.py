@@ -57,12 +57,9 @@ class HeldDay:
     """A day that is held.
 
     Args:
-        hold: that says why; the newest.
         since: when it was first held so, UTC.
         shown: what readers have of it; None where they have nothing.
-        shown_by: the publication that made this.
         arrivals: that are new since then, in whatever the day is made from, newest first.
-        older: what holds it besides.
         undelivered: the raw table of which nothing was delivered for the day, so that there is nothing to accept yet.
     """
 
@@ -138,9 +135,6 @@ def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
     """Held days about which there is the same to say, as one: many that a gate holds with the same arrivals new.
 
     Days that are tied to another are as one, too: what is new on them is not what holds them. A few stay by themselves.
-
-    Args:
-        held: by table and day.
     """
     groups: dict[tuple[str, ...], list[HeldDay]] = {}
     for day in held:
@@ -232,7 +226,6 @@ class WarnedDay:
     """A day that readers see though gates found something.
 
     Args:
-        record: of the day as it is.
         since: the publication from which on the same gates warn of it.
         arrivals: that were new then, in whatever the day is made from, and count still; newest first.
     """

@@ -55,20 +55,12 @@ class NewSince:
         """Those that are new in what a day would be made from, newest first.
 
         Args:
-            table: of the day.
-            day: event date.
             record: since it was made like this; None for all that came for the day.
         """
         return self.changes(table, day, record).arrivals
 
     def changes(self, table: str, day: date, record: DayRecord | None) -> Changes:
-        """The same, and what was withdrawn of what lies there.
-
-        Args:
-            table: of the day.
-            day: event date.
-            record: as for `arrivals`.
-        """
+        """The same, and what was withdrawn of what lies there."""
         days = tuple(self._raw_days(self._platform.catalogue[table], day, record, set()))
         since = {(raw.table, path): raw.since for raw in days for path in raw.arrivals}
         came = {(one.table, one.path): self.released(one.publication) for one in self._arrivals}

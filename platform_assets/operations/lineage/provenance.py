@@ -42,7 +42,6 @@ class Origin:
         days: every day read that was there, with its record then.
         publications: that made these days, newest first; of compacted ones also that which computed them.
         arrivals: files whose rows lie in these days of a raw table; None where there are too many days to look.
-        inputs: what the days come from.
     """
 
     table: str
@@ -70,7 +69,6 @@ class Explanation:
     """All that is known of one day of a table.
 
     Args:
-        state: of the day.
         reasons: why it is stale, whether it can be computed or not; none if it is what it would be now.
         lacking: input days that were never loaded, by table, the first of each.
         held: what keeps the day as it is, or unpublished, while nothing changes of what it would be made from.
@@ -250,8 +248,6 @@ def delivered_since(
     """The deliveries that an input day is made of now, and that nothing was made of that the explained day read.
 
     Args:
-        platform: as it is now.
-        explanation: of the day.
         most: differing input days that are looked at, the first ones.
 
     Returns:
@@ -286,12 +282,7 @@ def _files(origin: Origin | None) -> Iterator[ArrivalRecord]:
 
 
 def replaced_files(platform: Platform, origin: Origin) -> tuple[Problem, ...]:
-    """What is wrong with each, and what to do; none of a day made from more days than files are named of.
-
-    Args:
-        platform: as it is now.
-        origin: of the day.
-    """
+    """What is wrong with each, and what to do; none of a day made from more days than files are named of."""
     return each_once(_replaced(platform, origin))
 
 

@@ -51,11 +51,7 @@ class Usage:
 
     Args:
         now: that moment, UTC.
-        kept: the releases that stay.
         heads: newest version of every table, up to which its log was read.
-        uses: of every table's files, by table.
-        folders: of every table, as they lie on disk.
-        cut: by an erasure, before which nothing stays.
     """
 
     now: datetime
@@ -76,12 +72,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
     Args:
         window: how long a release stays after it was replaced.
         pins: releases that stay for longer.
-        cut: by an erasure, before which nothing stays.
         now: the time, UTC; by default the earlier of what the clock says and what the file system does.
-
-    Raises:
-        DamagedTableError: a commit is missing or torn.
-        ForeignCommitError: a release was written by something else than a publication.
     """
     # The folders first: what is staged after they were listed is in none of them.
     now = now or _now(lake)
@@ -188,11 +179,6 @@ def deletions_asked_for(
 ) -> tuple[Deletion, ...]:
     """What would go of a publication that somebody wants to delete.
 
-    Args:
-        publication: whose folders.
-        window: how long a release stays after it was replaced.
-        safe_age: how long a folder that no release refers to must have been left alone.
-
     Raises:
         StillNeededError: a release that stays needs files of it, or it is an open stage; the message says which.
     """
@@ -234,16 +220,12 @@ def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> li
     """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
 
     Args:
-        usage: from which it was told what nobody needs.
-        gone: what nobody needs.
         pins: asked again under the lock.
 
     Returns:
         What was deleted: less than was asked for, if a publication referred to some of it meanwhile.
 
     Raises:
-        ForeignCommitError: a table was changed by something else than a publication.
-        LockTimeoutError: somebody else held the lock for too long.
         LockLostError: the lock was lost before a slice was begun; what was deleted before it is gone.
     """
     done: list[Deletion] = []

@@ -38,8 +38,6 @@ class ToCompact:
 
     Args:
         small: the files that become one, paths from the table's folder.
-        files: all files of the day.
-        release: that was looked at.
     """
 
     table: str
@@ -59,7 +57,6 @@ class Maintenance:
     """What maintenance does, would do, or did.
 
     Args:
-        compaction: days to compact, or that were.
         checkpoints: version of every log that is summed up, by table.
         deletions: files and folders, of stages that were left behind and of history.
         busy: days that were not compacted because somebody else works on them, by table, and who.
@@ -83,11 +80,7 @@ class Maintenance:
 
 
 def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Maintenance:
-    """What is to be done now; starts nothing and changes nothing.
-
-    Raises:
-        PlatformError: a log cannot be read, or a table was changed by something else than a publication.
-    """
+    """What is to be done now; starts nothing and changes nothing."""
     gone = deletions(_usage(platform), _safe_age(platform)) if {"stages", "deletion"} & {*tasks} else ()
     return Maintenance(
         compaction=_to_compact(platform) if "compaction" in tasks else (),
@@ -97,11 +90,7 @@ def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Mai
 
 
 def sum_up(platform: Platform) -> dict[str, int]:
-    """Write checkpoints where enough was committed since the last; the version of each, by table.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
-    """
+    """Write checkpoints where enough was committed since the last; the version of each, by table."""
     done: dict[str, int] = {}
     with publish_lock(platform.lake) as still_held:
         finish_pending(platform.lake, still_held)
@@ -117,9 +106,6 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
 
     Args:
         task: `deletion` or `stages`.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
     if task == "stages":
@@ -135,11 +121,7 @@ def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tupl
     What was staged for the tables and left by a dead process goes, too, however young it is.
 
     Args:
-        cut: where history ends.
         tables: whose rows were erased, and what is made from them.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
     forget_dead_holders(platform.lake)

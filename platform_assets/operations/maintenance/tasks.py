@@ -52,14 +52,8 @@ def compact(
     Digest, fingerprint and figures stay, and the digest is counted again from the files before they are published. Days
     whose content somebody else replaced meanwhile are left for the next time, like tables that are being ingested into.
 
-    Args:
-        spark: gives the session; not called where there is nothing to compact.
-
     Returns:
         The days that were compacted, and those left with the reason.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
     done = Maintenance()
@@ -180,14 +174,7 @@ def maintain(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> Maintenance:
-    """Do one task; killed at any moment, the next one goes on with what is left.
-
-    Args:
-        spark: gives the session; called only where there is something to compact.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
-    """
+    """Do one task; killed at any moment, the next one goes on with what is left."""
     match task:
         case "compaction":
             return compact(platform, spark, author, progress)

@@ -53,7 +53,6 @@ class Address:
 
     Args:
         target: an exposure's name, or `announcements`.
-        variable: of the environment, that holds it.
         url: which is a secret; None where nothing can be sent.
         problem: why nothing can; empty where there is a URL.
     """
@@ -106,9 +105,6 @@ def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -
     Args:
         key: by which the receiver knows a message that comes again.
         secret: that sender and receiver share; none leaves the message unsigned.
-
-    Raises:
-        WebhookError: it could not be reached, or did not answer with success.
     """
     address, content = url.get_secret_value(), body.encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": key}
@@ -217,7 +213,6 @@ class Delivery:
     """What became of the messages that were due.
 
     Args:
-        delivered: messages, in the order in which they were sent.
         failed: messages that were not taken, each with its reason as `problem`; tried again later, or given up.
         no_address: why nothing can be sent, by target for which something waits: its messages use up no try.
     """
@@ -293,9 +288,6 @@ def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
     Args:
         key: its beginning; None means all that were given up.
 
-    Returns:
-        The messages that are due now.
-
     Raises:
         OutboxError: there is none of that key, or somebody has dropped it.
     """
@@ -316,9 +308,6 @@ def drop(platform: Platform, key: str, author: Author) -> Message:
 
     Args:
         key: its beginning.
-
-    Raises:
-        OutboxError: there is none of that key, or it waits no more.
     """
     message = _named(platform, key)
     decision = MessageDecision(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from platform_assets.engine.catalogue import load_catalogue
@@ -12,17 +13,12 @@ from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import newest_release
 from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.sync import sync
+from platform_assets.ledger.sync import SyncResult, sync
+from platform_assets.records.notes import CatchUp
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
-
-from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
-
-from platform_assets.ledger.sync import SyncResult
-from platform_assets.records.notes import CatchUp
-from platform_assets.words import counted
 
 _MEANWHILE = timedelta(minutes=1)
 """What another process published since is indexed by that process, in less than that."""
@@ -55,12 +51,7 @@ def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
 
 
 def held_again(ledger: Ledger, publications: Collection[str]) -> tuple[str, ...]:
-    """What is held because of rollbacks that were not indexed before, one sentence for each.
-
-    Args:
-        ledger: that has indexed them.
-        publications: their names, and others.
-    """
+    """What is held because of rollbacks that were not indexed before, one sentence for each."""
     holds = [hold for hold in ledger.holds() if hold.is_of_good_content]
     said: list[str] = []
     for head in filter(None, map(ledger.head, publications)):
@@ -82,7 +73,6 @@ class Recovered:
     Args:
         release: the newest afterwards; -1 if nothing was ever published.
         done: in the lake, one sentence each.
-        indexed: publications that the ledger lacked, each with its release.
         mended: what else a person should know, one sentence each.
     """
 
@@ -100,7 +90,6 @@ def recover_installation(settings: Settings, undo: Author | None = None) -> Reco
 
     Raises:
         OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
-        PlatformError: a table was changed by something else than a publication, or somebody is publishing all the time.
     """
     with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
         platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)

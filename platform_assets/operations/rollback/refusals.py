@@ -39,8 +39,6 @@ def with_refusals(
     """The changes of a rollback, each with what must not be made of its days again.
 
     Args:
-        now: the release that is rolled back.
-        changes: what becomes of each table.
         undone: for every day all that it was and is to be no more.
         becomes: what every day is then, None if as if never computed.
     """
@@ -98,10 +96,6 @@ def _as_they_would_be(
 def schema_before(platform: Platform, table: str, undone: Collection[str]) -> str:
     """The Delta schema that a table had before the first of some publications changed its columns.
 
-    Args:
-        platform: what to look at.
-        undone: publications that are rolled back.
-
     Returns:
         The schema; empty where none of them changed the columns.
     """
@@ -126,14 +120,7 @@ def refuse_what_would_not_read(
     """Refuse columns that files which stay, or come back, were not written for.
 
     Args:
-        platform: what to look at.
-        schema: Delta schema that the table is to have.
-        contents: what the days are to be.
-        now: the table as it is.
         before: what published the days that come back.
-
-    Raises:
-        RollbackError: naming the day and who published it.
     """
     path, wanted = platform.lake.table_path(table), types_in(schema)
     there = types_in(now.schema_string)

@@ -45,11 +45,9 @@ class Rollback:
     """What a rollback does, or would do.
 
     Args:
-        publications: that are rolled back, oldest first.
         records: for every day that changes, what it is and what it becomes, None if as if never computed.
         raw: tables among the publications that hold deliveries, which stay as they are.
         stale: days of other tables that read these and will be stale, by table; each as a range.
-        release: the new one; None before it is done.
     """
 
     publications: tuple[PublicationRecord, ...]
@@ -86,11 +84,7 @@ def rollback(
 
     Args:
         publications: of `chosen_publications`.
-        author: who rolls back, and why.
-        days: only these of their days.
         cascade: also undo what later publications made of the same days.
-        dry_run: change nothing.
-        progress: told of each table, and of all of them again once they are published.
 
     Raises:
         RollbackError: a later publication builds on it, or on the columns it brought; records moved between a day and

@@ -38,7 +38,6 @@ class StagedDay:
     """A staged day beside the same day of the release; every pair is before and after.
 
     Args:
-        rows: number of rows.
         keys: number of different natural keys; None for tables without a contract, as quarantines are.
         added: keys that are only in the stage; rows of tables without a key, as the next two.
         removed: keys that are only in the release.
@@ -81,8 +80,6 @@ def compare(
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
 
     Args:
-        only: of its tables and days.
-        progress: told before every day, and when a table is finished.
         sums: columns to sum besides the amounts of the contracts, by table.
         columns: whose nulls and distribution to compare, by table.
     """
@@ -118,7 +115,6 @@ def compared(
 
     Args:
         key: of the table; empty for tables without a contract.
-        sides: files of the one and of the other.
         columns: whose nulls and distribution are compared, too.
     """
     before, after = (_frame(lake, table, {day: files}) for files in sides)
@@ -230,11 +226,7 @@ class Spread:
     """How the values of a column spread over all days of one side.
 
     Args:
-        rows: number of rows.
-        nulls: without a value.
-        distinct: different values.
         lowest: value; None where there is none, or the column is sensitive.
-        highest: as the lowest.
         mean: of numbers.
         quantiles: of numbers, at `QUANTILES`.
     """
@@ -253,10 +245,8 @@ class ColumnBeside:
     """A column on both sides.
 
     Args:
-        name: of the column.
         changed: keys that both sides have, with another value of it.
         before: None where that side has no row, or not the column.
-        after: as before.
     """
 
     name: str
@@ -270,7 +260,6 @@ class Example:
     """A key that differs.
 
     Args:
-        day: on which.
         key: as a person reads it, sensitive values masked.
         how: it differs: `added`, `removed` or `changed`.
         values: the columns that differ, before and after, sensitive values masked.

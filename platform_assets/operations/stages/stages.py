@@ -59,7 +59,6 @@ class StagePublished:
 
     Args:
         release: the new release; None where no day came out good.
-        days: that it shows now, by table.
         again: days among these, by table, that were computed again because others had published them, or what they
             read, since they were staged.
         not_published: days of these that failed when they were computed again, with the reason, by table.
@@ -87,14 +86,11 @@ def refresh_stage(
     there for the next call.
 
     Args:
-        spark: gives the session; not called where there is nothing to do.
-        request: which tables and days.
         plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
         accept: checks whose findings a person has accepted.
 
     Raises:
         StageError: nothing was ever published, so that there is nothing to lie over.
-        DamagedStageError: what lies in the stage cannot be read.
         ContractError: a table on disk has other columns than its contract; nothing was done.
         ScopeError: only some keys are asked for, and the rest of a day cannot be carried over.
     """
@@ -129,8 +125,6 @@ def publish_stage(
         protected_too: protected days that are published all the same, as a plan file says why.
 
     Raises:
-        UnknownStageError: there is none of this name.
-        DamagedStageError: what lies in it cannot be read.
         StageError: it holds nothing, or days that other code made, or of a table that no domain declares.
         ProtectedDaysError: days were protected since they were staged.
         OvertakenError: others kept publishing.
@@ -165,9 +159,6 @@ def drop_stage(platform: Platform, name: str) -> OpenStage | None:
 
     Returns:
         What it was; None where that could not be read: `maintenance` then finds the rows it leaves.
-
-    Raises:
-        UnknownStageError: there is none of this name.
     """
     with open_stage_lock(platform.lake, checked_stage(name)):
         try:
@@ -185,10 +176,6 @@ def narrow_stage(platform: Platform, name: str, wanted: Mapping[str, Collection[
 
     Args:
         wanted: days that stay, by table; those of its quarantined rows stay with them.
-
-    Raises:
-        UnknownStageError: there is none of this name.
-        DamagedStageError: what lies in it cannot be read.
     """
     with open_stage_lock(platform.lake, checked_stage(name)):
         before = read_stage(platform.lake, name)
@@ -314,7 +301,6 @@ def comparison(platform: Platform, plan: str) -> Iterator[None]:
 
     Raises:
         StageError: somebody has a stage of this name, which is no comparison's.
-        DamagedStageError: there is such a stage, and it cannot be read.
         LockTimeoutError: somebody else compares the plan.
     """
     name, _ = comparison_stage(plan)

@@ -43,11 +43,7 @@ def stage_names(lake: Lake) -> tuple[str, ...]:
 
 
 def open_stages(lake: Lake) -> tuple[OpenStage, ...]:
-    """All open stages, by name.
-
-    Raises:
-        DamagedStageError: what is written of one cannot be read.
-    """
+    """All open stages, by name."""
     return tuple(read_stage(lake, name) for name in stage_names(lake))
 
 
@@ -66,12 +62,7 @@ def all_stages(lake: Lake) -> tuple[tuple[OpenStage, ...], dict[str, DamagedStag
 
 
 def read_stage(lake: Lake, name: str) -> OpenStage:
-    """What lies in a stage.
-
-    Raises:
-        UnknownStageError: there is none of this name.
-        DamagedStageError: what is written of it cannot be read.
-    """
+    """What lies in a stage."""
     try:
         content = _file(lake, name).read()
     except OSError as error:
@@ -114,20 +105,12 @@ def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
 
 
 def staged_publications(lake: Lake) -> frozenset[str]:
-    """Whose folders open stages need.
-
-    Raises:
-        DamagedStageError: what is written of one cannot be read.
-    """
+    """Whose folders open stages need."""
     return frozenset(publication for stage in open_stages(lake) for publication in stage.folders)
 
 
 def checked_stage(name: str) -> str:
-    """The name of a stage, if it can be one.
-
-    Raises:
-        LakeError: it cannot.
-    """
+    """The name of a stage, if it can be one."""
     if not GIVEN_NAME.fullmatch(name):
         raise LakeError(
             f"{name!r} cannot name a stage.",
@@ -144,7 +127,6 @@ def opened_stage(platform: Platform, name: str) -> OpenStage:
     """A stage that can be looked at: whole, and of this lake.
 
     Raises:
-        UnknownStageError: there is none of this name.
         DamagedStageError: what is written of it cannot be read, or files of it are gone.
         StageError: the release that it lies over is not in this lake, or not any more.
     """
@@ -154,12 +136,7 @@ def opened_stage(platform: Platform, name: str) -> OpenStage:
 
 
 def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
-    """As `opened_stage`, of a stage that was read.
-
-    Raises:
-        DamagedStageError: files of it are gone.
-        StageError: the release that it lies over is not in this lake, or not any more.
-    """
+    """As `opened_stage`, of a stage that was read."""
     name = stage.name
     if publication_of(platform.lake, stage.release) != stage.publication:
         raise StageError(
@@ -221,11 +198,7 @@ def undeclared_days(platform: Platform, stage: OpenStage) -> dict[str, tuple[dat
 
 
 def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
-    """Readers are not shown a table that was dropped since its days were staged.
-
-    Raises:
-        StageError: naming the first of such.
-    """
+    """Readers are not shown a table that was dropped since its days were staged."""
     for table, days in undeclared_days(platform, stage).items():
         raise StageError(
             f"The stage {stage.name} holds {counted(len(days), 'day')} of {table}, which no domain here declares any "
@@ -242,9 +215,6 @@ def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: 
 
     Args:
         protected_too: protected days that are published all the same, as a plan file says why.
-
-    Raises:
-        ProtectedDaysError: naming the first table of such.
     """
     reasons = {
         table: {day: stage.reasons.get(table, {}).get(day, ()) for day in days if day not in protected_too}
@@ -270,11 +240,7 @@ def _digest(stage: OpenStage, table: str, day: date) -> str:
 
 
 def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
-    """What was proved of the days of a stage was proved of the code that made them.
-
-    Raises:
-        StageError: it is not the code that is here.
-    """
+    """What was proved of the days of a stage was proved of the code that made them."""
     if other := of_other_code(platform, stage):
         table = next(iter(other))
         raise StageError(

@@ -56,8 +56,6 @@ class Verified:
     """One published day.
 
     Args:
-        day: event date.
-        verdict: how it came out.
         reason: what differs, or why it cannot be verified; empty if it is equal.
         expected: digest that was published.
         actual: digest of what differs from it; None if it is equal or was not computed.
@@ -100,7 +98,6 @@ def verify(
     """Verify published days.
 
     Args:
-        spark: gives the session; not called where no day can be verified.
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
         draw: of the days of each table only some; all by default.
         engine: that the session is of. A table that it makes otherwise is no longer computed by another than Spark.

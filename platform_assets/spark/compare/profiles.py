@@ -29,10 +29,8 @@ class Profile:
     """Figures of one staged day.
 
     Args:
-        digest: content, with the number of rows.
         nulls: rows without a value, by column; only columns that have any.
         repeated_keys: keys that more than one row has.
-        rules: how many rows were judged by each rule, and broke it.
     """
 
     digest: Digest = Digest()
@@ -52,7 +50,6 @@ class RawProfile:
         ahead: how many of them arrived before their day, by day.
         lags: by how many days delivered rows arrived after their day, added up, by day.
         taken: rows of each arrival, neither tombstones nor withdrawals.
-        software: that read them, as a manifest has it.
     """
 
     digests: dict[date, Digest] = field(default_factory=dict)
@@ -173,11 +170,7 @@ def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iter
 def digests_in_files(
     spark: SparkSession, path: Location, files: Iterable[str], schema: StructType
 ) -> dict[date, Digest]:
-    """The digest of what lies in some files, by day; a day without rows is left out.
-
-    Args:
-        schema: types of all columns that they may have, the day included.
-    """
+    """The digest of what lies in some files, by day; a day without rows is left out."""
     digests: defaultdict[date, Digest] = defaultdict(Digest)
     for columns, alike in by_columns(path, files, schema):
         for day, of_day in profile(read_files(spark, path, alike, columns), (), ()).items():

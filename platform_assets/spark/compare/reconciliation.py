@@ -177,9 +177,6 @@ def differing_days(
 ) -> set[date] | None:
     """The days on which the figures of any key differ; a key that is absent counts as zero.
 
-    Args:
-        theirs: rows of the upstream table that those days read.
-
     Returns:
         Those days; None where a figure is no sum or count of numbers whose sums surely are longs.
     """

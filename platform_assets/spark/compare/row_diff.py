@@ -42,8 +42,6 @@ class Disagreement:
     """One key of which two versions of a day have other rows.
 
     Args:
-        day: on which.
-        key: values of the table's key.
         rows: how many rows the left and the right version has of it.
         values: as text, left and right, of the columns that differ; none unless both versions have the key.
     """
@@ -69,11 +67,7 @@ def within_sql(left: str, right: str, tolerance: Tolerance) -> str:
 
 
 def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tuple[Disagreement, ...]:
-    """Return the first keys, in order of their values, on which two versions of the same days disagree.
-
-    Args:
-        right: rows of the same days, made another time.
-    """
+    """Return the first keys, in order of their values, on which two versions of the same days disagree."""
     values = [name for name in contract.column_names if name not in contract.key]
     return _first(differing_keys(left, right, contract.row_key, values), contract.row_key, values, EXAMPLES)
 
@@ -84,7 +78,6 @@ def key_differences(
     """Count the keys that differ on each day, and return the first of each kind.
 
     Args:
-        key: columns that name a row within its day.
         values: columns to compare; of one type on both sides.
     """
     with kept_frames() as keep:
@@ -217,10 +210,7 @@ def moved_sums(
     A column that had no value at all in the rows of a day before, as one that was added since, has not moved on it.
 
     Args:
-        before: content of the days until now.
-        after: their new content.
         columns: whole numbers or decimals of the new content.
-        by: columns of both.
         most: keys of a day that are returned, in order.
 
     Returns:

@@ -26,7 +26,6 @@ class Neighbours(NamedTuple):
     """Rows of other days that readers see of the table.
 
     Args:
-        rows: with the columns of the staged ones.
         within_days: how far apart equal rows are wrong.
     """
 
@@ -48,8 +47,6 @@ def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[
 
     Args:
         rule: of the kind `unique` or `exists`.
-        rows: staged.
-        beside: what it looks at besides these.
     """
     counts = _broken(rule, rows, beside).groupBy(DAY).agg(F.sum(_GROUP_ROWS).alias(_GROUP_ROWS)).collect()
     return {row[DAY]: row[_GROUP_ROWS] for row in counts}

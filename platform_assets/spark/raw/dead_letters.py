@@ -42,7 +42,6 @@ def payload(rows: DataFrame, columns: Sequence[str]) -> Column:
     """Some columns of every row as a JSON object, those without a value left out.
 
     Args:
-        rows: that have the columns.
         columns: in the object's order.
     """
     if not is_sail(rows.sparkSession):
@@ -120,8 +119,6 @@ def commonest_faults(parsed: DataFrame, arrivals: Collection[str], pattern: str)
     """Return the first fault of most refused rows of each arrival, of several the last by name.
 
     Args:
-        parsed: rows as `parse` returns them.
-        arrivals: paths.
         pattern: of a fault without its value, with two groups.
     """
     fault = F.regexp_replace("_kind", f"(?s)^{pattern}.*$", "$1: $2")
@@ -141,7 +138,6 @@ def replayed_rows(parsed: DataFrame, tried: DataFrame, before: str) -> DataFrame
     """Return the rows of parsed files that are replayed, as arrivals of their own, each in the place that it first had.
 
     Args:
-        parsed: all rows of the files.
         tried: the rows that are replayed: `_arrival`, `_row`, `_place` and `_attempts`.
         before: stands before the path of the file in the name of its arrival.
     """

@@ -21,7 +21,6 @@ def is_erased(rows: DataFrame, keys: ErasedKeys) -> Column:
 
     Args:
         rows: of any table; columns that they lack say nothing.
-        keys: that were erased.
     """
 
     def of_erased_key(*texts: str | None) -> bool:

@@ -49,9 +49,7 @@ class Layout:
     """Files that are read together because they look alike.
 
     Args:
-        format: parquet, csv or json.
         columns: names in the files' order; a column of the contract that is not among them is null.
-        files: their addresses.
         copied: whether these are copies, each with its records on lines of their own, as `sources.text` writes them.
         nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it: `Z` if it counts in UTC.
     """
@@ -84,8 +82,6 @@ def parse(
     """The rows of some landed files, each read and judged once.
 
     Args:
-        layouts: the files.
-        contract: of the raw table.
         came: when the content of files arrived first, of those that came before: by that their rows are late.
 
     Returns:
@@ -368,7 +364,6 @@ def with_delivered_values(fields: DataFrame, line: str, contract: Contract) -> D
     Args:
         fields: of JSON lines, as texts, with the `_names` of all, and why a line is `_broken`.
         line: the column that has the whole line.
-        contract: of the raw table.
     """
     may_be_other = F.isnull("_broken") & F.expr(_may_be_other(contract, line))
     values = F.when(may_be_other, F.regexp_extract_all(line, F.lit(_values(_MOST_NESTED)), 1))

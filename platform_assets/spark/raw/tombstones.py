@@ -36,7 +36,6 @@ def tombstones(
         arriving: raw rows being ingested.
         present: raw rows already there that count, without tombstones, of every day within reach; None where there are
             none. Among themselves they have been compared.
-        source: contract of the raw table.
         keep: holds what is read several times, as long as the tombstones are not staged.
         few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
 

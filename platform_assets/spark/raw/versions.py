@@ -85,7 +85,6 @@ def in_order(
 
     Args:
         raw: rows in `raw_schema`.
-        source: contract of the raw table.
         replayed: first file of the same content, by arrival, as `planning.replays` finds it.
         numbers: by which the source orders its files, by arrival, where it declares more than their names.
     """
@@ -113,7 +112,6 @@ def greatest(
 
     Args:
         raw: rows that count, `in_order`.
-        source: contract of the raw table.
         parts: of each large day.
         heavy: a key has so many versions that they are not to meet in one task: every task sends on the greatest of
             what it has read, and how days lie afterwards is not said.
@@ -134,7 +132,6 @@ def superseded(good: DataFrame, source: Contract) -> DataFrame:
 
     Args:
         good: rows that count and keep the rules, `in_order`.
-        source: contract of the raw table.
     """
     newest_first = SortWindow.partitionBy(DAY, *source.key).orderBy(*(F.desc(name) for name in order_of(source)))
     ranked = good.withColumns(
@@ -152,8 +149,6 @@ def valid_at_start(raw: DataFrame, first: date, source: Contract, rules: Sequenc
     Args:
         raw: rows that count, `in_order`, of the first day, of days before it, and maybe of later ones.
         first: day of the calendar.
-        source: contract of the raw table.
-        rules: of the silver table.
     """
     thing = [name for name in source.key if name != source.event_time]
     counted_on = F.greatest(DAY, F.lit(first))
@@ -174,7 +169,6 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
 
     Args:
         raw: rows that count, tombstones included, `in_order`.
-        source: contract of the raw table.
         rules: of the silver table that set rows aside; of those with a tolerance it is counted how many rows they
             judge, and how many of these break them.
 

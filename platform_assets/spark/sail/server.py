@@ -49,7 +49,6 @@ class SailServer:
     """A running server.
 
     Args:
-        process: that serves.
         socket: by which a client of Spark Connect reaches it, in a folder that only its owner may enter.
     """
 
@@ -89,9 +88,6 @@ def start_server(settings: Settings) -> SailServer:
 
     No other user of the machine, and no process but through the socket, can reach it. It ends when this process ends,
     in whatever way, because it reads from a pipe whose other end nobody else has.
-
-    Raises:
-        SailError: it is not installed, or did not start.
     """
     if find_spec("pysail") is None:
         raise SailError(

@@ -41,11 +41,7 @@ _running: list[_Running] = []
 
 
 def sail_session(settings: Settings) -> SparkSession:
-    """The session of Sail that this process has, started with the first use.
-
-    Raises:
-        SailError: Sail is not installed, or does not start.
-    """
+    """The session of Sail that this process has, started with the first use."""
     if _running and _running[0].server.ended_within():
         stop_sail()
     if not _running:
@@ -59,11 +55,7 @@ def sail_session(settings: Settings) -> SparkSession:
 
 
 def session_of(settings: Settings, engine: str, spark: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
-    """Gives the session of an engine.
-
-    Args:
-        engine: `spark` or `sail`.
-    """
+    """Gives the session of an engine."""
     return spark if engine == "spark" else lambda: sail_session(settings)
 
 

@@ -42,8 +42,6 @@ class Lease:
 
     Args:
         port: of its gateway, on loopback.
-        secret: that the gateway asks for.
-        connection: to its keeper.
     """
 
     port: int

@@ -85,11 +85,7 @@ def is_as_recorded(file: Path) -> bool:
 
 
 def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchive:
-    """What the next JVM should do: use the archive, record it, or neither while another one records it.
-
-    Args:
-        record: whether this JVM may record an archive if there is none.
-    """
+    """What the next JVM should do: use the archive, record it, or neither while another one records it."""
     file = archive_path(settings, java)
     if is_as_recorded(file):
         return ClassArchive(file, is_used=True)

@@ -163,11 +163,7 @@ def _place_of_modules() -> str:
 
 
 def of_store(lake: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Settings for the store in which a lake lies; none for one in a folder.
-
-    Raises:
-        SessionError: the environment says too little.
-    """
+    """Settings for the store in which a lake lies; none for one in a folder."""
     match store_of(lake):
         case "s3":
             return of_s3(environ)
@@ -182,9 +178,6 @@ def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
 
     Args:
         environ: `AZURE_STORAGE_ACCOUNT_KEY`, and what says where an emulator is, as deltalake knows it.
-
-    Raises:
-        SessionError: there is no key.
     """
     if not environ.get("AZURE_STORAGE_ACCOUNT_KEY"):
         raise SessionError(

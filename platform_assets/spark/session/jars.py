@@ -113,7 +113,6 @@ def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgres
 
     Raises:
         JarsError: the registry cannot be reached, or delivers something else than the pinned files.
-        JavaError: there is no usable Java to run Ivy with.
     """
     return bring(settings, java, needed(settings), progress)
 

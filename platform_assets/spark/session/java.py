@@ -36,7 +36,6 @@ class Java:
     """A Java that answered.
 
     Args:
-        executable: the `java` program.
         major: 17 for 17.0.15.
         build: everything it says about itself; two Javas of one build can share a class archive.
     """
@@ -52,11 +51,7 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """The Java that Spark will start: the one of JAVA_HOME, else the first on PATH.
-
-    Raises:
-        JavaError: there is none, it does not run, or Spark cannot use its version.
-    """
+    """The Java that Spark will start: the one of JAVA_HOME, else the first on PATH."""
     environ = os.environ if environ is None else environ
     executable = _executable(environ)
     try:

@@ -32,14 +32,7 @@ Answer = TypeVar("Answer")
 
 
 class LentJvm:
-    """A JVM with Spark in it, from its start to its end.
-
-    Args:
-        settings: to start it with.
-
-    Raises:
-        PlatformError: Spark does not start.
-    """
+    """A JVM with Spark in it, from its start to its end."""
 
     def __init__(self, settings: Settings) -> None:
         try:

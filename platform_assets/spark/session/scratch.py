@@ -31,7 +31,6 @@ class Scratch:
     """The folder of one JVM.
 
     Args:
-        folder: for this JVM alone.
         lock: an open lock file, which the JVM must inherit.
     """
 
@@ -80,9 +79,6 @@ def new_scratch(settings: Settings) -> Iterator[Scratch]:
     """A folder for a JVM that is started within; from then on only the JVM holds its lock.
 
     Folders of JVMs that are dead are removed.
-
-    Raises:
-        OSError: nothing can be written in the state folder.
     """
     every = scratch_folder(settings)
     settings.make_state()

@@ -60,16 +60,12 @@ def create_session(
     Where a JVM is kept ready that was started with the same settings, the session is one in it.
 
     Args:
-        settings: master or Spark Connect server, memory, extra configuration.
         app_name: shown in logs and on a cluster's pages.
         record_classes: whether this session may record the class archive for later ones, if there is none.
         brief: whether it has so little to do that its JVM should compile quickly rather than well.
         own: whether the JVM must be one of this process.
-        progress: told that Spark starts, and when jars have to be brought first.
 
     Raises:
-        JavaError: Java is missing or of the wrong version.
-        JarsError: jars that it needs are neither there nor to be had.
         SessionError: Spark did not start; the message has its last words.
     """
     _keep_exceptions_quiet()
@@ -236,7 +232,6 @@ def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessio
     """A session of the server at an address.
 
     Args:
-        settings: extra configuration, and the secrets that no message shows.
         remote: the address, `sc://host:port` with what follows it.
 
     Raises:

@@ -23,11 +23,7 @@ class SessionSettingsError(PlatformError):
 
 
 def refuse_other_settings(spark: SparkSession) -> None:
-    """Refuse a session that would compute something else than all others, be it a server's or changed since its start.
-
-    Raises:
-        SessionSettingsError: naming every setting.
-    """
+    """Refuse a session whose settings would compute other values, a server's or one changed since its start."""
     conf = _set_in(spark)
     unset = {name: value for name in REQUIRED if name not in conf and (value := _default(spark, name)) is not None}
     if problems := problems_of(conf | unset):

@@ -46,7 +46,6 @@ def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) 
     Args:
         spark: gives the session; its settings are changed with its first use, and put back.
         parts: of each large day; nothing is changed where there are none.
-        part_bytes: of a part, as a file.
     """
     before: dict[SparkSession, dict[str, str | None]] = {}
 

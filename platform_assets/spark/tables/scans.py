@@ -28,7 +28,6 @@ class Scan:
     Args:
         table: folder of a Delta table; None for anything else.
         files: that are read; of a Delta table without those that the filters rule out.
-        what: Spark's name for it, for a person.
     """
 
     table: Location | None

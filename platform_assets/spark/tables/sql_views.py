@@ -45,9 +45,6 @@ def unreadable_session_told(spark: SparkSession) -> Iterator[None]:
 
     What it was started with is asked only then, and only where tables were not found: a platform that has Delta built
     in may start sessions in a way of its own.
-
-    Raises:
-        LakeError: the session was stopped, or names the settings that it lacks.
     """
     try:
         yield

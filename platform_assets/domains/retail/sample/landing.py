@@ -201,11 +201,9 @@ class Landed:
     """What a landing did.
 
     Args:
-        files: written now.
         rows: in them, broken lines included.
         dates: arrival dates they belong to, oldest first.
         newest: newest arrival date of the sample that lies in the landing area.
-        present: files that were there already.
     """
 
     files: int

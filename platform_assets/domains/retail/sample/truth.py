@@ -128,8 +128,6 @@ class Recount:
 
     Args:
         path: below the landing root.
-        day: of the lines.
-        store: that sold them.
     """
 
     path: str
