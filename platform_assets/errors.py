@@ -41,7 +41,7 @@ class PlatformError(Exception):
 
 
 def did_you_mean(written: str, choices: Collection[str]) -> str:
-    """The question whether the choice was meant that is nearly what somebody wrote, to be followed by a sentence.
+    """Return the question whether the choice nearest to what somebody wrote was meant, to be followed by a sentence.
 
     Returns:
         `Did you mean <choice>? `; empty where none is near.
@@ -50,7 +50,7 @@ def did_you_mean(written: str, choices: Collection[str]) -> str:
 
 
 def led_to(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and what led to it, that last."""
+    """Yield an error, and what led to it, that last."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
@@ -74,7 +74,7 @@ def users_line(error: BaseException, package: str | None = None) -> str | None:
 
 
 def users_frames(frames: Iterable[tuple[FrameType, int]], package: str | None = None) -> list[tuple[FrameType, int]]:
-    """Those frames, each with its line, that are a user's own code; of one package if it is on the way.
+    """Return those frames, each with its line, that are a user's own code; of one package if it is on the way.
 
     Args:
         frames: outermost first.

@@ -211,7 +211,7 @@ class Aggregate:
 
     @classmethod
     def parse(cls, expression: str) -> Aggregate | None:
-        """The aggregate that an expression is; None if it is another one, or an expression of several."""
+        """Return the aggregate that an expression is; None if it is another one, or an expression of several."""
         match = _ONE_AGGREGATE.fullmatch(expression)
         return cls(_FUNCTIONS[match[1].lower()], match[2].strip()) if match and _is_one_argument(match[2]) else None
 
@@ -371,7 +371,7 @@ class Freshness:
 
 
 def _is_one_argument(text: str) -> bool:
-    """Whether every bracket is closed by one of its own and no comma is outside: `a) + sum(b` is no argument."""
+    """Return whether every bracket is closed by one of its own and no comma is outside: `a) + sum(b` is no argument."""
     depth = 0
     for character in text:
         depth += (character == "(") - (character == ")")

@@ -39,6 +39,6 @@ class UnknownTableError(PlatformError):
 
 
 def unknown_table(name: str, choices: Collection[str]) -> UnknownTableError:
-    """The error of whoever names a table that there is not, the same wherever tables are named."""
+    """Return the error of whoever names a table that there is not, the same wherever tables are named."""
     todo = f"{did_you_mean(name, choices)}Tables are {', '.join(choices)}."
     return UnknownTableError(f"There is no table {name!r}.", todo)

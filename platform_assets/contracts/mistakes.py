@@ -36,7 +36,7 @@ _ALLOWED: dict[type, tuple[tuple[str, ...], TypeAdapter[Any]]] = {}
 
 
 def field_problems(declared: object, whose: str, table: str | None = None) -> Iterator[ContractError]:
-    """Every field of another type than its annotation says, or outside its range; nothing is converted.
+    """Yield every field of another type than its annotation says, or outside its range; nothing is converted.
 
     Args:
         whose: what it is, to begin the messages with.
@@ -63,7 +63,7 @@ def field_problems(declared: object, whose: str, table: str | None = None) -> It
 
 
 def _allowed_in(kind: type) -> tuple[tuple[str, ...], TypeAdapter[Any]]:
-    """The fields of a dataclass and what checks them all, made once; to make one for each field takes twice as long."""
+    """Return the fields of a dataclass and what checks them all, made once: one for each field takes twice as long."""
     if kind not in _ALLOWED:
         hints = get_type_hints(kind, include_extras=True)
         together: Any = GenericAlias(tuple, tuple(hints.values()))
@@ -72,7 +72,7 @@ def _allowed_in(kind: type) -> tuple[tuple[str, ...], TypeAdapter[Any]]:
 
 
 def _by_field(names: Sequence[str], error: ValidationError) -> dict[str, list[ErrorDetails]]:
-    """What is wrong with each field, and where within it."""
+    """Return what is wrong with each field, and where within it."""
     found: dict[str, list[ErrorDetails]] = {}
     for problem in error.errors():
         number, *place = problem["loc"]
@@ -81,7 +81,7 @@ def _by_field(names: Sequence[str], error: ValidationError) -> dict[str, list[Er
 
 
 def _first_place(found: Iterable[ErrorDetails]) -> tuple[str, list[ErrorDetails]]:
-    """The first part of a field that is wrong, and all that could be there instead."""
+    """Return the first part of a field that is wrong, and all that could be there instead."""
     by_place: dict[str, list[ErrorDetails]] = {}
     for problem in found:
         place = "".join(f"[{step}]" for step in problem["loc"] if isinstance(step, int))
@@ -162,7 +162,7 @@ def check_declaration(
 
 
 def wrong_among(parts: Iterable[object], table: str) -> bool:
-    """Whether parts of a table's declaration have mistakes that were noted: they are that table's from now on.
+    """Return whether parts of a table's declaration have mistakes that were noted: they are that table's from now on.
 
     What would be said of the whole because of such a part is no mistake of its own.
     """

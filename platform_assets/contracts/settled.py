@@ -62,7 +62,7 @@ class Settled:
 
 
 def settled_problems(table: str, columns: Collection[Column], declared: Collection[Settled]) -> Iterator[ContractError]:
-    """Why a table cannot keep settled figures, as far as its contract alone tells."""
+    """Yield why a table cannot keep settled figures, as far as its contract alone tells."""
     by_name = {column.name: column for column in columns}
 
     def error(what: str, todo: str, field: str) -> ContractError:

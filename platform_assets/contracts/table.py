@@ -27,7 +27,7 @@ _CODE_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def code_version_problems(where: str, version: str | None, table: str | None = None) -> Iterator[ContractError]:
-    """Why a hand-set code version could not be told from others: it is empty, or has other characters."""
+    """Yield why a hand-set code version could not be told from others: it is empty, or has other characters."""
     if version is not None and not _CODE_VERSION.fullmatch(version):
         yield ContractError(
             f"{where} sets the code version {version!r}, which is {'not one' if version.strip() else 'empty'}.",
@@ -67,7 +67,7 @@ class Input:
 
 
 def _name_problems(name: str) -> Iterator[ContractError]:
-    """Why something is no name of a table."""
+    """Yield why something is no name of a table."""
     layer, _, table = name.partition(".")
     if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
         yield ContractError(
@@ -410,7 +410,7 @@ class Contract:
         return day not in self.closed_days and (isinstance(self.delivers, str) or self.delivers.includes(day))
 
     def column(self, name: str) -> Column:
-        """The declared column of that name."""
+        """Return the declared column of that name."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -427,7 +427,7 @@ _TYPES = ("string", "long", "int", "date")
 def separable_problems(
     table: str, columns: Collection[Column], key: Collection[str], separable_by: Collection[str]
 ) -> Iterator[ContractError]:
-    """Why rows cannot be computed apart by the columns that a contract names, as far as it alone tells."""
+    """Yield why rows cannot be computed apart by the columns that a contract names, as far as it alone tells."""
     by_name = {column.name: column for column in columns}
     for name in separable_by:
         if not table.startswith("gold."):
@@ -449,7 +449,7 @@ def separable_problems(
 
 
 def amounts(contract: Contract) -> tuple[str, ...]:
-    """Columns whose sums tell something: additive decimals and whole numbers, neither names of things nor sensitive."""
+    """Return columns whose sums tell something: additive decimals and whole numbers that name nothing sensitive."""
     return tuple(
         column.name
         for column in contract.columns

@@ -81,7 +81,7 @@ def same_day() -> Span:
 
 
 def span(before: int, after: int = 0) -> Span:
-    """The days around the day: `span(27)` is the trailing 28 days, the day included."""
+    """Read the days around the day: `span(27)` is the trailing 28 days, the day included."""
     return Span(before, after)
 
 
@@ -101,7 +101,7 @@ def month_to_date() -> MonthToDate:
 
 
 def as_of() -> AsOf:
-    """The input as it was valid on the day."""
+    """Read the input as it was valid on the day."""
     return AsOf()
 
 

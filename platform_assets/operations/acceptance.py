@@ -52,7 +52,7 @@ class Acceptance:
 
 
 def acceptance(platform: Platform, table: str, days: Collection[date]) -> Acceptance:
-    """What accepting some days would publish; nothing is done.
+    """Return what accepting some days would publish; nothing is done.
 
     Raises:
         AcceptanceError: a day is not held, or by what cannot be accepted.
@@ -77,7 +77,7 @@ def chosen(
     states: Mapping[date, DayState],
     made_from: Mapping[date, str],
 ) -> Acceptance:
-    """The days that are accepted together: those asked for, and those that records tie to them.
+    """Return the days that are accepted together: those asked for, and those that records tie to them.
 
     Args:
         holds: of the table, oldest first.
@@ -118,7 +118,7 @@ def chosen(
 
 
 def _of_the_same(hold: Hold, holds: Iterable[Hold]) -> tuple[Hold, ...]:
-    """All that refuse just the same of a day: one gate may have found something once another was accepted."""
+    """Return all that refuse just the same of a day: one gate may have found something once another was accepted."""
     return tuple(other for other in holds if (other.day, other.refused) == (hold.day, hold.refused))
 
 

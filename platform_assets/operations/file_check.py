@@ -20,7 +20,7 @@ class FileCheck:
     _seen: dict[tuple[str, int], Files | str] = field(default_factory=dict)
 
     def problem(self, table: str, version: int, spans: Ranges) -> str | None:
-        """What is wrong with the files of some days of a table at a version: one that is gone, or that was changed."""
+        """Return what is wrong with the files of days of a table at a version: one that is gone, or was changed."""
         files = self._files(table, version)
         if isinstance(files, str):
             return files
@@ -36,7 +36,7 @@ class FileCheck:
         return None
 
     def _is_cut(self, table: str, version: int) -> bool:
-        """Whether the version was replaced before the first release whose files are all kept."""
+        """Return whether the version was replaced before the first release whose files are all kept."""
         horizon = horizon_of(self.lake)
         return horizon.before > 0 and version < release(self.lake, horizon.before).versions.get(table, 0)
 

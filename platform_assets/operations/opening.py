@@ -24,7 +24,7 @@ _log = getLogger(__name__)
 
 @contextmanager
 def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warning) -> Iterator[Platform]:
-    """The platform ready for work: the ledger migrated and brought in line with the lake.
+    """Open the platform ready for work: the ledger migrated and brought in line with the lake.
 
     Args:
         notice: told, in a sentence each, what was mended because the ledger was behind the lake.
@@ -53,7 +53,7 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
 def open_platform_to_look(
     settings: Settings, notice: Callable[[str], None] = _log.warning, limit: Callable[[str], None] = _log.warning
 ) -> Iterator[Platform]:
-    """The platform for whoever only looks: as `open_platform`, or as it is where the ledger cannot be written.
+    """Open the platform only to look: as `open_platform`, or as it is where the ledger cannot be written.
 
     Args:
         limit: told that nothing can be written.

@@ -46,7 +46,7 @@ class Pin:
 
 
 def pinned_releases(platform: Platform, *, as_far_as_readable: bool = False) -> Mapping[int, Pin]:
-    """The pin of every pinned release, by number, oldest release first.
+    """Return the pin of every pinned release, by number, oldest release first.
 
     Whoever deletes what old releases need asks under the publish lock, under which releases are pinned.
 
@@ -100,13 +100,13 @@ def unpin(platform: Platform, number: int, author: Author) -> Pin:
 
 
 def described(pinned: Pin) -> str:
-    """A pin in half a sentence."""
+    """Return a pin in half a sentence."""
     named = f" as {pinned.name!r}" if pinned.name else ""
     return f"pinned{named} by {pinned.who} since {pinned.created_at:%Y-%m-%d %H:%M} UTC: {pinned.reason}"
 
 
 def release_number(ledger: Ledger, which: str) -> int:
-    """The number of a release that a person names: by number, by the name of its pin, or by its publication."""
+    """Return the number of a release that a person names: by number, by the name of its pin, or by its publication."""
     if which.strip().isdecimal():
         return int(which)
     indexed = ledger.indexed()

@@ -124,12 +124,12 @@ class BackfillRecord(BaseModel):
         )
 
     def told(self, what: str, who: str = "", kind: Happening | Literal[""] = "", **changes: object) -> BackfillRecord:
-        """The same with one more event, and with what it changed."""
+        """Return the same with one more event, and with what it changed."""
         event = Event(at=datetime.now(UTC), what=what, who=who, kind=kind)
         return self.model_copy(update={"events": (*self.events, event), **changes})
 
     def worked_on_by(self, run: str) -> BackfillRecord:
-        """The same with one more run that works on it."""
+        """Return the same with one more run that works on it."""
         return self if run in self.runs else self.model_copy(update={"runs": (*self.runs, run)})
 
     @property
@@ -159,7 +159,7 @@ class BackfillRecord(BaseModel):
         return self.state == "published" and self.file.afterwards.verify > 0 and not self.proved
 
     def versions_hold(self, now: Mapping[str, Version]) -> bool:
-        """Whether the code and the contracts are those that it was explained with."""
+        """Return whether the code and the contracts are those that it was explained with."""
         return all(
             table in now and (now[table].code, now[table].configuration) == version
             for table, version in self.versions.items()
@@ -172,12 +172,12 @@ class BackfillRecord(BaseModel):
 
 
 def plan_of(run: str) -> str | None:
-    """The plan whose backfill was a run; None for a run of anything else."""
+    """Return the plan whose backfill was a run; None for a run of anything else."""
     return run.removeprefix(STAGE).rpartition("-")[0] if run.startswith(STAGE) else None
 
 
 def backfill_names(lake: Lake) -> tuple[str, ...]:
-    """The names of all backfills that were ever begun, sorted."""
+    """Return the names of all backfills that were ever begun, sorted."""
     return _names_in(lake.plans_path.names())
 
 
@@ -187,7 +187,7 @@ def _names_in(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_record(lake: Lake, name: str) -> BackfillRecord | None:
-    """What became of a backfill; None if it was never begun."""
+    """Return what became of a backfill; None if it was never begun."""
     try:
         content = _file(lake, name).read()
     except OSError as error:
@@ -234,7 +234,7 @@ def read_record(lake: Lake, name: str) -> BackfillRecord:
 
 
 def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], tuple[RecordError, ...]]:
-    """What became of all backfills, by name, and what is wrong with the records that cannot be read."""
+    """Return what became of all backfills, by name, and what is wrong with the records that cannot be read."""
     records: list[BackfillRecord] = []
     damaged: list[RecordError] = []
     for name in backfill_names(lake):
@@ -246,7 +246,7 @@ def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], tuple[RecordErr
 
 
 def records_since(lake: Lake, moment: datetime) -> tuple[BackfillRecord, ...]:
-    """What became of the backfills of which something was written since a moment; `plan status` names damaged ones."""
+    """Return what became of the backfills written about since a moment; `plan status` names damaged ones."""
     files = lake.plans_path.files() if lake.plans_path.exists() else {}
     records: list[BackfillRecord] = []
     for name in _names_in(file for file, found in files.items() if found.written >= moment):
@@ -274,7 +274,7 @@ def _checked(name: str) -> str:
 
 
 def is_paused(lake: Lake, name: str) -> bool:
-    """Whether somebody wants a backfill to stand still."""
+    """Return whether somebody wants a backfill to stand still."""
     return _pause(lake, name).exists()
 
 
@@ -320,12 +320,12 @@ _WHY = "plan compare "
 
 
 def comparison_stage(plan: str) -> tuple[str, str]:
-    """The stage in which a sample of a plan is computed, and why it is there."""
+    """Return the stage in which a sample of a plan is computed, and why it is there."""
     return f"{_COMPARES}{plan}"[:_LONGEST], f"{_WHY}{plan}"
 
 
 def is_of_a_comparison(stage: str, why: str) -> bool:
-    """Whether a stage is the passing one of a comparison, by its name and what it says of itself."""
+    """Return whether a stage is the passing one of a comparison, by its name and what it says of itself."""
     return why.startswith(_WHY) and stage == comparison_stage(why.removeprefix(_WHY))[0]
 
 
@@ -341,7 +341,7 @@ def is_comparison(lake: Lake, stage: str) -> bool:
 
 
 def becomes_of_comparison(lake: Lake, stage: str) -> str:
-    """What becomes of the stage of a comparison, as a sentence."""
+    """Return what becomes of the stage of a comparison, as a sentence."""
     if holder := comparison_holder(lake, stage):
         return f"{holder.capitalize()} compares a plan in it and drops it at its end."
     return (
@@ -351,14 +351,14 @@ def becomes_of_comparison(lake: Lake, stage: str) -> str:
 
 
 def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
-    """Whether a plan that is not over fills a stage; by its name alone it may be anybody's."""
+    """Return whether a plan that is not over fills a stage; by its name alone it may be anybody's."""
     name = stage.removeprefix(STAGE)
     record = find_record(lake, name) if name != stage and GIVEN_NAME.fullmatch(name) else None
     return record is not None and record.state not in OVER
 
 
 def ends_of(lake: Lake, stage: str) -> str:
-    """What ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan."""
+    """Return what ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan."""
     if is_stage_of_a_plan(lake, stage):
         return f"End its plan first: `platform-assets plan apply FILE`, or `plan cancel {stage.removeprefix(STAGE)}`."
     if is_comparison(lake, stage):
@@ -367,20 +367,20 @@ def ends_of(lake: Lake, stage: str) -> str:
 
 
 def dropped_by(lake: Lake, stage: str) -> str:
-    """The command by which somebody gives a stage up: of a plan's own, that which gives up the plan."""
+    """Return the command by which somebody gives a stage up: of a plan's own, that which gives up the plan."""
     if _is_surely_of_a_plan(lake, stage):
         return f"`platform-assets plan cancel {stage.removeprefix(STAGE)}`"
     return f"`platform-assets stage drop {stage}`"
 
 
 def made_anew_by(lake: Lake, stage: str) -> str:
-    """How a stage with which nobody can go on is dropped and made again, to be read after `with`."""
+    """Return how a stage with which nobody can go on is dropped and made again, to be read after `with`."""
     again = "apply the plan again" if _is_surely_of_a_plan(lake, stage) else "compute it again"
     return f"{dropped_by(lake, stage)} and {again}"
 
 
 def filled_by(lake: Lake, stage: str) -> str:
-    """The command that computes days into a stage."""
+    """Return the command that computes days into a stage."""
     if _is_surely_of_a_plan(lake, stage):
         return "`platform-assets plan apply FILE`"
     if is_comparison(lake, stage):
@@ -406,7 +406,7 @@ def _is_surely_of_a_plan(lake: Lake, stage: str) -> bool:
 
 
 def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
-    """What a plan staged, the plan publishes: behind its gates, and with its approvals; and a comparison nobody."""
+    """Refuse to publish a plan's stage, which the plan publishes behind its gates, or a comparison's."""
     if is_comparison(lake, stage):
         raise RecordError(
             f"The stage {stage} is one of `plan compare`, of which nothing is published.",

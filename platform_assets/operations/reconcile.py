@@ -73,7 +73,7 @@ class Side:
     snapshot: LakeSnapshot | None = None
 
     def knows(self, columns: Collection[str]) -> bool:
-        """Whether its contents are those of just these columns."""
+        """Return whether its contents are those of just these columns."""
         return bool(self.contents) and self.types.keys() - {DAY} == set(columns)
 
 

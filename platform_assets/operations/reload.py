@@ -64,7 +64,7 @@ class Reload:
 
 
 def planned_reload(platform: Platform, table: str, progress: OnProgress = no_progress) -> Reload:
-    """What a reload would do; nothing is changed."""
+    """Return what a reload would do; nothing is changed."""
     platform.settle()
     contract = _raw(platform, table)
     files = _require_files(platform, contract, progress)
@@ -113,7 +113,7 @@ def _raw(platform: Platform, table: str) -> Contract:
 
 
 def _require_files(platform: Platform, contract: Contract, progress: OnProgress) -> int:
-    """How many files there are to take; each that was taken has to lie there as it was."""
+    """Return how many files there are to take; each that was taken has to lie there as it was."""
     assert contract.source is not None
     arrivals = platform.ledger.arrivals(contract.name)
     if not arrivals:
@@ -170,7 +170,7 @@ def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[A
 
 
 def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload, tuple[TableChange, ...]]:
-    """What is as if it had never been, at the release that is current."""
+    """Return what is as if it had never been, at the release that is current."""
     if stages := stage_names(platform.lake):
         raise ReloadError(
             f"The stage {stages[0]} is open, and what lies in it was computed from {contract.name} as it is.",

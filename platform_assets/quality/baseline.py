@@ -21,8 +21,8 @@ from typing import Literal
 
 from platform_assets.contracts import AllHistory, AsOf, Catalogue, Contract, MonthToDate, Offsets, Severity, Span
 from platform_assets.planning.windows import Calendar
-from platform_assets.quality.findings import Finding
-from platform_assets.records.history import DayMark
+from platform_assets.quality.findings import FELL_FROM, Finding
+from platform_assets.records.history import DayMark, DayRecord
 from platform_assets.words import counted
 
 Season = Literal["weekday", "day of month"]
@@ -45,17 +45,17 @@ class Rhythm:
     overlapping: bool = False
 
     def unfit(self, day: date) -> str | None:
-        """Why a day cannot be compared with others, or None."""
+        """Return why a day cannot be compared with others, or None."""
         if day in self.closed:
             return "the day is closed"
         return None if day in self.full else "the days it reads reach beyond the calendar"
 
     def part(self, day: date) -> int:
-        """Days with the same number are alike."""
+        """Return a number that days which are alike share."""
         return day.weekday() if self.season == "weekday" else day.day
 
     def name(self, day: date) -> str:
-        """The days that are like this one, in words."""
+        """Return the days that are like this one, in words."""
         return f"{day:%A}s" if self.season == "weekday" else f"months on day {day.day}"
 
 
@@ -66,7 +66,7 @@ def quiet_days(catalogue: Catalogue, table: str, loaded: Mapping[date, DayMark],
 
 
 def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:
-    """The rhythm that follows from the read windows of a table and of all tables above it."""
+    """Return the rhythm that follows from the read windows of a table and of all tables above it."""
     contract = catalogue[table]
     first, last = calendar.first, calendar.last
     season: Season = "weekday"
@@ -132,11 +132,11 @@ class Interval:
         return (rows > self.high) - (rows < self.low)
 
     def distance(self, rows: int) -> float:
-        """How far from the median, on the logarithm of the rows: half and double are equally far."""
+        """Return how far from the median, on the logarithm of the rows: half and double are equally far."""
         return abs(log1p(rows) - log1p(self.middle))
 
     def is_much_farther(self, rows: int, than: int) -> bool:
-        """Whether a number of rows is farther from the median than another by more than what is usual at all."""
+        """Return whether a number of rows is farther from the median than another by more than what is usual at all."""
         return self.distance(rows) - self.distance(than) > self.distance(self.high)
 
     def __str__(self) -> str:
@@ -178,7 +178,7 @@ class History:
             self._alike[rhythm.part(day)].append(day)
 
     def usual(self, day: date) -> Interval | Undecided:
-        """What is usual for a day, by the days nearest to it before and after, never by itself."""
+        """Return what is usual for a day, by the days nearest to it before and after, never by itself."""
         if unfit := self._rhythm.unfit(day):
             return Undecided(unfit, lacks_history=day not in self._rhythm.closed)
         name = self._rhythm.name(day)
@@ -324,7 +324,7 @@ def volume_verdicts(
 
 
 def volume_finding(contract: Contract, verdict: Verdict) -> Finding | None:
-    """What is wrong with the volume of a day."""
+    """Return what is wrong with the volume of a day."""
     usual = verdict.usual
     if isinstance(usual, Undecided) or verdict.severity is None:
         return None
@@ -340,3 +340,87 @@ def volume_finding(contract: Contract, verdict: Verdict) -> Finding | None:
         actual=counted(verdict.rows, "row"),
         numbers=verdict.numbers,
     )
+
+
+def rows_before(shown: DayRecord) -> int:
+    """Return rows to hold a day against: those that readers have, or had before a loss that it is still warned of.
+
+    Or the next computation of a halved day would be held against its half, and end the warning.
+    """
+    return shown.figures.get(FELL_FROM, shown.rows)
+
+
+def is_loss(rows: int, before: int) -> bool:
+    """Return whether none or fewer than half are left; one row more or less says nothing, as where history judges."""
+    return 2 * (rows + 1) < before or rows == 0 < before
+
+
+def not_missed(withdrawn: int, came: int) -> int:
+    """Of the rows that people took out of what a day is made from, those that nobody need miss.
+
+    None where others came at the same time: in their place, as far as anybody can tell, and then all should be back.
+    """
+    return max(withdrawn, 0) if came <= 0 else 0
+
+
+def loss_finding(
+    contract: Contract, day: date, rows: int, before: int, unjudged: Undecided, *, gone: int = 0
+) -> Finding | None:
+    """Return a warning of a day that lost more than half of its rows.
+
+    Args:
+        before: as `rows_before` gives them.
+        gone: rows of `before` that are gone from what the day is made from; whoever took them out knows of it, or is
+            told of it there.
+    """
+    kept = max(before - gone, 0)
+    if not is_loss(rows, kept):
+        return None
+    fell = f"rows fell from {before:,} to {rows:,} with too little history to judge"
+    expected = "at least half of the rows that readers had"
+    if gone:
+        expected = f"at least half of {kept:,} rows; {gone:,} are gone from what it is made from"
+    return Finding(
+        check="volume",
+        day=day,
+        severity="warn",
+        message=f"{contract.name} on {day}: {fell} ({unjudged.why}); expected: {expected}",
+        expected=expected,
+        actual=fell,
+        numbers={"rows": rows, FELL_FROM: before},
+    )
+
+
+def scant_finding(
+    contract: Contract, day: date, rows: int, beside: Interval | Undecided, unjudged: Undecided
+) -> Finding | None:
+    """Warn of a day that came with many others and has fewer than half of the rows that are usual among them.
+
+    What comes at once is no measure of itself, or a fault of all of it would be one. But half a delivery among whole
+    ones can be told.
+
+    Args:
+        beside: what is usual among the days that are computed with it.
+    """
+    if isinstance(beside, Undecided) or beside.side(rows) >= 0 or not is_loss(rows, beside.middle):
+        return None
+    fewer = f"{counted(rows, 'row')}, fewer than half of what is usual among the days that came with it"
+    return Finding(
+        check="volume",
+        day=day,
+        severity="warn",
+        message=f"{contract.name} on {day}: {fewer}; {beside}; with too little history to judge ({unjudged.why})",
+        expected=f"{beside}, of days that came with it",
+        actual=counted(rows, "row"),
+        numbers={"rows": rows},
+    )
+
+
+def with_rows_before(finding: Finding, rows: int, shown: DayRecord | None) -> Finding:
+    """Return what volume found of a day, with how many rows it had before where it lost most of them.
+
+    The next computation may be one of all days, which has no others to find it by again.
+    """
+    if shown is None or not is_loss(rows, before := rows_before(shown)):
+        return finding
+    return replace(finding, numbers={**finding.numbers, FELL_FROM: before})

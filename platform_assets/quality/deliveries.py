@@ -18,7 +18,7 @@ _EXAMPLES = 5
 def delivery_checks(
     contract: Contract, arrivals: Iterable[Arrival], days: Collection[date]
 ) -> dict[date, tuple[Checked, ...]]:
-    """What the checks say of the arrivals of each arrival date.
+    """Return what the checks say of the arrivals of each arrival date.
 
     A refused row never enters raw, and a file whose rows do not add up is refused whole, so nothing here blocks.
 

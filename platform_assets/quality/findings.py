@@ -26,7 +26,7 @@ FELL_FROM = "fell_from"
 
 
 def accepted_by_hand(figures: Mapping[str, int]) -> tuple[str, ...]:
-    """The checks of which a person accepted what they found of a published day."""
+    """Return the checks of which a person accepted what they found of a published day."""
     return tuple(name.removeprefix(ACCEPTED) for name in figures if name.startswith(ACCEPTED))
 
 
@@ -82,12 +82,12 @@ class Checked:
         return "blocked" if any(finding.blocks for finding in self.findings) else "warned"
 
     def failing(self, finding: Finding) -> Checked:
-        """The same with one finding more."""
+        """Return the same with one finding more."""
         findings = (*self.findings, finding)
         return replace(self, sentence=_joined(findings), findings=findings)
 
     def accepted_by_hand(self) -> Checked:
-        """The same with every finding that blocks only warning, and saying so."""
+        """Return the same with every finding that blocks only warning, and saying so."""
         findings = tuple(
             replace(finding, severity="warn", message=f"{finding.message}; accepted by hand", accepted=True)
             if finding.blocks
@@ -124,7 +124,7 @@ class DayChecks:
         return tuple(finding for finding in self.findings if finding.blocks)
 
     def failing(self, finding: Finding) -> DayChecks:
-        """The same with one finding more."""
+        """Return the same with one finding more."""
         return replace(
             self,
             checks=tuple(check.failing(finding) if check.check == finding.check else check for check in self.checks),
@@ -154,7 +154,7 @@ class DayChecks:
 def checked(
     check: Check, findings: Collection[Finding], passed: str, numbers: Numbers, *, judged: bool = True
 ) -> Checked:
-    """What a check says of a day.
+    """Return what a check says of a day.
 
     Args:
         passed: what to say if it found nothing.
@@ -166,7 +166,7 @@ def checked(
 
 
 def checks_before_publication(contract: Contract) -> tuple[Check, ...]:
-    """The checks that every staged day of a silver or gold table has to pass, most serious first."""
+    """Return the checks that every staged day of a silver or gold table has to pass, most serious first."""
     checks: dict[Check, bool] = {
         "contract": True,
         "conservation": contract.layer == "silver",

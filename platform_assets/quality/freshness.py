@@ -18,7 +18,7 @@ RANGES_SHOWN = 5
 def overdue_days(
     contract: Contract, published: Collection[date], calendar: Calendar, today: date, delay_days: int = 0
 ) -> tuple[date, ...]:
-    """Days that should have been published by now and are not, oldest first.
+    """Return days that should have been published by now and are not, oldest first.
 
     Args:
         published: days that readers see, empty ones included.
@@ -32,7 +32,7 @@ def overdue_days(
 
 
 def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: int = 0) -> Finding | None:
-    """One finding for all overdue days: their number, and the first of them as ranges.
+    """Return one finding for all overdue days: their number, and the first of them as ranges.
 
     Args:
         overdue: oldest first.

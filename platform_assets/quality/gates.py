@@ -94,7 +94,7 @@ def contract_findings(
 
 
 def tie_finding(contract: Contract, day: date, root: date) -> Finding:
-    """A day in itself right that must not be published without another one."""
+    """Return a day in itself right that must not be published without another one."""
     return Finding(
         check="conservation",
         day=day,
@@ -118,7 +118,7 @@ def conservation_findings(
     missing: Keys = (),
     extra: Keys = (),
 ) -> tuple[Finding, ...]:
-    """Rows lost or won between raw and silver.
+    """Return rows lost or won between raw and silver.
 
     Args:
         row_balance: what became of the rows, `kept` being what was really staged.

@@ -30,7 +30,7 @@ class MovedKeys:
 
 
 def moved_keys_finding(contract: Contract, day: date, moved: MovedKeys) -> Finding:
-    """A day whose computed rows and carried rows would count records twice, or not at all; it always blocks."""
+    """Return a day whose computed rows and carried rows would count records twice, or not at all; it always blocks."""
     if moved.unknown:
         what, then = f"whether records of {moved.source} moved between keys is not known: {moved.unknown}", ""
     else:

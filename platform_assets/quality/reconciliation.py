@@ -15,7 +15,7 @@ from platform_assets.records.differences import Difference, Differences, Figure
 def reconciliation_finding(
     contract: Contract, declared: Reconciliation, day: date, differences: Differences, masking: Masking
 ) -> Finding | None:
-    """What differs on a day, key by key; sensitive keys, and figures made of sensitive columns, are masked."""
+    """Return what differs on a day, key by key; sensitive keys, and figures made of sensitive columns, are masked."""
     if differences.differing <= declared.allowed.keys:
         return None
     what = f"{_amounts(declared)} by {', '.join(declared.by)}" if declared.by else _amounts(declared)
@@ -48,7 +48,7 @@ def reconciliation_finding(
 
 
 def reconciled(declared: Reconciliation) -> str:
-    """What to say of a day on which nothing differs."""
+    """Return what to say of a day on which nothing differs."""
     keys = f" for each {', '.join(declared.by)}" if declared.by else ""
     allowed = f", within {declared.allowed}" if declared.tolerance else ""
     return f"{_amounts(declared)} as in {declared.upstream}{keys}{allowed}"

@@ -15,7 +15,7 @@ from platform_assets.words import counted
 def repaired_by(
     refused: ArrivalRecord, delivered: Collection[ArrivalRecord], released: Mapping[str, int]
 ) -> tuple[ArrivalRecord, ...]:
-    """What took the place of a file, as far as names and counts can tell; nothing if that is not enough.
+    """Return what took the place of a file, as far as names and counts can tell; nothing if that is not enough.
 
     Those are later files of the same arrival date whose names go on like its own (`till-3.csv`, `till-3-again.csv` or
     `till-3.csv.gz`), and they have to bring as many rows as were missing. A file of another date proves nothing: with
@@ -38,7 +38,7 @@ def repaired_by(
 
 
 def remedy(refused: Collection[Arrival], delivered: int) -> str:
-    """What to do about rows that were refused of files of which others were taken, with one of the files as an example.
+    """Return what to do about refused rows of files of which others were taken, with one of the files as an example.
 
     Args:
         delivered: rows that came with them and with the files beside them.
@@ -57,7 +57,7 @@ def remedy(refused: Collection[Arrival], delivered: int) -> str:
 
 
 def _goes_on(path: str, before: str) -> bool:
-    """Whether a name begins with all of another one: part-1-again with part-1, but not part-10."""
+    """Return whether a name begins with all of another one: part-1-again with part-1, but not part-10."""
     more = _stem(path).removeprefix(_stem(before))
     return (more != _stem(path) and bool(more) and not more[0].isalnum()) or path == f"{before}{COMPRESSED}"
 

@@ -14,12 +14,12 @@ from typing import Self
 
 
 def hash_of(content: bytes) -> str:
-    """The sha256 of what an entry says, as it is stored."""
+    """Return the sha256 of what an entry says, as it is stored."""
     return sha256(content).hexdigest()
 
 
 def linked(before: str, content_hash: str) -> str:
-    """The chain up to an entry: a hash of the chain before it and of its content.
+    """Return the chain up to an entry: a hash of the chain before it and of its content.
 
     Args:
         before: chain of the entry before; empty where the chain starts.
@@ -43,7 +43,7 @@ class Entry:
 
     @classmethod
     def after(cls, last: Head, content: str) -> Self:
-        """The entry that follows a head."""
+        """Return the entry that follows a head."""
         return cls(last.number + 1, content, last.chain, linked(last.chain, hash_of(content.encode())))
 
     @property
@@ -103,7 +103,7 @@ class Head:
         return f"{self.number}:{self.chain}" if self.chain else "none"
 
     def is_in(self, chain: Mapping[int, str]) -> bool:
-        """Whether a chain, the hash of each entry by its number, goes through it; where none was, any chain does."""
+        """Return whether a chain, the hash of each entry by its number, goes through it; an empty head is in all."""
         return not self.chain or chain.get(self.number) == self.chain
 
 
@@ -123,7 +123,7 @@ class Heads:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Both heads as `str` writes them."""
+        """Return both heads as `str` writes them."""
         found = _WRITTEN.fullmatch(text.strip())
         if found is None:
             raise ValueError(f"{text!r} is no head of two chains")

@@ -170,33 +170,33 @@ ABOUT: dict[str, type[Decision]] = {
 
 
 def decided_by(kind: str, decides: str) -> str:
-    """What a person decided by a publication; empty for work that nobody decided."""
+    """Return what a person decided by a publication; empty for work that nobody decided."""
     return decides or (kind if kind in _CARRIED_OUT else "")
 
 
 def about(type_: type[Decision]) -> str:
-    """What decisions of a kind are about."""
+    """Return what decisions of a kind are about."""
     return next(name for name, known in ABOUT.items() if known is type_)
 
 
 def signed(who: str, as_user: str, on_host: str) -> str:
-    """Who somebody says to be, and whom the operating system knew there."""
+    """Return who somebody says to be, and whom the operating system knew there."""
     return f"{who} ({as_user} on {on_host})" if as_user else who
 
 
 def beginning(about: str) -> str:
-    """How the text of every decision about one kind of thing begins, and of no other."""
+    """Return how the text of every decision about one kind of thing begins, and of no other."""
     return f'{{"about":{json.dumps(about)},'
 
 
 def to_content(decision: Decision) -> str:
-    """A decision as text, the same on every database: what the chain hashes."""
+    """Return a decision as text, the same on every database: what the chain hashes."""
     said = {field.name: _plain(getattr(decision, field.name)) for field in fields(decision)}
     return json.dumps({"about": about(type(decision)), **said}, sort_keys=True, separators=(",", ":"))
 
 
 def from_content(content: str) -> Decision:
-    """The decision in a text."""
+    """Return the decision in a text."""
     try:
         said = json.loads(content)
         return _adapter(said.pop("about")).validate_python(said)

@@ -33,7 +33,7 @@ Key = Mapping[str, str]
 
 
 def canonical(text: str, type_: str) -> str:
-    """The text of a value that all spellings of it share which can become it; another text stays as it is."""
+    """Return the text of a value that all spellings of it share which can become it; another text stays as it is."""
     try:
         if type_ in ("long", "int"):
             number = Decimal(text.strip())
@@ -48,7 +48,7 @@ def canonical(text: str, type_: str) -> str:
 
 
 def hash_of(secret: bytes, field: str, text: str) -> str:
-    """What is kept of a value.
+    """Return what is kept of a value.
 
     Args:
         text: canonical.
@@ -73,7 +73,7 @@ class ErasedKeys:
         return f"ErasedKeys({', '.join(self.fields)})"
 
     def has_row(self, *texts: str | None) -> bool:
-        """Whether a row is of an erased key, of which it may have some fields in columns, and others in a text.
+        """Return whether a row is of an erased key, of which it may have some fields in columns, and others in a text.
 
         Args:
             texts: of its values of `fields`, in their order, and then of `AS_DELIVERED`.
@@ -88,7 +88,7 @@ class ErasedKeys:
         return self._is_erased(hashes)
 
     def has(self, *texts: str | None) -> bool:
-        """Whether values are of an erased key.
+        """Return whether values are of an erased key.
 
         Args:
             texts: of `fields`, in their order.
@@ -99,7 +99,7 @@ class ErasedKeys:
         return any(tuple(hashes.get(field, "") for field in named) in erased for named, erased in self._hashes.items())
 
     def has_payload(self, payload: str | None) -> bool:
-        """Whether a row that was set aside is of an erased key, told from the text that was kept of it.
+        """Return whether a row that was set aside is of an erased key, told from the text that was kept of it.
 
         Of JSON, each field of the key has its value somewhere in it. Anything else cannot be told apart into fields: it
         is of the key if every value of it stands between separators, or in quotes.
@@ -107,7 +107,7 @@ class ErasedKeys:
         return payload is not None and self._is_erased(self._in_payloads([payload]))
 
     def _in_payloads(self, payloads: Collection[str]) -> dict[str, set[str]]:
-        """The hashes of all that may be a field's value in some texts, by field."""
+        """Return the hashes of all that may be a field's value in some texts, by field."""
         hashes: dict[str, set[str]] = {field: set() for field in self.fields}
         for payload in payloads:
             pairs = _pairs(payload)
@@ -139,7 +139,7 @@ class ErasedKeys:
 
 
 def _pairs(payload: str) -> list[tuple[str, object]] | None:
-    """Every name of a JSON object with what it has, also within others; None of anything else."""
+    """Return every name of a JSON object with what it has, also within others; None of anything else."""
     pairs: list[tuple[str, object]] = []
 
     def noted(of_object: list[tuple[str, object]]) -> dict[str, object]:
@@ -154,7 +154,7 @@ def _pairs(payload: str) -> list[tuple[str, object]] | None:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """All of a broken line that may have been a value."""
+    """Yield all of a broken line that may have been a value."""
     yield from _BETWEEN.split(line)
     for quoted in _QUOTED.findall(line):
         yield quoted

@@ -223,7 +223,7 @@ class Hold:
         return f"`platform-assets refresh {self.table} --days {self.day} --force`"
 
     def refuses(self, fingerprint: str) -> bool:
-        """Whether the day was refused as made from this, by whatever code; as a day that is only tied never was."""
+        """Return whether the day was refused as made from this, by whatever code; a day that is only tied never was."""
         return self.lasts or (isinstance(self.refused, Attempt) and self.refused.fingerprint == fingerprint)
 
 

@@ -258,7 +258,7 @@ class Manifest(_Value):
 
 @cache
 def platform_version() -> str:
-    """The version of this package, for the manifests it writes; empty where it runs without having been installed."""
+    """Return the version of this package, for the manifests it writes; empty where it is not installed."""
     try:
         return version("platform-assets")
     except PackageNotFoundError:
@@ -266,15 +266,15 @@ def platform_version() -> str:
 
 
 def change_of(manifest: Manifest, table: str) -> TableChange:
-    """What a publication made of one of its tables."""
+    """Return what a publication made of one of its tables."""
     return next(change for change in manifest.tables if change.table == table)
 
 
 def new_publication(now: datetime | None = None) -> str:
-    """A fresh name for a publication: UTC time to the microsecond and four random bytes, sortable as text."""
+    """Return a fresh name for a publication: UTC time to the microsecond and four random bytes, sortable as text."""
     return f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%S%fZ}-{token_hex(4)}"
 
 
 def is_publication(name: str) -> bool:
-    """Whether `new_publication` made a name: what else lies in a table's folder is somebody else's."""
+    """Return whether `new_publication` made a name: what else lies in a table's folder is somebody else's."""
     return _MADE_HERE.fullmatch(name) is not None

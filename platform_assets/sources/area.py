@@ -49,11 +49,11 @@ class DateFolder(ABC):
 
     @abstractmethod
     def has(self, name: str) -> bool:
-        """Whether somebody put it there, as far as this user may know."""
+        """Return whether somebody put it there, as far as this user may know."""
 
     @abstractmethod
     def look(self, name: str) -> Seen:
-        """What it is."""
+        """Return what it is."""
 
     @abstractmethod
     def expect_open(self, seen: Seen) -> None:
@@ -72,15 +72,15 @@ class Area(ABC):
 
     @abstractmethod
     def problem(self) -> Problem | None:
-        """Why nothing at all can be taken from it, if so."""
+        """Return why nothing at all can be taken from it, if so."""
 
     @abstractmethod
     def is_there(self) -> bool:
-        """Whether what it does not show is not there, rather than the whole of it out of sight."""
+        """Return whether what it does not show is not there, rather than the whole of it out of sight."""
 
     @abstractmethod
     def folders(self, above: str) -> list[str]:
-        """Names of folders in a folder, without those that are left to their writer; none if it may not be looked at.
+        """Return names of folders in a folder, without those left to their writer; none if it may not be looked at.
 
         Args:
             above: below the landing root, or "." for that.
@@ -88,7 +88,7 @@ class Area(ABC):
 
     @abstractmethod
     def dates(self, folder: str, only: Collection[str] | None, problems: list[Problem]) -> list[str]:
-        """Names of what lies in the folder of a source; what cannot be listed or has no proper name is a problem.
+        """Return names of what lies in the folder of a source; what cannot be listed is a problem.
 
         Args:
             only: names of the only ones to look for; None for all.
@@ -96,7 +96,7 @@ class Area(ABC):
 
     @abstractmethod
     def date_folder(self, path: str, only: Collection[str] | None) -> DateFolder | Problem:
-        """The folder of an arrival date, or why it is none.
+        """Return the folder of an arrival date, or why it is none.
 
         Args:
             only: names of the only files to look for; None for all.
@@ -104,11 +104,11 @@ class Area(ABC):
 
     @abstractmethod
     def has_gone(self, path: str) -> bool:
-        """Whether nothing lies there any more, as far as this user may know."""
+        """Return whether nothing lies there any more, as far as this user may know."""
 
 
 def is_left_to_its_writer(name: str) -> bool:
-    """Whether a name says that nobody else is to look."""
+    """Return whether a name says that nobody else is to look."""
     return name[0] in "._"
 
 
@@ -184,7 +184,7 @@ class _Folder(DateFolder):
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is one, as far as this user may know."""
+    """Return whether it is one, as far as this user may know."""
     try:
         return path.is_dir()
     except OSError:

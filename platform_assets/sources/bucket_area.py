@@ -113,7 +113,7 @@ class _Folder(DateFolder):
         return Seen(path, Path(path), "file", found.size, changed, state, version)
 
     def expect_open(self, seen: Seen) -> None:
-        """Nothing: whether it may be read is told when it is fetched."""
+        """Do nothing: whether it may be read is told when it is fetched."""
 
 
 def _shown(names: Iterable[str]) -> list[str]:

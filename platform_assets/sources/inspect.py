@@ -117,7 +117,7 @@ def _corrupt(error: Exception) -> str:
 
 
 def _is_of_the_system(error: Exception) -> bool:
-    """Whether it was not the content of a file that failed; Arrow's own errors about that have no number."""
+    """Return whether it was not the content of a file that failed; Arrow's own errors about that have no number."""
     return isinstance(error, OSError) and error.errno is not None
 
 

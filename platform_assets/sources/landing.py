@@ -39,17 +39,17 @@ class LinkError(Exception):
 
 
 def real(path: Path) -> Path:
-    """Where a path leads; of links in a circle, which `Path.resolve` raises at, some path that cannot be opened."""
+    """Return where a path leads; of links in a circle some path that cannot be opened, instead of an error."""
     return Path(os.path.realpath(path))
 
 
 def state_of(stat: os.stat_result) -> State:
-    """By what a file is told from another one, also from one of the same size and time that took its place."""
+    """Return by what a file is told from another one, also from one of the same size and time that took its place."""
     return stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def sha256_of(file: Path, path: str, state: State) -> str:
-    """The sha256 of what is in a file.
+    """Return the sha256 of what is in a file.
 
     Raises:
         ChangedError: it is in another one, or came to be while it was read.
@@ -66,7 +66,7 @@ def sha256_of(file: Path, path: str, state: State) -> str:
 
 @contextmanager
 def opened(file: Path, path: str, state: State) -> Iterator[BinaryIO]:
-    """What is in a file, to be read; arguments and errors as of `sha256_of`.
+    """Open what is in a file, to be read; arguments and errors as of `sha256_of`.
 
     Nothing is waited for: a pipe that lies in its place has another state.
     """
@@ -154,7 +154,7 @@ class LandedFile:
     stored: StoredVersion | None = None
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """What is in it, to be read, as long as it is the file that was listed.
+        """Return what is in it, to be read, as long as it is the file that was listed.
 
         Raises:
             ChangedError: it is in another state, or another file.
@@ -210,7 +210,7 @@ class Listing:
 
 
 def not_as_listed(path: str, error: Exception) -> Problem:
-    """What one of `NOT_AS_LISTED` says of a file, and nothing about what is in it."""
+    """Return what one of `NOT_AS_LISTED` says of a file, and nothing about what is in it."""
     if isinstance(error, ChangedError):
         return Problem(path, "is still growing, changed while it was read", is_growing=True)
     if isinstance(error, LinkError):

@@ -64,11 +64,11 @@ class Hashes:
     @staticmethod
     @cache
     def in_state(state: Path) -> Hashes:
-        """Those of an installation, which its process looks up in memory first."""
+        """Return those of an installation, which its process looks up in memory first."""
         return Hashes(state / "hashed.json")
 
     def of(self, file: Path, state: State) -> str | None:
-        """The sha256 of a version of a file; None where nobody read it yet."""
+        """Return the sha256 of a version of a file; None where nobody read it yet."""
         if (found := self._found(file, state)) is None and not self._is_looked_up:
             self._known |= self._kept()
             self._is_looked_up = True  # until somebody lets others know, and may know of others
@@ -194,7 +194,7 @@ def _not_complete(path: str, marker: str) -> Problem:
 
 
 def _by_date(paths: Iterable[str], folder: str) -> dict[str, set[str]]:
-    """Names of files by that of the date folder, of those that lie where a source lands them."""
+    """Return names of files by that of the date folder, of those that lie where a source lands them."""
     names: dict[str, set[str]] = defaultdict(set)
     for path in paths:
         above, _, name = path.rpartition("/")
@@ -266,7 +266,7 @@ def _growing(seen: Seen, settle_s: float) -> Problem | None:
 
 
 def landing_area(settings: Settings) -> Area:
-    """Where sources deliver, to be looked at once."""
+    """Return where sources deliver, to be looked at once."""
     if folder := folder_of(settings.landing):
         return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
     root = stored(settings.landing)

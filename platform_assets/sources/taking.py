@@ -27,7 +27,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 @contextmanager
 def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[LandedFile], list[Problem]]]:
-    """Files as `hashed` gives them, whose content lies on this machine: objects of a bucket are fetched, once.
+    """Yield files as `hashed` gives them, whose content lies on this machine: objects of a bucket are fetched, once.
 
     Args:
         folder: for what is fetched, where nothing else lies; it is gone again afterwards.
@@ -53,7 +53,7 @@ def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[La
 
 
 def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]]:
-    """Files with the sha256 of their content, and what is wrong with those that are not as they were listed."""
+    """Return files with the sha256 of their content, and what is wrong with those that are not as they were listed."""
     with_sha256: list[LandedFile] = []
     problems: list[Problem] = []
     for landed in files:
@@ -65,7 +65,7 @@ def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]
 
 
 def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
-    """Those of hashed files that are not what they were, by their content, and what is wrong with each."""
+    """Return those of hashed files that are not what they were, by their content, and what is wrong with each."""
     changed: dict[LandedFile, Problem] = {}
     for landed in files:
         again, problems = hashed([landed])
@@ -77,7 +77,7 @@ def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
 
 
 def replaced_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
-    """Those of listed files that are not what they were, by their state, without reading them.
+    """Return those of listed files that are not what they were, by their state, without reading them.
 
     That is enough of one that is refused for what it was found to be: none of its rows is recorded.
     """
@@ -92,7 +92,7 @@ def replaced_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
 
 
 def content_sha256(landed: LandedFile) -> str:
-    """The sha256 of what is in a listed file; of an object of a bucket, read through the network.
+    """Return the sha256 of what is in a listed file; of an object of a bucket, read through the network.
 
     Raises:
         ChangedError, LinkError, OSError, LakeError: it is not as it was listed, or cannot be read.

@@ -71,7 +71,7 @@ class Lines:
     content: bytes
 
     def whole(self) -> list[bytes]:
-        """The lines as they are."""
+        """Return the lines as they are."""
         lines = self.content.splitlines()
         return lines if len(lines) == len(self.bare) else [line for line in lines if line.strip(_BLANK)]
 
@@ -195,18 +195,18 @@ class CompressionError(Exception):
 
 
 def is_compressed(file: Path) -> bool:
-    """Whether a file says that it is gzip."""
+    """Return whether a file says that it is gzip."""
     return file.suffix.lower() == COMPRESSED
 
 
 def holds_gzip(file: LandedFile) -> bool:
-    """Whether a file begins as gzip does, whatever its name."""
+    """Return whether a file begins as gzip does, whatever its name."""
     with file.open() as stream:
         return stream.read(len(_BEGINNING)) == _BEGINNING
 
 
 def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
-    """What is in a file, unpacked, piece by piece."""
+    """Yield what is in a file, unpacked, piece by piece."""
     if not is_compressed(file.file):
         with file.open() as stream:
             while chunk := stream.read(size):
@@ -226,7 +226,7 @@ def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
 
 
 def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
-    """What is in all members of a gzip file; nothing may lie between or behind them, where Java takes nothing either.
+    """Yield what is in all members of a gzip file; nothing may lie between or behind them, as for Java.
 
     Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member it reads again
     what it had read, so that one of 20 bytes costs as much as one of 100,000.
@@ -254,7 +254,7 @@ def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
-    """The content of the copy, piece by piece.
+    """Return the content of the copy, piece by piece.
 
     Args:
         file: CSV, or JSON lines, which have no record on several lines.

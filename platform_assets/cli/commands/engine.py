@@ -26,8 +26,7 @@ from platform_assets.operations.verify.verify import Verdict
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.engines.admitting import EngineVerified
-    from platform_assets.operations.engines.beside import EnginesBeside
+    from platform_assets.operations.engines.admitting import EnginesBeside, EngineVerified
 
 app = typer.Typer(help="Which tables Sail computes in place of Spark, and whether the two agree.", no_args_is_help=True)
 
@@ -120,7 +119,7 @@ def compare(
 
     A table that differs is taken off Sail. Exit code 1 if anything differs.
     """
-    from platform_assets.operations.engines.beside import compare_engines
+    from platform_assets.operations.engines.admitting import compare_engines
 
     if days is None:
         raise UsageError("Say which days are to be computed.", "Add --days 2017-03-31, or A..B.")

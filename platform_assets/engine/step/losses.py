@@ -11,9 +11,8 @@ from platform_assets.engine.state.planner import ReleaseIndex
 from platform_assets.engine.state.readiness import Readiness
 from platform_assets.engine.step.staging import Staged
 from platform_assets.planning.windows import days_read
-from platform_assets.quality.baseline import Interval, Undecided
+from platform_assets.quality.baseline import Interval, Undecided, is_loss, loss_finding, not_missed, rows_before
 from platform_assets.quality.findings import Finding
-from platform_assets.quality.losses import is_loss, loss_finding, not_missed, rows_before
 from platform_assets.records.history import DayRecord
 
 

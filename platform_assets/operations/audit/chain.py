@@ -65,7 +65,7 @@ class ChainAudit:
         self.chains: dict[int, str] = {}
 
     def walk(self, *, parse: bool) -> Iterator[Shown]:
-        """Every release that can be read.
+        """Yield every release that can be read.
 
         Args:
             parse: also read what the manifests say; else only their bytes are hashed.

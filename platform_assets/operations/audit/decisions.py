@@ -73,7 +73,7 @@ class DecisionAudit:
 
 
 def heads_of(lake: Lake, ledger: Ledger) -> Heads:
-    """Where both chains stand now; nothing is looked at besides, so it costs next to nothing."""
+    """Return where both chains stand now; nothing is looked at besides, so it costs next to nothing."""
     newest = newest_release(lake)
     chain = commits.commit(lake.releases_path, newest).chain if newest >= 0 else ""
     return Heads(Head(newest, chain) if chain else Head(), ledger.decision_head())
@@ -82,7 +82,7 @@ def heads_of(lake: Lake, ledger: Ledger) -> Heads:
 def compare_heads(
     expected: Heads, releases: Mapping[int, str], decisions: Mapping[int, str] | None, findings: Findings
 ) -> None:
-    """Whether both chains go through heads that somebody kept; what follows may have come since.
+    """Check that both chains go through heads that somebody kept; what follows may have come since.
 
     Args:
         decisions: the chain up to each decision; None where the ledger cannot be read, which was told already.

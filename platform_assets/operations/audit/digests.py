@@ -57,7 +57,7 @@ def hash_days(
 def _by_schema(
     lake: Lake, table: TableAudit, broken: set[date | None]
 ) -> Iterator[tuple[StructType, tuple[date, ...]]]:
-    """Days by the columns that their table had when they were published."""
+    """Yield days by the columns that their table had when they were published."""
     find = cache(lambda publication: manifest_of(lake, publication))
     groups: defaultdict[str, list[date]] = defaultdict(list)
     for day, content in table.recorded.items():

@@ -77,5 +77,5 @@ class Findings:
         self.faults.append(Fault(check, what, todo, table, day, str(file)))
 
     def of(self, check: Check) -> int:
-        """How many faults a check found."""
+        """Return how many faults a check found."""
         return sum(fault.check == check for fault in self.faults)

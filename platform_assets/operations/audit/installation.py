@@ -88,7 +88,7 @@ def _compare_ledger(
     findings: Findings,
     progress: OnProgress,
 ) -> None:
-    """Whether the ledger says what the manifests say; what is not indexed yet, the next command indexes."""
+    """Check that the ledger says what the manifests say; what is not indexed yet, the next command indexes."""
     released: dict[str, int] = {}
     # A release that cannot be read was told already: what follows it cannot be compared.
     with suppress(PlatformError):

@@ -62,7 +62,7 @@ def prove(
 
 
 def _replaced(platform: Platform, table: str, published: Mapping[date, DayRecord]) -> tuple[Verified, ...]:
-    """The days of which readers see something else than a backfill published, each with what made it of them."""
+    """Return the days of which readers see something else than a backfill published, each with what made it of them."""
     now = platform.ledger.current_days(table, among=published)
     replaced: list[Verified] = []
     for day, record in sorted(published.items()):
@@ -96,7 +96,7 @@ def prove_sample(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> tuple[BackfillRecord, tuple[TableVerified, ...]]:
-    """What a plan asks for once it is published: a sample is computed once more, and all of it goes if a day differs.
+    """Compute a sample once more, as a plan asks for once it is published; all of it goes if a day differs.
 
     It begins within the hours of the plan, and then goes to its end: of a proof that was broken off nothing is left,
     and one that never fitted into the hours would be begun for ever.
@@ -182,7 +182,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
 
 
 def rollback_of(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
-    """The publication that rolled a backfill back, also where whoever did died before saying so; None if nobody did."""
+    """Return the publication that rolled a backfill back, also if its maker died before saying so; None without any."""
     platform.settle()
     # One of the same name and content, whose record is gone, may have been published and undone before this one.
     since = -1 if record.release is None else record.release
@@ -192,7 +192,7 @@ def rollback_of(platform: Platform, record: BackfillRecord) -> PublicationRecord
 
 
 def _undoing(record: BackfillRecord) -> str:
-    """The run that its rollback names."""
+    """Return the run that its rollback names."""
     return f"{ROLLBACK_OF}{record.run}"
 
 

@@ -101,7 +101,7 @@ def refuse_other_code(platform: Platform, file: PlanFile) -> None:
 
 
 def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
-    """The keys of a plan, held against the contracts of its tables; None where it is about all of them.
+    """Return the keys of a plan, held against the contracts of its tables; None where it is about all of them.
 
     Raises:
         PlanFieldError: a table does not promise that its rows can be computed by a column, or a value is none of it.
@@ -129,7 +129,7 @@ def narrowed(
 
 
 def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
-    """What somebody should know of the keys of a plan before it is written: values that no row has.
+    """Return what somebody should know of the keys of a plan before it is written: values that no row has.
 
     Args:
         file: the plan. Where it does not name its days itself, the newest are looked at.
@@ -175,7 +175,7 @@ def _counted(snapshot: LakeSnapshot, scope: KeyScope, table: str, days: Sequence
 
 
 def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Values that no row has, each with the nearest that there are; where none is near, the first."""
+    """Return values that no row has, each with the nearest that there are; where none is near, the first."""
     there: set[str] = set()
     for batch in rows.to_batches(columns=[column]):  # one at a time: days may be large, and values few
         there.update(str(value) for value in batch.column(0).unique().to_pylist() if value is not None)
@@ -183,7 +183,7 @@ def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, 
 
 
 def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
-    """What the parts of a backfill of some tables take here, by all that was taken before.
+    """Return what the parts of a backfill of some tables take here, by all that was taken before.
 
     What backfills of before the newest took is left out, unless nothing else is known of a table: in how many jobs they
     computed its days is not looked up.
@@ -301,7 +301,7 @@ def _named_days(platform: Platform, file: PlanFile) -> frozenset[date]:
 
 
 def _place_of(file: PlanFile, day: date) -> tuple[int | str, ...]:
-    """Where a plan says a day."""
+    """Return where a plan says a day."""
     if file.days.list is not None and day in file.days.list:
         return ("days", "list", file.days.list.index(day))
     return ("days", "range") if file.days.range is not None else ("days",)
@@ -348,7 +348,7 @@ def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, 
 
 
 def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -> dict[str, dict[date, str]]:
-    """What a person rolled back and the plan makes again, with the reason of that."""
+    """Return what a person rolled back and the plan makes again, with the reason of that."""
     found: dict[str, dict[date, str]] = {}
     for hold in snapshot.holds():
         if hold.is_of_good_content and hold.day in planned.get(hold.table, ()):
@@ -357,7 +357,7 @@ def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -
 
 
 def _exposed(platform: Platform, asked: Mapping[str, frozenset[date]], plan: Plan) -> tuple[str, ...]:
-    """Tables outside of what is asked for that read, also through others, what is computed."""
+    """Return tables outside of what is asked for that read, also through others, what is computed."""
     computed = {step.table for step in plan.steps}
     return tuple(name for name in platform.catalogue.with_dependants(computed) if name not in computed | asked.keys())
 

@@ -171,7 +171,7 @@ def accepted_by_plan(sitting: Sitting) -> tuple[Check, ...]:
 
 
 def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
-    """The publication that a backfill made, also where whoever made it died before it could say so."""
+    """Return the publication that a backfill made, also where whoever made it died before it could say so."""
     platform.settle()
     # One of the same name and content, whose record is gone, may have been published before this one began.
     since = -1 if record.looked_at is None else record.looked_at
@@ -180,12 +180,12 @@ def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRec
 
 
 def why_of(file: PlanFile) -> str:
-    """What is kept with all that a plan publishes."""
+    """Return what is kept with all that a plan publishes."""
     return f"plan {file.name}: {file.reason}"
 
 
 def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord:
-    """The record to go on with: of this very plan as it was begun, or a new one."""
+    """Return the record to go on with: of this very plan as it was begun, or a new one."""
     before = find_record(platform.lake, file.name)
     if before and before.wants_proof and before.file == file:
         return before

@@ -128,7 +128,7 @@ class Jobs:
                 )
 
     def _note(self, seconds: float, **changes: object) -> None:
-        """How far it is; told once where a budget comes to its end, written down every second."""
+        """Note how far it is, every second; say once that a budget comes to its end."""
         sitting, platform = self._sitting, self._sitting.platform
         starts = self._starts_before + (self._spark.waited > 0)
         record = sitting.record.model_copy(update={"seconds": seconds, "starts": starts, **changes})
@@ -154,12 +154,12 @@ class Jobs:
 
 
 def wants_more(now: Progress) -> bool:
-    """Whether work goes on computing: what is done already costs nothing more, whatever its budget and its hours."""
+    """Return whether work goes on computing: what is done costs nothing more, whatever its budget and its hours."""
     return not now.finished and not (now.total and now.done >= now.total)
 
 
 def _next(left: Days, most: int | None) -> Days:
-    """All that is left, if no table has more days than a job may have; else as many of the first table.
+    """Return all that is left, if no table has more days than a job may have; else as many of the first table.
 
     Without a bound, the engine cuts them.
     """
@@ -206,7 +206,7 @@ def stage_rollout(sitting: Sitting, report: Callable[[str], None]) -> None:
 
 
 def _there(sitting: Sitting) -> dict[str, tuple[date, ...]]:
-    """The days that are staged and stay so, by table."""
+    """Return the days that are staged and stay so, by table."""
     staged = stage_of(sitting.platform, sitting.record.name)
     return without_other_code(sitting.platform, staged).staged.days if staged else {}
 

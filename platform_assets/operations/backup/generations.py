@@ -103,12 +103,12 @@ class BackupFolder:
     folder: Path
 
     def generations(self) -> list[Generation]:
-        """All that are whole, oldest first."""
+        """Return all that are whole, oldest first."""
         named = {path: match for path in self._every.glob("*") if (match := _NAME.fullmatch(path.name))}
         return [Generation(path) for path in sorted(named, key=lambda path: int(named[path][1]))]
 
     def generation(self, name: str | None = None) -> Generation:
-        """One of them; the newest without a name."""
+        """Return one of them; the newest without a name."""
         every = self.generations()
         if not every:
             raise BackupError(f"There is no backup in {self.folder}.", "Name the folder that `backup` was given.")
@@ -226,7 +226,7 @@ class BackupFolder:
 
 
 def same(one: Generation, other: Generation) -> bool:
-    """Whether two generations of the same release differ in nothing: ledger, secret, horizon, what they lack."""
+    """Return whether two generations of the same release differ in nothing: ledger, secret, horizon, what they lack."""
     pairs = [(each.ledger, each.secret, each.lake / "_horizon.json") for each in (one, other)]
     return one.lacking == other.lacking and all(_same(first, second) for first, second in zip(*pairs, strict=True))
 
@@ -238,7 +238,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def linked(lake: Path, target: Path) -> None:
-    """A second lake of the same files, which are never changed; copied where the file system has no hard links."""
+    """Make a second lake of the same files, which are never changed; copied where there are no hard links."""
     for name in _COPIED:
         if (lake / name).is_dir():
             shutil.copytree(lake / name, target / name, copy_function=_link)
@@ -256,7 +256,7 @@ def _link(source: str, target: str) -> None:
 
 
 def erasures_after(lake: Lake, number: int, until: int) -> Iterator[Manifest]:
-    """What was erased by releases after one, up to another, oldest first; one that was only lifted is not among it."""
+    """Yield what releases after one, up to another, erased, oldest first; without what was only lifted."""
     for after in range(number + 1, until + 1):
         made = commits.commit(lake.releases_path, after)
         if made.kind == ERASURE and made.publication:
@@ -266,7 +266,7 @@ def erasures_after(lake: Lake, number: int, until: int) -> Iterator[Manifest]:
 
 
 def erased_since(backup: BackupFolder, generation: Generation) -> tuple[Manifest, ...]:
-    """What was erased after a generation was taken, as far as newer ones know; its rows are in that generation."""
+    """Return what was erased after a generation was taken, as far as newer ones know; its rows are in it."""
     newest = backup.generations()[-1]
     return tuple(erasures_after(Lake.at(newest.lake), generation.release, newest.release))
 

@@ -22,14 +22,15 @@ from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.erasure.places import (
     ErasureError,
+    Found,
     Reach,
     Request,
     Unreached,
     reach,
     refuse_named_value,
+    search,
     unreached,
 )
-from platform_assets.operations.erasure.search import Found, search
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, ended_rollbacks
 from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
@@ -50,14 +51,14 @@ _TURNS = 5
 
 
 def is_remembered(platform: Platform, where: Reach, secret: bytes) -> bool:
-    """Whether a key was erased from one of some tables, and not lifted since."""
+    """Return whether a key was erased from one of some tables, and not lifted since."""
     return any(
         place.hashes(secret) == erasure.key for place in where.places for erasure in standing(platform, place.table)
     )
 
 
 def is_remembered_everywhere(platform: Platform, where: Reach, secret: bytes) -> bool:
-    """Whether no raw table of some takes rows of a key: one that was named later, or is new, may not know it."""
+    """Return whether no raw table of some takes rows of a key: one that was named later, or is new, may not know it."""
     hashes = {place.table: place.hashes(secret) for place in where.places}
     return all(
         hashes[contract.name] in [erasure.key for erasure in standing(platform, contract.name)]
@@ -158,7 +159,7 @@ class Erased:
 
 
 def planned_erasure(platform: Platform, request: Request, progress: OnProgress = no_progress) -> Erased:
-    """What an erasure would do; nothing is changed."""
+    """Return what an erasure would do; nothing is changed."""
     platform.settle()
     where = reach(platform.catalogue, request.table, request.key, request.also)
     _refuse_stages(platform)
@@ -308,7 +309,7 @@ def _refresh(
 
 
 def _counting(platform: Platform, where: Reach) -> dict[str, Collection[date]]:
-    """Days of the tables that are made from those with the key which its rows reach, by table."""
+    """Return days of the tables that are made from those with the key which its rows reach, by table."""
     secret = installation_secret(platform.settings)
     keys = {place.table: place.hashes(secret) for place in where.places}
     erased: defaultdict[str, set[date]] = defaultdict(set)
@@ -321,7 +322,7 @@ def _counting(platform: Platform, where: Reach) -> dict[str, Collection[date]]:
 
 
 def _held(platform: Platform, table: str) -> dict[date, str]:
-    """Days that keep what was computed before the erasure, since a gate or a person refused what they would become."""
+    """Return days that stay as before the erasure, since a gate or a person refused what they would become."""
     erased = newest(platform)
     assert erased is not None
     holds = {hold.day: f"held: {hold.reason}" for hold in platform.ledger.holds(table)}

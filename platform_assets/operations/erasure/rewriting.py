@@ -15,8 +15,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import computed_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
-from platform_assets.operations.erasure.places import ErasureError, Place
-from platform_assets.operations.erasure.search import Hits
+from platform_assets.operations.erasure.places import ErasureError, Hits, Place
 from platform_assets.planning.parts import bytes_among, parts_of
 from platform_assets.quality.findings import FELL_FROM
 from platform_assets.quality.metrics import LAG
@@ -135,7 +134,7 @@ def _sum(one: Mapping[date, int], other: Mapping[date, int]) -> dict[date, int]:
 
 
 def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
-    """What was counted of a day, without what was taken out of it; of a computed day as it was, until it is anew.
+    """Return the counts of a day without what was taken out of it; of a computed day as they were, until it is anew.
 
     But from how many rows it fell: what of these may never come back is not known.
     """

@@ -50,7 +50,7 @@ class AmountChanges:
     unread: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, table: str, days: Collection[date]) -> dict[str, tuple[Amount | None, Amount | None]]:
-        """The amounts of some days of a table that differ, before and after; None where none of them is there."""
+        """Return the amounts of days of a table that differ, before and after; None where none of them is there."""
         sides = [
             [sums for day in days if (sums := self.by_day.get((table, day), (None, None))[side]) is not None]
             for side in (0, 1)
@@ -101,7 +101,7 @@ def amount_changes(
 def _sums(
     platform: Platform, table: str, names: Collection[str], shown: Mapping[date, Shown]
 ) -> dict[date, dict[str, Amount | None]]:
-    """The sums of each day; of one without rows there are none, which is nothing of everything."""
+    """Return the sums of each day; of one without rows there are none, which is nothing of everything."""
     sums: dict[date, dict[str, Amount | None]] = {}
     by_release: defaultdict[int, list[date]] = defaultdict(list)
     for day, at in shown.items():
@@ -164,7 +164,7 @@ def changed_days(
     after: Release,
     only: Selection = EVERYTHING,
 ) -> tuple[DayDifference, ...]:
-    """The days whose content differs between two releases, by table and day.
+    """Return the days whose content differs between two releases, by table and day.
 
     A day that was published again with the same content, or put back, does not differ. A day without rows that was
     loaded meanwhile does, though the table has the same version.
@@ -195,7 +195,7 @@ def changed_days(
 def changed_amounts(
     platform: Platform, before: Release, after: Release, changes: Iterable[DayDifference]
 ) -> AmountChanges:
-    """What the differences of two releases come to, read from the files of both."""
+    """Return what the differences of two releases come to, read from the files of both."""
 
     def at(release: Release, record: DayRecord | None) -> Shown | None:
         return Shown(release.number, record.bytes) if record else None

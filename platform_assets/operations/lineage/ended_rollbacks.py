@@ -86,7 +86,7 @@ def _named(files: Sequence[str]) -> str:
 
 
 def ending_rollbacks(platform: Platform, planned: Mapping[str, Collection[date]]) -> tuple[EndedRollback, ...]:
-    """Rollbacks that a plan ends."""
+    """Return rollbacks that a plan ends."""
     standing = [hold for hold in platform.ledger.holds() if hold.day in planned.get(hold.table, ())]
     return _Past(platform).ended(_put_back(standing), computed=False) if standing else ()
 
@@ -99,7 +99,7 @@ def ended_rollbacks(platform: Platform, stood: Iterable[Hold]) -> tuple[EndedRol
 
 
 def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> EndedRollback | None:
-    """The rollback that ended when a day became what it is, or that ends once it is computed.
+    """Return the rollback that ended when a day became what it is, or that ends once it is computed.
 
     Args:
         stale: whether the day is going to be computed.
@@ -116,7 +116,7 @@ def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> En
 
 
 def standing_rollbacks(platform: Platform, tables: Collection[str]) -> tuple[EndedRollback, ...]:
-    """The rollbacks that hold days of some tables; what ends them is not known yet."""
+    """Return the rollbacks that hold days of some tables; what ends them is not known yet."""
     held = {key for key in _put_back(platform.ledger.holds()) if key[0] in tables}
     return _Past(platform).ended(held, computed=False, with_files=False) if held else ()
 
@@ -140,7 +140,7 @@ class _Past:
     def ended(
         self, days: Collection[TableDay], *, computed: bool, with_files: bool = True
     ) -> tuple[EndedRollback, ...]:
-        """Those of some days that a rollback put back, together as far as the same is to be said of them.
+        """Return those of some days that a rollback put back, together as far as the same is to be said of them.
 
         Args:
             computed: whether something else was made of them since, by what ended it; else they are as put back.

@@ -122,7 +122,7 @@ class HeldDay:
 
 
 def withdrawals(days: Iterable[ToBlame]) -> tuple[str, ...]:
-    """The commands that take out what is new on some days, each arrival once; of more than a few how many."""
+    """Return the commands that take out what is new on some days, each arrival once; of more than a few how many."""
     lines: dict[str, str] = {}
     for day in days:
         for arrival in day.arrivals:
@@ -132,7 +132,7 @@ def withdrawals(days: Iterable[ToBlame]) -> tuple[str, ...]:
 
 
 def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
-    """Held days about which there is the same to say, as one: many that a gate holds with the same arrivals new.
+    """Return held days about which there is the same to say, as one: many that a gate holds with the same arrivals new.
 
     Days that are tied to another are as one, too: what is new on them is not what holds them. A few stay by themselves.
     """
@@ -146,12 +146,12 @@ def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
 
 
 def withdraw_command(path: str, why: str) -> str:
-    """The command that takes an arrival out again, ready for a shell."""
+    """Return the command that takes an arrival out again, ready for a shell."""
     return f"platform-assets withdraw {for_shell(path)} --reason {for_shell(why)}"
 
 
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:
-    """What is to be said of held days, by table and day; of holds that keep nothing from readers now, nothing.
+    """Return what is to be said of held days, by table and day; of holds that keep nothing from readers now, nothing.
 
     Nor of those of a table that no domain declares any more: nobody computes it, so nothing is kept back, and nothing
     that a person could do would lift them. They stay for the day on which it is declared again.
@@ -207,7 +207,7 @@ def _undelivered(snapshot: LakeSnapshot, hold: Hold, came: dict[str, set[date]])
 
 
 def _by_whom(holds: Sequence[Hold]) -> list[OlderHold]:
-    """The newest hold of gates and of people, the newer of them first; a gate may have refused a day more than once."""
+    """Return the newest hold of gates and of people, the newer first; a gate may have refused a day more than once."""
     kinds = ([hold for hold in holds if hold.is_of_good_content is of_people] for of_people in (False, True))
     newest = [OlderHold(kind[-1], min(hold.created_at for hold in kind)) for kind in kinds if kind]
     return sorted(newest, key=lambda each: each.hold.created_at, reverse=True)
@@ -242,7 +242,7 @@ class WarnedDay:
 
 
 def warned_day(platform: Platform, record: DayRecord) -> WarnedDay | None:
-    """What is to be said of a day as it was published last; None where no gate warned of it."""
+    """Return what is to be said of a day as it was published last; None where no gate warned of it."""
     gates = {warned.gate for warned in record.warnings}
     if not gates:
         return None

@@ -52,7 +52,7 @@ class NewSince:
         return self._platform.ledger.indexed()
 
     def arrivals(self, table: str, day: date, record: DayRecord | None) -> tuple[ArrivalRecord, ...]:
-        """Those that are new in what a day would be made from, newest first.
+        """Return those that are new in what a day would be made from, newest first.
 
         Args:
             record: since it was made like this; None for all that came for the day.
@@ -60,7 +60,7 @@ class NewSince:
         return self.changes(table, day, record).arrivals
 
     def changes(self, table: str, day: date, record: DayRecord | None) -> Changes:
-        """The same, and what was withdrawn of what lies there."""
+        """Return the same, and what was withdrawn of what lies there."""
         days = tuple(self._raw_days(self._platform.catalogue[table], day, record, set()))
         since = {(raw.table, path): raw.since for raw in days for path in raw.arrivals}
         came = {(one.table, one.path): self.released(one.publication) for one in self._arrivals}
@@ -78,13 +78,13 @@ class NewSince:
         )
 
     def released(self, publication: str) -> int:
-        """The release that made a publication visible; -1 if none did."""
+        """Return the release that made a publication visible; -1 if none did."""
         return self._released.get(publication, -1)
 
     def _raw_days(
         self, contract: Contract, day: date, record: DayRecord | None, seen: set[tuple[str, date]]
     ) -> Iterator[RawDay]:
-        """The raw days behind a day that are not as they were read; of one never computed, those of the same day."""
+        """Yield the raw days behind a day that are not as they were read; of a new day, those of the same day."""
         for read in contract.inputs:
             source, marks = self._platform.catalogue[read.table], self._marks[read.table]
             made = record is not None and bool(record.digest)

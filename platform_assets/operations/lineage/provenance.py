@@ -97,7 +97,7 @@ class Explanation:
 
 
 def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
-    """Where a day comes from, and what of that is no longer so."""
+    """Return where a day comes from, and what of that is no longer so."""
     table = contract.name
     snapshot = LakeSnapshot.now(platform)
     tables, states = states_around(snapshot, contract, [day])
@@ -184,7 +184,7 @@ def _origin(
 
 
 def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Mapping[date, DayRecord]) -> Origin:
-    """What some days read of one input. Where they read a day at several versions, its newest counts."""
+    """Return what some days read of one input. Where they read a day at several versions, its newest counts."""
     wanted: defaultdict[int, set[date]] = defaultdict(set)
     for day, record in readers.items():
         version = record.reads.get(read.table, -1)
@@ -210,7 +210,7 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
 def _arrivals(
     platform: Platform, shown_by: ReleaseIndex, contract: Contract, version: int, days: Collection[date]
 ) -> tuple[ArrivalRecord, ...] | None:
-    """The files whose rows lie in some days of a raw table, from the column that says so."""
+    """Return the files whose rows lie in some days of a raw table, from the column that says so."""
     if len(days) > _FILES_OF_DAYS:
         return None
     names = arrivals_named(platform.lake.table_path(contract.name), version, days)
@@ -226,7 +226,7 @@ def _arrivals(
 
 
 def arrivals_in(files: Iterable[Location]) -> set[str]:
-    """Paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
+    """Return paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
     names: set[str] = set()
     for file in files:
         with opened(file, once=["_arrival"]) as parquet:
@@ -236,7 +236,7 @@ def arrivals_in(files: Iterable[Location]) -> set[str]:
 
 
 def arrivals_named(path: Location, version: int, days: Collection[date]) -> set[str] | None:
-    """The arrivals that rows of some days name as theirs; None if a file is not there any more."""
+    """Return the arrivals that rows of some days name as theirs; None if a file is not there any more."""
     live = live_files(path, version) if version >= 0 else {}
     files = [path / file.path for day in days for file in live.get(day, ())]
     return arrivals_in(files) if all(file.exists() for file in files) else None
@@ -245,7 +245,7 @@ def arrivals_named(path: Location, version: int, days: Collection[date]) -> set[
 def delivered_since(
     platform: Platform, explanation: Explanation, most: int
 ) -> Mapping[tuple[str, date], tuple[ArrivalRecord, ...]]:
-    """The deliveries that an input day is made of now, and that nothing was made of that the explained day read.
+    """Return the deliveries that an input day is made of now, and that nothing was made of that the explained day read.
 
     Args:
         most: differing input days that are looked at, the first ones.
@@ -274,7 +274,7 @@ def _is_known(origin: Origin | None) -> bool:
 
 
 def _files(origin: Origin | None) -> Iterator[ArrivalRecord]:
-    """All below an origin."""
+    """Yield all below an origin."""
     if origin is not None:
         yield from origin.arrivals or ()
         for read in origin.inputs:
@@ -282,7 +282,7 @@ def _files(origin: Origin | None) -> Iterator[ArrivalRecord]:
 
 
 def replaced_files(platform: Platform, origin: Origin) -> tuple[Problem, ...]:
-    """What is wrong with each, and what to do; none of a day made from more days than files are named of."""
+    """Return what is wrong with each, and what to do; none of a day made from more days than files are named of."""
     return each_once(_replaced(platform, origin))
 
 

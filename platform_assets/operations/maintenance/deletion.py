@@ -105,7 +105,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
 
 
 def _now(lake: Lake) -> datetime:
-    """Files are dated by the file system, which may be on another machine; whichever clock is behind keeps more."""
+    """Return the earlier of two clocks: files are dated by the file system, maybe on another machine."""
     now = datetime.now(UTC)
     try:
         return min(now, lake.root.now())
@@ -114,7 +114,7 @@ def _now(lake: Lake) -> datetime:
 
 
 def released_at(lake: Lake, current: int) -> list[tuple[int, datetime]]:
-    """Number and time of every release up to the current one, oldest first."""
+    """Return number and time of every release up to the current one, oldest first."""
     times = (commits.commit(lake.releases_path, number).timestamp_ms for number in range(current + 1))
     return [(number, datetime.fromtimestamp(time / 1000, UTC)) for number, time in enumerate(times)]
 
@@ -165,7 +165,7 @@ def _folders(lake: Lake) -> Iterator[StagingFolder]:
 
 
 def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
-    """What of a lake nobody needs, by table and publication.
+    """Return what of a lake nobody needs, by table and publication.
 
     Args:
         safe_age: how long a folder that no release refers to must have been left alone.
@@ -177,7 +177,7 @@ def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
 def deletions_asked_for(
     lake: Lake, usage: Usage, publication: str, window: timedelta, safe_age: timedelta
 ) -> tuple[Deletion, ...]:
-    """What would go of a publication that somebody wants to delete.
+    """Return what would go of a publication that somebody wants to delete.
 
     Raises:
         StillNeededError: a release that stays needs files of it, or it is an open stage; the message says which.
@@ -207,7 +207,7 @@ def deletions_asked_for(
 
 
 def _staged_as(lake: Lake, publication: str) -> set[str]:
-    """The names under which the files of a publication were staged: a folder for each batch of each table."""
+    """Return the names under which the files of a publication were staged: a folder for each batch of each table."""
     if not manifest_file(lake, publication).exists():
         return {publication}
     contents = [content for change in manifest_of(lake, publication).tables for content in change.days.values()]
@@ -281,7 +281,7 @@ def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins, cut: Cut) -> Retai
 
 
 def _protected_since(lake: Lake, usage: Usage, kept: RetainedReleases) -> dict[str, set[str]]:
-    """Files that were referred to, or pinned, after it was told what nobody needs."""
+    """Return files that were referred to, or pinned, after it was told what nobody needs."""
     protected: dict[str, set[str]] = {}
     for table in lake.table_names():
         path, head = lake.table_path(table), usage.heads.get(table, -1)
@@ -317,7 +317,7 @@ def _move_horizon(lake: Lake, kept: RetainedReleases, cut: Cut, still_held: Call
 
 
 def _delete(lake: Lake, deletion: Deletion) -> None:
-    """What was announced and nothing else; as long as there is a folder, the next run finds what is left in it."""
+    """Delete what was announced and nothing else; as long as there is a folder, the next run finds what is left."""
     path = lake.table_path(deletion.table)
     for file in deletion.files:
         (path / file).remove(durable=False)
@@ -332,7 +332,7 @@ def _delete(lake: Lake, deletion: Deletion) -> None:
 
 
 def _slices(gone: Sequence[Deletion]) -> Iterator[list[Deletion]]:
-    """Some whole removals at a time, so that no publisher waits long."""
+    """Yield some whole removals at a time, so that no publisher waits long."""
     some: list[Deletion] = []
     for deletion in gone:
         some.append(deletion)

@@ -80,7 +80,7 @@ class Maintenance:
 
 
 def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Maintenance:
-    """What is to be done now; starts nothing and changes nothing."""
+    """Return what is to be done now; starts nothing and changes nothing."""
     gone = deletions(_usage(platform), _safe_age(platform)) if {"stages", "deletion"} & {*tasks} else ()
     return Maintenance(
         compaction=_to_compact(platform) if "compaction" in tasks else (),
@@ -150,7 +150,7 @@ def _usage(platform: Platform) -> Usage:
 
 
 def _cut(platform: Platform) -> Cut:
-    """Where the newest erasure cut history, or has yet to, because it was killed."""
+    """Return where the newest erasure cut history, or has yet to, because it was killed."""
     cut, erased = horizon_of(platform.lake).cut, newest(platform)
     if erased is None or erased.release <= cut.before:
         return cut
@@ -158,7 +158,7 @@ def _cut(platform: Platform) -> Cut:
 
 
 def _pinned(platform: Platform) -> tuple[int, ...]:
-    """Releases that stay because somebody pinned them, or because an open stage lies over them."""
+    """Return releases that stay because somebody pinned them, or because an open stage lies over them."""
     return (*pinned_releases(platform), *(stage.release for stage in open_stages(platform.lake)))
 
 
@@ -212,7 +212,7 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
 
 
 def _with_marks(path: Location, files: Collection[DataFile]) -> set[str]:
-    """Raw files that say that records moved away, or back. They stay as they are: the new ones tell of new moves."""
+    """Return raw files that say that records moved away, or back: they stay, since new ones tell of new moves."""
     marks = {TOMBSTONE, WITHDRAWAL}
     may = (file.path for file in files if any(may_hold(file, "_kind", kind) for kind in marks))
     return {name for name in may if not marks.isdisjoint(_kinds_in(path / name))}

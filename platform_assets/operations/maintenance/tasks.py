@@ -99,7 +99,7 @@ def _compact_table(
 
 
 def _ingested_with(platform: Platform, table: str) -> list[str]:
-    """The raw table whose ingest appends to a table: itself, or what it refused or found to be late."""
+    """Return the raw table whose ingest appends to a table: itself, or what it refused or found to be late."""
     layer, _, name = table.partition(".")
     raw = f"raw.{name}"
     return [raw] if layer in DELIVERED and raw in platform.catalogue.names else []
@@ -138,7 +138,7 @@ def _compact(
 
 
 def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], computed: str) -> DayContent:
-    """What the day was, in other files."""
+    """Return what the day was, in other files."""
     return DayContent(
         files=files,
         base=tuple(file.path for file in day.files),

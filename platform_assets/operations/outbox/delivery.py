@@ -66,7 +66,7 @@ class Address:
 def addresses(
     catalogue: Catalogue, settings: Settings, environment: Mapping[str, str] = os.environ
 ) -> dict[str, Address]:
-    """The address of every target, by its name."""
+    """Return the address of every target, by its name."""
     known = [_of_variable(each.name, each.url_env, environment) for each in catalogue.exposures]
     url = settings.webhook_url
     problem = "" if url else f"{_WEBHOOK} is not set"
@@ -127,7 +127,7 @@ def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -
 
 
 def _signed(body: bytes, key: str, secret: SecretStr) -> dict[str, str]:
-    """The headers by which a receiver knows who sent a message, and that nobody sends it again as another one."""
+    """Return the headers by which a receiver knows the sender, and that a message is not sent again as another one."""
     sent_at = str(int(time.time()))
     signed = f"{sent_at}.{key}.".encode() + body
     signature = hmac.new(secret.get_secret_value().encode(), signed, "sha256").hexdigest()
@@ -262,7 +262,7 @@ def deliver(platform: Platform, for_s: float | None = None, progress: OnProgress
 
 
 def _unreached(platform: Platform, known: Mapping[str, Address]) -> dict[str, str]:
-    """Why nothing can be sent to targets for which messages wait."""
+    """Return why nothing can be sent to targets for which messages wait."""
     reasons: dict[str, str] = {}
     for target, counts in platform.ledger.outbox.open_by_target().items():
         if not counts["waiting"]:

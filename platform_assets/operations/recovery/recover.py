@@ -51,7 +51,7 @@ def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
 
 
 def held_again(ledger: Ledger, publications: Collection[str]) -> tuple[str, ...]:
-    """What is held because of rollbacks that were not indexed before, one sentence for each."""
+    """Return what is held because of rollbacks that were not indexed before, one sentence for each."""
     holds = [hold for hold in ledger.holds() if hold.is_of_good_content]
     said: list[str] = []
     for head in filter(None, map(ledger.head, publications)):

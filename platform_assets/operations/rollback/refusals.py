@@ -36,7 +36,7 @@ def with_refusals(
     undone: Mapping[TableDay, Sequence[DayRecord]],
     becomes: Mapping[TableDay, DayRecord | None],
 ) -> tuple[TableChange, ...]:
-    """The changes of a rollback, each with what must not be made of its days again.
+    """Return the changes of a rollback, each with what must not be made of its days again.
 
     Args:
         undone: for every day all that it was and is to be no more.
@@ -62,7 +62,7 @@ def with_refusals(
 
 
 def _made_from(platform: Platform, undone: Iterable[DayRecord]) -> Iterator[tuple[str, Version]]:
-    """What days were made from and by; where only some keys were, what all of such a day would have been, too.
+    """Yield what days were made from and by; where only some keys were, what all of such a day would have been, too.
 
     Else the next refresh would make just these rows again, and the others with them.
     """
@@ -77,7 +77,7 @@ def _made_from(platform: Platform, undone: Iterable[DayRecord]) -> Iterator[tupl
 def _as_they_would_be(
     tables: TableStates, contract: Contract, made_by: Mapping[date, Version], now: Version
 ) -> tuple[date, ...]:
-    """Days whose inputs went back with them, so that nothing has to keep them as they are.
+    """Return days whose inputs went back with them, so that nothing has to keep them as they are.
 
     Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
     back; but where the table has to follow its contract, only all of its days together can be kept from it.
@@ -94,7 +94,7 @@ def _as_they_would_be(
 
 
 def schema_before(platform: Platform, table: str, undone: Collection[str]) -> str:
-    """The Delta schema that a table had before the first of some publications changed its columns.
+    """Return the Delta schema that a table had before the first of some publications changed its columns.
 
     Returns:
         The schema; empty where none of them changed the columns.
@@ -140,7 +140,7 @@ def refuse_what_would_not_read(
 
 
 def _misread(path: Location, had: Mapping[str, str], files: Collection[str], wanted: Mapping[str, str]) -> list[str]:
-    """Those of some files that have a column which is to be another one, or none."""
+    """Return those of some files that have a column which is to be another one, or none."""
     differing = differing_columns(had, wanted)
     return files_with(path, files, differing) if differing else []
 

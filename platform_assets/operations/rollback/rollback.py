@@ -180,7 +180,7 @@ def _histories(platform: Platform, touched: Iterable[TableDay]) -> dict[TableDay
 
 
 def _loaded(record: DayRecord | None) -> DayRecord | None:
-    """What a record says, unless that is that the day had never been computed."""
+    """Return what a record says, unless that is that the day had never been computed."""
     return record if record and record.digest else None
 
 
@@ -230,7 +230,7 @@ def _compactions(platform: Platform, names: Collection[str]) -> set[str]:
 def _reached(
     platform: Platform, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]
 ) -> dict[str, tuple[tuple[date, date], ...]]:
-    """Days that read what becomes something else, without those that are rolled back themselves."""
+    """Return days that read what becomes something else, without those that are rolled back themselves."""
     changed: defaultdict[str, set[date]] = defaultdict(set)
     for (table, day), (current, then) in records.items():
         if then is None or then.digest != current.digest:
@@ -249,7 +249,7 @@ def _reached(
 
 
 def _was_delivered(table: str) -> bool:
-    """Whether a table holds deliveries, which stay; also where nobody here has its contract."""
+    """Return whether a table holds deliveries, which stay; also where nobody here has its contract."""
     return table.partition(".")[0] in DELIVERED
 
 
@@ -275,7 +275,7 @@ def lift_rollbacks(
 
 
 def rolled_back_amounts(platform: Platform, done: Rollback) -> AmountChanges:
-    """Amounts before and after a rollback, whether it was done or would be.
+    """Return amounts before and after a rollback, whether it was done or would be.
 
     Each day is put back as the release showed it that its publication of before had made.
     """

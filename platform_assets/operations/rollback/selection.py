@@ -25,7 +25,7 @@ class RollbackError(PlatformError):
 def chosen_publications(
     platform: Platform, publication: str | None = None, run: str | None = None, to: int | None = None
 ) -> tuple[PublicationRecord, ...]:
-    """The publications that a person names: one, those of a run, or all since a release; oldest first.
+    """Return the publications that a person names: one, those of a run, or all since a release; oldest first.
 
     Raises:
         BeyondWindowError: the release is older than the rollback window.
@@ -112,7 +112,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
 
 
 def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
-    """Refuse days whose files were deleted with the rollback window; any other missing file is damage, told on reading."""
+    """Refuse days whose files went with the rollback window; any other missing file is damage, told on reading."""
     horizon, gone = horizon_of(platform.lake), going(platform.lake)
     for change in changes if horizon.before else ():
         path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
@@ -129,7 +129,7 @@ def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -
 def nothing_to_undo(
     publications: tuple[PublicationRecord, ...], raw: tuple[str, ...], days: Collection[date] | None
 ) -> RollbackError:
-    """Why nothing comes of rolling some publications back."""
+    """Return why nothing comes of rolling some publications back."""
     named = publications[0].publication if len(publications) == 1 else f"{len(publications)} publications"
     if raw:
         return RollbackError(
@@ -147,7 +147,7 @@ def nothing_to_undo(
 
 
 def rolled_back_already(head: PublicationRecord) -> str:
-    """What is said of what somebody rolls back once more.
+    """Return what is said of what somebody rolls back once more.
 
     Args:
         head: of the publication that rolled it back.
@@ -158,7 +158,7 @@ def rolled_back_already(head: PublicationRecord) -> str:
 def built_upon(
     platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
 ) -> RollbackError:
-    """Which later publication made something else of the days, and what can be done.
+    """Return which later publication made something else of the days, and what can be done.
 
     Where that is a rollback of the same, nobody is told to undo it: what was wrong would be back.
 
@@ -189,7 +189,7 @@ def built_upon(
 def _back_already(
     platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
 ) -> dict[TableDay, str]:
-    """The days that what is in their way put back to before all that is to go, each with it."""
+    """Return the days that what is in their way put back to before all that is to go, each with it."""
     manifests = {
         name: manifest_of(platform.lake, name)
         for name in {*restored.in_the_way.values()}

@@ -111,7 +111,7 @@ def compared(
     sides: tuple[Sequence[DataFile], Sequence[DataFile]],
     columns: Collection[str] = (),
 ) -> StagedDay:
-    """A day as it is in some files beside the same day in others.
+    """Return a day as it is in some files beside the same day in others.
 
     Args:
         key: of the table; empty for tables without a contract.
@@ -135,7 +135,7 @@ def compared(
 
 
 def _frame(lake: Lake, table: str, files: Files, only: Sequence[str] | None = None) -> pl.DataFrame:
-    """The rows of some days, all or some of their columns; not even these where there is no file."""
+    """Return the rows of some days, all or some of their columns; not even these where there is no file."""
     import polars as pl
 
     there = {day: of_day for day, of_day in files.items() if of_day}
@@ -162,7 +162,7 @@ def _keys(key: Sequence[str], before: pl.DataFrame, after: pl.DataFrame) -> tupl
 
 
 def of_one_type(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Some columns of both sides, each of a type that has the values of both: a contract may have got another one."""
+    """Return columns of both sides, each of a type that has the values of both: a contract may have got another one."""
     import polars as pl
 
     before, after = before.select(columns), after.select(columns)
@@ -173,7 +173,7 @@ def of_one_type(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str
 
 
 def _shared(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """Columns of both sides, or of the only one, but the platform's own: they tell rows without a key apart."""
+    """Return columns of both sides, or of the only one, but the platform's own: they tell rows without a key apart."""
     sides = [side for side in (before, after) if side.columns]
     return [n for n in sides[0].columns if not n.startswith("_") and n in sides[-1].columns] if sides else []
 
@@ -197,7 +197,7 @@ def _sums(rows: pl.DataFrame, names: Collection[str]) -> dict[str, Number]:
 
 
 def _shift(before: pl.DataFrame, after: pl.DataFrame, name: str) -> float:
-    """The greatest difference between the shares of values up to one and the same, in percent (Kolmogorov-Smirnov).
+    """Return the greatest difference between shares of values up to one and the same, in percent (Kolmogorov-Smirnov).
 
     Nulls are no values. Where one side has none at all, everything is different.
     """
@@ -301,14 +301,14 @@ def columns_beside(
 
 
 def _of_one_type(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The columns that both sides have, each of a type that has the values of both."""
+    """Return the columns that both sides have, each of a type that has the values of both."""
     if not before.height or not after.height:
         return before, after
     return of_one_type(before, after, [*contract.row_key, *_values(contract, (before, after))])
 
 
 def _values(contract: Contract, frames: Sequence[pl.DataFrame]) -> list[str]:
-    """Columns that both sides have and no key is made of."""
+    """Return columns that both sides have and no key is made of."""
     return [
         name
         for name in contract.column_names
@@ -317,7 +317,7 @@ def _values(contract: Contract, frames: Sequence[pl.DataFrame]) -> list[str]:
 
 
 def _both(contract: Contract, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Keys of both sides, with the values of both; those after have a suffix."""
+    """Return keys of both sides, with the values of both; those after have a suffix."""
     before, after = frames
     return before.join(after, on=list(contract.row_key), how="inner", nulls_equal=True, suffix=_AFTER)
 
@@ -331,7 +331,7 @@ def _changed(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, in
 
 
 def _differing(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Rows of keys that differ, in order, by how they do."""
+    """Return rows of keys that differ, in order, by how they do."""
     import polars as pl
 
     key = list(contract.row_key)

@@ -209,7 +209,7 @@ def _new(platform: Platform, author: Author, name: str) -> OpenStage:
 
 
 def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]:
-    """What writes down what lies in a stage that was opened as it was before."""
+    """Return what writes down what lies in a stage that was opened as it was before."""
 
     def keep(stage: Stage, publishing: str) -> None:
         """Replace the stage's document; with the publication's name while one is being made of it, else empty."""
@@ -248,7 +248,7 @@ def _now(platform: Platform, before: OpenStage, stage: Stage, publishing: str) -
 
 
 def _found(platform: Platform, name: str) -> OpenStage | None:
-    """A stage as it can be gone on with; None if there is none, or it is over."""
+    """Return a stage as it can be gone on with; None if there is none, or it is over."""
     if name not in stage_names(platform.lake):
         return None
     stage = read_stage(platform.lake, name)
@@ -260,7 +260,7 @@ def _found(platform: Platform, name: str) -> OpenStage | None:
 
 
 def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
-    """The release of a stage whose publisher died before closing it; None for one that was not published."""
+    """Return the release of a stage whose publisher died before closing it; None for one that was not published."""
     if not stage.published_as:
         return None
     platform.settle()  # whoever publishes next would finish what the dead one began, and publish it once more
@@ -288,7 +288,7 @@ def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> 
 
 
 def _would_be(state: DayState, made_from: str) -> bool:
-    """Whether a day of some keys is made from what all of it would be made from now."""
+    """Return whether a day of some keys is made from what all of it would be made from now."""
     return isinstance(state, UpToDate) or fingerprint_of(state) == made_from
 
 
@@ -321,7 +321,7 @@ def comparison(platform: Platform, plan: str) -> Iterator[None]:
 
 
 def left_comparisons(platform: Platform) -> tuple[str, ...]:
-    """The stages of comparisons that nobody makes any more, sorted."""
+    """Return the stages of comparisons that nobody makes any more, sorted."""
     stages, _ = all_stages(platform.lake)
     ours = (stage.name for stage in stages if is_of_a_comparison(stage.name, stage.why))
     return tuple(name for name in ours if not comparison_holder(platform.lake, name))

@@ -37,18 +37,18 @@ from platform_assets.words import counted
 
 
 def stage_names(lake: Lake) -> tuple[str, ...]:
-    """The names of all open stages, sorted."""
+    """Return the names of all open stages, sorted."""
     files = (name.rpartition(".") for name in lake.open_stages_path.names())
     return tuple(sorted(stem for stem, _, ending in files if ending == "json" and GIVEN_NAME.fullmatch(stem)))
 
 
 def open_stages(lake: Lake) -> tuple[OpenStage, ...]:
-    """All open stages, by name."""
+    """Return all open stages, by name."""
     return tuple(read_stage(lake, name) for name in stage_names(lake))
 
 
 def all_stages(lake: Lake) -> tuple[tuple[OpenStage, ...], dict[str, DamagedStageError]]:
-    """All open stages, by name, and what is wrong with those of which what is written cannot be read, by name."""
+    """Return all open stages, by name, and what is wrong with those that cannot be read, by name."""
     stages: list[OpenStage] = []
     damaged: dict[str, DamagedStageError] = {}
     for name in stage_names(lake):
@@ -62,7 +62,7 @@ def all_stages(lake: Lake) -> tuple[tuple[OpenStage, ...], dict[str, DamagedStag
 
 
 def read_stage(lake: Lake, name: str) -> OpenStage:
-    """What lies in a stage."""
+    """Return what lies in a stage."""
     try:
         content = _file(lake, name).read()
     except OSError as error:
@@ -105,12 +105,12 @@ def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
 
 
 def staged_publications(lake: Lake) -> frozenset[str]:
-    """Whose folders open stages need."""
+    """Return whose folders open stages need."""
     return frozenset(publication for stage in open_stages(lake) for publication in stage.folders)
 
 
 def checked_stage(name: str) -> str:
-    """The name of a stage, if it can be one."""
+    """Return the name of a stage, if it can be one."""
     if not GIVEN_NAME.fullmatch(name):
         raise LakeError(
             f"{name!r} cannot name a stage.",
@@ -124,7 +124,7 @@ def _file(lake: Lake, name: str) -> Location:
 
 
 def opened_stage(platform: Platform, name: str) -> OpenStage:
-    """A stage that can be looked at: whole, and of this lake.
+    """Return a stage that can be looked at: whole, and of this lake.
 
     Raises:
         DamagedStageError: what is written of it cannot be read, or files of it are gone.
@@ -164,12 +164,12 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
 
 
 def stage_basis(platform: Platform, stage: OpenStage) -> LakeSnapshot:
-    """What a step in the stage reads, and what `stage read` shows."""
+    """Return what a step in the stage reads, and what `stage read` shows."""
     return LakeSnapshot(platform, release(platform.lake, stage.release), stage.staged)
 
 
 def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date, ...]]:
-    """The staged days that today's code or configuration would make differently, and those made from them.
+    """Return the staged days that today's code or configuration would make differently, and those made from them.
 
     By table, inputs first.
     """
@@ -179,7 +179,7 @@ def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date,
 
 
 def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
-    """The stage as it can be gone on with: without the days of `of_other_code`, and what gates said of them."""
+    """Return the stage as it can be gone on with: without the days of `of_other_code`, and what gates said of them."""
     other = of_other_code(platform, stage)
     gone = {name for table in other for name in with_quarantine(table)}
     return stage.model_copy(
@@ -191,7 +191,7 @@ def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
 
 
 def undeclared_days(platform: Platform, stage: OpenStage) -> dict[str, tuple[date, ...]]:
-    """The staged days of tables that no domain declares any more, so that nothing is known of what they promise."""
+    """Return the staged days of tables that no domain declares any more: nothing is known of what they promise."""
     names = platform.catalogue.names
     declared = {*names, *map(quarantine_table, names)}
     return {table: days for table, days in stage.staged.days.items() if table not in declared}
@@ -240,7 +240,7 @@ def _digest(stage: OpenStage, table: str, day: date) -> str:
 
 
 def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
-    """What was proved of the days of a stage was proved of the code that made them."""
+    """Refuse days of a stage that other code made: what was proved of them was proved of that code."""
     if other := of_other_code(platform, stage):
         table = next(iter(other))
         raise StageError(

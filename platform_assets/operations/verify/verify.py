@@ -78,7 +78,7 @@ class TableVerified:
     days: tuple[Verified, ...]
 
     def of(self, verdict: Verdict) -> tuple[Verified, ...]:
-        """The days that came out so."""
+        """Return the days that came out so."""
         return tuple(day for day in self.days if day.verdict == verdict)
 
 
@@ -146,7 +146,7 @@ class _Work:
     columns: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def verified(self, progress: OnProgress) -> list[TableVerified]:
-        """The days of the table and, of a silver table with rules, those of its quarantine."""
+        """Return the days of the table and, of a silver table with rules, those of its quarantine."""
         table, total = self.contract.name, len(self.records)
         progress(Progress("verifying", table, 0, total))
         done = {day: seen for day, record in self.records.items() if (seen := self._without_spark(record))}
@@ -165,7 +165,7 @@ class _Work:
         return tables
 
     def _without_spark(self, record: DayRecord) -> Verified | None:
-        """What the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
+        """Return what the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
         expected = Digest.parse(record.digest)
         version = self.snapshot.release.versions[self.contract.name]
         if reason := self.intact.problem(self.contract.name, version, ((record.day, record.day),)):
@@ -201,7 +201,7 @@ class _Work:
         return None
 
     def _other_columns(self, table: str, version: int) -> str:
-        """What keeps the rows of an older version from being read by today's contract; empty if nothing does."""
+        """Return what keeps the rows of an older version from being read by today's contract; empty if nothing does."""
         if (table, version) not in self.columns:
             then = LakeSnapshot(self.platform, Release(self.snapshot.number, {table: version}))
             changes = changes_on_disk(then, self.platform.catalogue[table])
@@ -214,7 +214,7 @@ class _Work:
         return "; ".join(change.what for change in contract_changes(before, self.platform.configurations[table].parts))
 
     def _groups(self, days: Iterable[date]) -> list[tuple[Mapping[str, int], list[date]]]:
-        """Days that were made from the same versions of the same tables can be computed together."""
+        """Group days that were made from the same versions of the same tables: they can be computed together."""
         groups: defaultdict[tuple[tuple[str, int], ...], list[date]] = defaultdict(list)
         for day in sorted(days):
             groups[tuple(sorted(self.records[day].reads.items()))].append(day)
@@ -223,7 +223,7 @@ class _Work:
     def _batch(
         self, reads: Mapping[str, int], days: Sequence[date]
     ) -> tuple[dict[date, Verified], dict[date, Verified]]:
-        """Days of the table, and of its quarantine, computed anew."""
+        """Return days of the table, and of its quarantine, computed anew."""
         release = Release(self.snapshot.number, {table: version for table, version in reads.items() if version >= 0})
         then = LakeSnapshot(self.platform, release)
         own, letters = self.folder / "rows", self.folder / "quarantined"

@@ -148,7 +148,7 @@ def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:
 
 
 def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iterator[tuple[StructType, list[str]]]:
-    """Files that have the same columns.
+    """Yield files that have the same columns.
 
     Args:
         schema: types of all columns that they may have, the day included.
@@ -170,7 +170,7 @@ def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iter
 def digests_in_files(
     spark: SparkSession, path: Location, files: Iterable[str], schema: StructType
 ) -> dict[date, Digest]:
-    """The digest of what lies in some files, by day; a day without rows is left out."""
+    """Return the digest of what lies in some files, by day; a day without rows is left out."""
     digests: defaultdict[date, Digest] = defaultdict(Digest)
     for columns, alike in by_columns(path, files, schema):
         for day, of_day in profile(read_files(spark, path, alike, columns), (), ()).items():

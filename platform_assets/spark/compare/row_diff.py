@@ -147,7 +147,7 @@ _WHOLE = "decimal(38,0)"
 
 
 def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict[date, DayChange]:
-    """Rows added, removed and changed by key, and the sums of all amounts, of every day that either frame has.
+    """Return rows added, removed and changed by key, and the sums of all amounts, of every day that either frame has.
 
     An amount whose sum has no such type, before or after, is left out: what is only shown stops nobody.
 

@@ -77,7 +77,7 @@ def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], sourc
 
 
 def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:
-    """The values of rows that break a rule beside others, each with the day and how many rows are wrong for it."""
+    """Return the values of rows that break a rule beside others, each with the day and how many rows are wrong."""
     groups = _groups(rule, rows)
     if isinstance(beside, History):
         return _dangling(rule, groups, beside)
@@ -94,7 +94,7 @@ def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:
 
 
 def _groups(rule: Rule, rows: DataFrame) -> DataFrame:
-    """The values that judged rows of a day have, each with its number of rows."""
+    """Return the values that judged rows of a day have, each with its number of rows."""
     judged = rows.where(applies(rule) & ~has_null(rule)).groupBy(DAY, *rule.kind.columns)
     return judged.agg(F.count(F.lit(1)).alias(_GROUP_ROWS))
 

@@ -37,7 +37,7 @@ YEARS = {
 
 
 def is_cast(column: Column, came: str) -> bool:
-    """Whether a field of a Spark type has to be cast to become one of its column."""
+    """Return whether a field of a Spark type has to be cast to become one of its column."""
     return came != _SPARK_NAMES.get(column.type, column.type)
 
 

@@ -18,12 +18,12 @@ from platform_assets.spark.sail.session import is_sail
 
 
 def is_late() -> Column:
-    """Whether a row without a day, as `parse` returns it, came too late or too far ahead; the others were refused."""
+    """Return whether a row without a day, of `parse`, came too late or too far ahead; the others were refused."""
     return F.isnull(DAY) & F.col("_kind").isin(RECORD, VOID)
 
 
 def late_rows(parsed: DataFrame) -> DataFrame:
-    """The rows that `parse` found too late or too far ahead, with their day."""
+    """Return the rows that `parse` found too late or too far ahead, with their day."""
     return parsed.where(is_late()).withColumn(DAY, F.col("_order_day"))
 
 
@@ -39,7 +39,7 @@ _MOST_PLAIN_DECIMALS = 6
 
 
 def payload(rows: DataFrame, columns: Sequence[str]) -> Column:
-    """Some columns of every row as a JSON object, those without a value left out.
+    """Return some columns of every row as a JSON object, those without a value left out.
 
     Args:
         columns: in the object's order.
@@ -51,7 +51,7 @@ def payload(rows: DataFrame, columns: Sequence[str]) -> Column:
 
 
 def as_json(types: Mapping[str, DataType]) -> Column:
-    """The text that Spark's `to_json` makes of a struct, without it.
+    """Return the text that Spark's `to_json` makes of a struct, without it.
 
     Of a double the text is the engine's own: Java has other digits, and the tables are refused for that.
 
@@ -99,7 +99,7 @@ def _decimal(column: Column, type_: DecimalType) -> Column:
 
 
 def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], voided: str | None) -> DataFrame:
-    """The raw rows that break a rule, with the names of all rules they break."""
+    """Return the raw rows that break a rule, with the names of all rules they break."""
     is_broken = ~F.col("_good") | (F.col("_kind") == BREACH)
     broken = with_verdict(raw, rules, voided).where((F.col("_kind") != TOMBSTONE) & is_broken)
     return with_broken_rules(broken.drop("_good"), rules).select(

@@ -79,7 +79,7 @@ class Layout:
 def parse(
     spark: SparkSession, layouts: Sequence[Layout], contract: Contract, came: Mapping[str, date] = _AS_DATED
 ) -> DataFrame:
-    """The rows of some landed files, each read and judged once.
+    """Return the rows of some landed files, each read and judged once.
 
     Args:
         came: when the content of files arrived first, of those that came before: by that their rows are late.
@@ -141,7 +141,7 @@ def _place(format: Format) -> Column:
 
 
 def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
-    """Each line as the text of its fields, with all their `_names`; `_broken` is why it is not one object, if so."""
+    """Return each line as the text of its fields, with all `_names`; `_broken` is why it is not one object, if so."""
     text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken"}
     options |= {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
@@ -161,7 +161,7 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
 
 
 def _restored(text: Column, marks: Iterable[tuple[str, str]] = MARKED) -> Column:
-    """A text with its line ends, which a copy has as marks."""
+    """Return a text with its line ends, which a copy has as marks."""
     for written, meant in marks:
         text = F.replace(text, F.lit(written), F.lit(meant))
     return text
@@ -174,7 +174,7 @@ def _parts_of_broken(text: Column) -> tuple[Column, Column]:
 
 
 def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
+    """Return where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
     assert contract.source is not None
     end = F.substring_index("_file_path", "/", -len(contract.source.folder.split("/")) - 2)
     # Decoded only where there is something to decode, since it is done for every row.
@@ -189,7 +189,7 @@ def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 
 
 def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """The contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
+    """Return the contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
     absent = [name for name in contract.column_names if name not in layout.columns]
     frame = with_columns(frame, {name: F.lit(None).cast("string") for name in absent})
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
@@ -220,12 +220,12 @@ def _as_delivered(n: int) -> str:
 
 
 def _named(name: str) -> Column:
-    """A column of a file, whose name may hold anything, and so has no place in SQL."""
+    """Return a column of a file, whose name may hold anything, and so has no place in SQL."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """The rows with `_reason`, which is null where a row can enter raw, and fields that do not matter made null.
+    """Return the rows with `_reason`, which is null where a row can enter raw, and fields that do not matter made null.
 
     To take a key back, a void needs that key and its place in the order. What else is written in it may be anything:
     what does not fit its type becomes null, and the row as it was delivered is kept in `_rescued`.
@@ -286,7 +286,7 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
 
 
 def _in_years(contract: Contract) -> dict[str, str]:
-    """Whether a moment lies in the years 1 to 9999, or is none, for each column of moments.
+    """Return whether a moment lies in the years 1 to 9999, or is none, for each column of moments.
 
     There are no others for whoever computes with them: Python, Delta's partitions, the ledger. Spark has many more, and
     already one as a bound of a staged file, though its row was refused, has the writer of Delta's log end its process.
@@ -296,7 +296,7 @@ def _in_years(contract: Contract) -> dict[str, str]:
 
 
 def _payload(types: Collection[str], contract: Contract) -> str:
-    """The row as it was delivered: the line where there is one, else its fields as JSON."""
+    """Return the row as it was delivered: the line where there is one, else its fields as JSON."""
     given = {column.name: _as_delivered(n) for n, column in enumerate(contract.columns)}
     fields = [f"{got if got in types else f'`{name}`'} AS `{name}`" for name, got in given.items()]
     as_json = f"to_json(struct({', '.join(fields)}, _rescued))"
@@ -345,7 +345,7 @@ _MARK = "\\t"
 
 
 def _values(deep: int) -> str:
-    """The pattern of a JSON object's next field, whose value is the group, in a line that is one object.
+    """Return the pattern of a JSON object's next field, whose value is the group, in a line that is one object.
 
     Nothing of it is tried twice, so that it takes neither stack nor time on a long line.
     """
@@ -357,7 +357,7 @@ def _values(deep: int) -> str:
 
 
 def with_delivered_values(fields: DataFrame, line: str, contract: Contract) -> DataFrame:
-    """The fields with their values as they stand in the line, wherever that may be another text.
+    """Return the fields with their values as they stand in the line, wherever that may be another text.
 
     Only a line in which such a field is found is read a second time. A value that is a text stays what Spark read.
 

@@ -56,7 +56,7 @@ class SailServer:
     socket: Path
 
     def ended_within(self, seconds: float = 0.0) -> str | None:
-        """How it ended, as the end of a sentence; None if it still runs after so long."""
+        """Return how it ended, as the end of a sentence; None if it still runs after so long."""
         try:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -79,7 +79,7 @@ class SailServer:
 
 
 def log_file(settings: Settings) -> Path:
-    """What the newest server of this state folder says."""
+    """Return what the newest server of this state folder says."""
     return settings.state / "logs" / "sail.log"
 
 
@@ -134,12 +134,12 @@ def start_server(settings: Settings) -> SailServer:
 
 
 def most_bytes_at_once(settings: Settings) -> int:
-    """What may be read for a batch, as bytes of files, so that Sail has room for its rows."""
+    """Return what may be read for a batch, as bytes of files, so that Sail has room for its rows."""
     return int(bytes_of(settings.sail_memory) * _READ_SHARE)
 
 
 def bytes_of(memory: str) -> int:
-    """A number of bytes, as settings have it."""
+    """Return a number of bytes, as settings have it."""
     return int(memory[:-1]) * _UNITS[memory[-1].lower()]
 
 

@@ -41,7 +41,7 @@ _running: list[_Running] = []
 
 
 def sail_session(settings: Settings) -> SparkSession:
-    """The session of Sail that this process has, started with the first use."""
+    """Return the session of Sail that this process has, started with the first use."""
     if _running and _running[0].server.ended_within():
         stop_sail()
     if not _running:
@@ -55,7 +55,7 @@ def sail_session(settings: Settings) -> SparkSession:
 
 
 def session_of(settings: Settings, engine: str, spark: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
-    """Gives the session of an engine."""
+    """Return what gives the session of an engine."""
     return spark if engine == "spark" else lambda: sail_session(settings)
 
 
@@ -73,17 +73,17 @@ def stop_sail() -> None:
 
 
 def running_server() -> SailServer | None:
-    """This process's own, if it has one, be it alive or not."""
+    """Return this process's own server, if it has one, be it alive or not."""
     return _running[0].server if _running else None
 
 
 def server_of(session: SparkSession) -> SailServer:
-    """The server of a session of Sail that was not stopped."""
+    """Return the server of a session of Sail that was not stopped."""
     return next(running.server for running in _running if running.session is session)
 
 
 def is_sail(spark: SparkSession) -> bool:
-    """Whether a session is one of Sail."""
+    """Return whether a session is one of Sail."""
     return any(running.session is spark for running in _running)
 
 

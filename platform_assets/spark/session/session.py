@@ -90,7 +90,7 @@ def _session(
 
 
 def _lent(settings: Settings) -> SparkSession | None:
-    """A session in the JVM that is kept ready; None where it cannot be had."""
+    """Return a session in the JVM that is kept ready; None where it cannot be had."""
     lease = borrow(settings, engine_key(settings))
     if lease is None:
         return None
@@ -119,7 +119,7 @@ def _keep_exceptions_quiet() -> None:
 
 
 def not_started(settings: Settings, reason: str) -> SessionError:
-    """What a person is told where no session began: of a master that nobody reaches, Spark says only what follows."""
+    """Return what a person is told where no session began: of an unreachable master, Spark says only what follows."""
     what, setting = what_is_asked(settings)
     if why := why_nobody_listens(places_of(settings)):
         return SessionError(
@@ -229,7 +229,7 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:
-    """A session of the server at an address.
+    """Return a session of the server at an address.
 
     Args:
         remote: the address, `sc://host:port` with what follows it.

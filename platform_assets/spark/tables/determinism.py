@@ -52,7 +52,7 @@ def not_repeatable(frame: DataFrame) -> dict[str, str]:
 
 
 def is_row_by_row(frame: DataFrame, given: Collection[DataFrame]) -> bool:
-    """Whether every row is made from one row of one input, so that neither order nor other rows can matter."""
+    """Return whether every row is made from one row of one input, so that neither order nor other rows can matter."""
     if not _has_plan(frame):
         return False
     ends = [_analysed(rows) for rows in given]
@@ -65,7 +65,7 @@ def is_row_by_row(frame: DataFrame, given: Collection[DataFrame]) -> bool:
 
 
 def _is_pure(node: Any) -> bool:
-    """Whether a node calls nothing that Spark cannot vouch for."""
+    """Return whether a node calls nothing that Spark cannot vouch for."""
     patterns = cast("Any", SparkContext._jvm).org.apache.spark.sql.catalyst.trees.TreePattern
     wanted = (patterns.PYTHON_UDF(), patterns.SCALA_UDF(), patterns.PLAN_EXPRESSION())
     return not any(
@@ -84,7 +84,7 @@ def _suspects(tree: Any) -> Iterator[Any]:
 
 
 def _names(node: Any) -> Iterator[str]:
-    """Names of the suspicious expressions of one node of a plan, those of its subqueries included."""
+    """Yield names of the suspicious expressions of one node of a plan, those of its subqueries included."""
     for expression in _items(node.expressions()):
         yield from map(_name, _suspects(expression))
     for inner in _items(node.subqueries()):

@@ -70,12 +70,12 @@ def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) 
 
 
 def plans_while_it_works(spark: SparkSession) -> bool:
-    """Whether Spark cuts what turns out to be large while it works."""
+    """Return whether Spark cuts what turns out to be large while it works."""
     return not is_one_process(spark) or spark.conf.get(_ADAPTIVE) == "true"
 
 
 def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]) -> DataFrame:
-    """Rows dealt out by day, and those of large days by day and a hash, which is added as `SHARE`.
+    """Return rows dealt out by day, and those of large days by day and a hash, which is added as `SHARE`.
 
     A window over days, these columns and the share needs no further shuffle; the share tells nothing that the columns
     do not. On a cluster, where a task that has nothing costs requests to a store, Spark may join those with little.
@@ -98,7 +98,7 @@ def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]
 
 
 def hashable(frame: DataFrame) -> list[str]:
-    """Columns that tell rows apart and can be hashed."""
+    """Return columns that tell rows apart and can be hashed."""
     nested = ArrayType | MapType | StructType | VariantType
     return [field.name for field in frame.schema.fields if not isinstance(field.dataType, nested)]
 

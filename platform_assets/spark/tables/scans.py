@@ -36,12 +36,12 @@ class Scan:
 
 
 def shows_plans(spark: SparkSession) -> bool:
-    """Whether plans can be looked at, which a Spark Connect server does not allow."""
+    """Return whether plans can be looked at, which a Spark Connect server does not allow."""
     return hasattr(spark, "_jsparkSession")
 
 
 def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tuple[DataFrame, int]:
-    """What a function describes, and how many jobs it started to do so; none where that cannot be asked.
+    """Return what a function describes, and how many jobs it started to do so; none where that cannot be asked.
 
     Jobs that other threads start in the same session meanwhile are not counted.
     """
@@ -64,13 +64,13 @@ def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tup
 
 
 def scans_of(frame: DataFrame) -> list[Scan]:
-    """Everything that the optimised plan of a frame reads, constants apart."""
+    """Return everything that the optimised plan of a frame reads, constants apart."""
     plan = cast("Any", frame)._jdf.queryExecution().optimizedPlan()
     return [scan for leaf in _leaves(plan) for scan in _scans(leaf)]
 
 
 def is_made_of_given_rows(frame: DataFrame) -> bool:
-    """Whether a frame, before anything of it is optimised away, reads nothing but rows that it was given as values.
+    """Return whether a frame, before anything of it is optimised away, reads nothing but rows given as values.
 
     Where plans cannot be looked at, that is assumed.
     """
@@ -81,7 +81,7 @@ def is_made_of_given_rows(frame: DataFrame) -> bool:
 
 
 def as_planned(frame: DataFrame) -> DataFrame:
-    """The same rows, computed by the very plan that `scans_of` the frame has looked at.
+    """Return the same rows, computed by the very plan that `scans_of` the frame has looked at.
 
     A frame that is written is planned anew, and Delta would look up the files to read once more: that plan nobody
     gets to see, and it costs a job per table. Rows that come in order are known to: else they are sorted once more.
@@ -98,7 +98,7 @@ def as_planned(frame: DataFrame) -> DataFrame:
 
 
 def _first_order(plan: Any, rows: Any) -> Any | None:
-    """By what the rows of a plan are ordered first, in the names that they have as rows; None if by nothing of these.
+    """Return by what the rows of a plan are ordered first, by the names they have as rows; None if by none of these.
 
     Spark says it in names of the optimised plan, which are others where the optimiser took a renaming out.
     """
@@ -136,14 +136,14 @@ def _scans(leaf: Any) -> Iterator[Scan]:
 
 
 def _input_files(location: Any) -> list[str]:
-    """Fetched as one text: a call for each of a year's files takes a second."""
+    """Fetch the files of a plan as one text: a call for each of a year's files takes a second."""
     jvm = cast("Any", SparkContext._jvm)
     listed = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(location.inputFiles()).mkString("\n")
     return str(listed).splitlines()
 
 
 def _placed(uri: str) -> Location | None:
-    """Where a file lies; None for one where no lake can be, and so no input."""
+    """Return where a file lies; None for one where no lake can be, and so no input."""
     try:
         return located(uri)
     except LakeError:

@@ -52,7 +52,7 @@ def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
 
 
 def first_line(error: AnalysisException) -> str:
-    """What Spark says, without the plan that it shows below."""
+    """Return what Spark says, without the plan that it shows below."""
     return str(error).strip().partition("\n")[0]
 
 

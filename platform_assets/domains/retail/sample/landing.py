@@ -38,7 +38,7 @@ _HOURS = {"repair": 0, "correction": 2, "move": 8, "void": 14}
 
 
 def days_since_epoch(day: date) -> int:
-    """The day as a number."""
+    """Return the day as a number."""
     return day.toordinal() - date(1970, 1, 1).toordinal()
 
 
@@ -46,7 +46,7 @@ _CLOSED = np.array(sorted(days_since_epoch(day) for day in CLOSED))
 
 
 def versions(lines: pl.DataFrame, simulation: Simulation, copy: int) -> pl.DataFrame:
-    """Every version of some whole days' lines.
+    """Return every version of some whole days' lines.
 
     Returns:
         The lines' columns with `updated_at`, `voided`, `arrival_date`, `kind` (original, correction, void, move,
@@ -96,7 +96,7 @@ def versions(lines: pl.DataFrame, simulation: Simulation, copy: int) -> pl.DataF
 
 
 def _draw(lines: pl.DataFrame, seed: int, copy: int) -> dict[str, Floats]:
-    """Numbers from 0 to 1 per line; `lines` holds whole days, one after the other."""
+    """Return numbers from 0 to 1 per line; `lines` holds whole days, one after the other."""
     counts = lines.group_by(DAY, maintain_order=True).len()
     drawn = [
         np.random.default_rng([seed, day.toordinal(), copy]).random((len(_DRAWS), count))
@@ -107,12 +107,12 @@ def _draw(lines: pl.DataFrame, seed: int, copy: int) -> dict[str, Floats]:
 
 
 def _whole(drawn: Floats, below: int) -> Ints:
-    """A whole number from 0 up to `below`, which is left out."""
+    """Return a whole number from 0 up to `below`, which is left out."""
     return np.minimum((drawn * below).astype(np.int64), below - 1)
 
 
 def _open(days: Ints) -> Ints:
-    """The same dates, the next one where nobody delivers."""
+    """Return the same dates, the next one where nobody delivers."""
     return np.where(np.isin(days, _CLOSED), days + 1, days)
 
 
@@ -126,7 +126,7 @@ def _version(
     written_s: Ints | None = None,
     malformed: Mask | None = None,
 ) -> pl.DataFrame:
-    """The chosen lines as one more version; without a time it is written on its arrival date (also where it is -1)."""
+    """Return the chosen lines as one more version; without a time (or -1) it is written on its arrival date."""
     index = np.flatnonzero(chosen)
     arrives, day = arrives[index], day[index]
     on_arrival = arrives * _DAY_S + _HOURS.get(kind, 0) * _HOUR_S + _whole(draws["second"][index], 2 * _HOUR_S)
@@ -150,7 +150,7 @@ def _dates(name: str, days: Ints) -> pl.Series:
 
 
 def _other_amounts(lines: pl.DataFrame, drawn: Floats) -> pl.DataFrame:
-    """One unit more or less, another price, and for some another discount."""
+    """Return one unit more or less, another price, and for some another discount."""
     extra = pl.Series(_whole(drawn, 300) + 1)
     more = pl.Series(drawn < 0.5)
     fewer = ~more & (pl.col("quantity") > 1)
@@ -177,7 +177,7 @@ def _other_day(day: Ints, drawn: Floats, simulation: Simulation) -> tuple[Ints, 
 
 
 def _on_day(lines: pl.DataFrame, day: Ints, target: Ints) -> pl.DataFrame:
-    """The lines as if sold on another day at the same time of the day."""
+    """Return the lines as if sold on another day at the same time of the day."""
     by = pl.lit(pl.Series(target - day))
     return lines.with_columns(
         pl.col("transaction_timestamp") + pl.duration(days=by),
@@ -331,7 +331,7 @@ def _landed(written: list[Delivery], days: int) -> Progress:
 def _deliveries(
     simulation: Simulation, start: date, end: date, truth: TruthWriter | None = None
 ) -> Iterator[tuple[Contract, Delivery, pl.DataFrame]]:
-    """The files that sales of some days fill, and all files of products."""
+    """Yield the files that sales of some days fill, and all files of products."""
     lines = read_lines(simulation.first, simulation.last)
     sold = lines["product_id"].value_counts().sort(["count", "product_id"], descending=[True, False])["product_id"]
     products = product_versions(simulation, sold)
@@ -397,7 +397,7 @@ def play(simulation: Simulation, lines: pl.DataFrame, start: date, end: date) ->
 
 
 def _with_duplicates(made: pl.DataFrame, simulation: Simulation) -> pl.DataFrame:
-    """Every version once, and the duplicates with their own arrival date and file."""
+    """Return every version once, and the duplicates with their own arrival date and file."""
     again = made.filter(pl.col("_again").is_not_null()).with_columns(arrival_date=pl.col("_again"))
     return pl.concat([made, again.with_columns(file=file_of_line(simulation.last))]).drop("_again")
 

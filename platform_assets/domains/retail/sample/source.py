@@ -46,7 +46,7 @@ def read_products() -> pl.DataFrame:
 
 
 def copy_of(lines: pl.DataFrame, number: int) -> pl.DataFrame:
-    """The lines once more for a larger sample, as baskets of their own by other households in other stores."""
+    """Return the lines once more for a larger sample, as baskets of their own by other households in other stores."""
     if number == 0:
         return lines
     return lines.with_columns(
@@ -70,7 +70,7 @@ _MISTAKES = 0.05
 
 
 def product_versions(simulation: Simulation, sold: pl.Series) -> pl.DataFrame:
-    """Every version of every product's attributes.
+    """Return every version of every product's attributes.
 
     Args:
         sold: numbers of the products by how often they sell, most often first; half of the changes are theirs.
@@ -98,7 +98,7 @@ def product_versions(simulation: Simulation, sold: pl.Series) -> pl.DataFrame:
 
 
 def _change_dates(simulation: Simulation) -> list[date]:
-    """One day in the middle of each month of the sample."""
+    """Return one day in the middle of each month of the sample."""
     dates = []
     month = simulation.first.replace(day=1)
     while month <= simulation.last:
@@ -130,7 +130,7 @@ def _changed(rows: pl.DataFrame, source: pl.DataFrame, random: np.random.Generat
 def _corrected(
     after: pl.DataFrame, source: pl.DataFrame, day: date, random: np.random.Generator
 ) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
-    """Some changes were mistaken: what holds in the end, and the corrections with their arrival."""
+    """Return what holds of changes in the end, some being mistaken, and the corrections with their arrival."""
     mistaken = pl.Series(random.random(len(after)) < _MISTAKES)
     mended = _changed(after.filter(mistaken), source, random)
     delay = pl.Series(random.integers(2, 21, len(mended)))

@@ -67,7 +67,7 @@ class Delivery:
 
 
 def read_deliveries(landing: Path) -> tuple[Delivery, ...] | None:
-    """Every file of the sample, landed or not, oldest arrival date first; None before the truth is written."""
+    """Return every file of the sample, landed or not, oldest arrival date first; None before the truth is written."""
     file = landing / TRUTH / "deliveries.parquet"
     return (
         tuple(Delivery(**row) for row in pl.read_parquet(file, glob=False).rows(named=True)) if file.is_file() else None
@@ -75,7 +75,7 @@ def read_deliveries(landing: Path) -> tuple[Delivery, ...] | None:
 
 
 def read_true_lines(landing: Path) -> pl.LazyFrame:
-    """Every version of every till line of the sample as it should be, with `event_date`, `arrival_date` and `kind`."""
+    """Return every version of every till line of the sample as it should be, with its days and `kind`."""
     return pl.scan_parquet(landing / TRUTH / "transactions.parquet", glob=False)
 
 
@@ -98,7 +98,7 @@ class TruthWriter:
         self._writers[name].write_table(rows.select(schema.names).to_arrow().cast(schema))
 
     def add_deliveries(self, deliveries: list[Delivery]) -> None:
-        """All files of the sample."""
+        """Add all files of the sample."""
         ordered = sorted(deliveries, key=lambda delivery: (delivery.arrival_date, delivery.table, delivery.file))
         self.add("deliveries", pl.DataFrame(ordered, schema=_SCHEMAS["deliveries"].names, infer_schema_length=None))
 
@@ -162,7 +162,7 @@ def _from_the_middle(simulation: Simulation) -> list[date]:
 
 
 def _chosen(lines: pl.LazyFrame, day: date) -> pl.DataFrame:
-    """Some lines of the store that has most lines which came on their day and of which no other version exists."""
+    """Return lines of the store that has most lines which came on their day and have no other version."""
     key = list(RAW_TRANSACTIONS.key)
     good = (pl.col("kind") == "original") & (pl.col("arrival_date") == pl.col(DAY)) & (pl.col("sales_value") > 0)
     candidates = lines.filter((pl.col(DAY) == day) & good & pl.col("malformation").is_null()).collect()
