@@ -26,7 +26,7 @@ def day_metrics(rows: int, figures: Mapping[str, int]) -> dict[str, float]:
     """
     metrics: dict[str, float] = {name: float(figures[name]) for name in (MISMATCHES,) if name in figures}
     if "raw" in figures and "keys" in figures:
-        delivered = figures["raw"] - figures.get("withdrawn", 0)
+        delivered = figures["raw"] - figures.get("withdrawn", 0) - figures.get("replaced", 0)
         metrics["duplicates_per_1000"] = share(delivered - figures["keys"], delivered, 1000)
         metrics["quarantined_share"] = share(figures.get("quarantined", 0), delivered)
     if LAG in figures:

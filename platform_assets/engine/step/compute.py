@@ -156,6 +156,7 @@ def _computed(
             scope=work.scope,
             made_from=state.made_from,
             parts=parts,
+            to_come=to_come,
         )
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}

@@ -22,10 +22,9 @@ from platform_assets.engine.step.rules import examples_of
 from platform_assets.engine.step.settled import settled_checks
 from platform_assets.engine.step.staging import Staged
 from platform_assets.quality import baseline
-from platform_assets.quality.baseline import rhythm_of, volume_finding, volume_verdicts
+from platform_assets.quality.baseline import rhythm_of, scant_finding, volume_finding, volume_verdicts, with_rows_before
 from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
 from platform_assets.quality.gates import conservation_findings, contract_findings
-from platform_assets.quality.losses import scant_finding, with_rows_before
 from platform_assets.quality.metrics import MISMATCHES
 from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
@@ -238,7 +237,9 @@ def _rules(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], s
         broken = {day: count for day, count in broken.items() if broken_beyond(rule, count)}
         examples: Mapping[date, Sequence[str]] = {}
         if broken and not rule.quarantines:
-            examples = examples_of(snapshot, contract, rule, staged.profiles, _rows(staged), broken, staged.inputs)
+            examples = examples_of(
+                snapshot, contract, rule, staged.profiles, _rows(staged), broken, staged.inputs, staged.to_come
+            )
         elif broken:
             source = snapshot.platform.catalogue[contract.inputs[0].table]
             raw, shown = staged.inputs[source.name], snapshot.platform.masking.shown_key

@@ -58,6 +58,7 @@ class Staged:
         tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
         software: that computed them, as a manifest has it.
         moved: records that moved between the computed rows and those that were carried over, by day.
+        to_come: days that the step computes later.
     """
 
     profiles: Mapping[date, Profile] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class Staged:
     tells_reads: bool = True
     software: Mapping[str, str] = field(default_factory=dict)
     moved: Mapping[date, MovedKeys] = field(default_factory=dict)
+    to_come: Collection[date] = ()
 
     def profile(self, day: date) -> Profile:
         """Of any staged day, an empty one included."""
@@ -101,7 +103,7 @@ class Staged:
         counts = self.counts.get(day, {})
         return together | {
             **{name: counts.get(name, 0) for name in ("keys", "keys_quarantined")},
-            **({"rivals": rivals} if (rivals := counts.get("rivals", 0)) else {}),
+            **{name: counts[name] for name in ("rivals", "replaced") if counts.get(name)},
             "raw": row_balance.raw,
             "superseded": row_balance.superseded,
             "voided": row_balance.voided,
@@ -123,6 +125,7 @@ def stage_days(
     scope: KeyScope | None = None,
     made_from: Mapping[date, str] | None = None,
     parts: Mapping[date, int] = NO_PARTS,
+    to_come: Collection[date] = (),
 ) -> Staged:
     """Compute some days into a stage, and count what lies there.
 
@@ -138,6 +141,7 @@ def stage_days(
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
         parts: of each large day of what is read; Sail makes none.
+        to_come: days that the step computes later.
 
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for, or failed on values.
@@ -170,7 +174,7 @@ def stage_days(
             rows = read_staged(session, folder)
             moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
         profiles = _profiles(session, contract, days, rows, folder)
-        judge_beside_others(snapshot, contract, days, profiles, rows, folder, prepared.inputs)
+        judge_beside_others(snapshot, contract, days, profiles, rows, folder, prepared.inputs, to_come)
         of_made = profiles if scope is None else profile(made, (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:
@@ -192,6 +196,7 @@ def stage_days(
         tells_reads=shows_plans(session),
         software=software_of(session),
         moved=moved,
+        to_come=to_come,
     )
 
 

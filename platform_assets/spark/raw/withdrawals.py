@@ -53,13 +53,13 @@ RowBalances = Mapping[date, Mapping[str, int]]
 
 
 def effective_rows(raw: DataFrame) -> DataFrame:
-    """The raw rows that count: without withdrawals and without the rows, tombstones too, of what they take back."""
+    """Return the raw rows that count: without withdrawals, and without what they take back, tombstones too."""
     kept = raw.where(F.col("_kind") != WITHDRAWAL).join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_anti")
     return kept.select(*raw.columns)
 
 
 def withdrawn_rows(raw: DataFrame) -> dict[date, int]:
-    """How many delivered rows count no more, by day."""
+    """Return how many delivered rows count no more, by day."""
     return delivered_rows(raw.join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_semi"))
 
 
@@ -108,7 +108,8 @@ def with_withdrawn(
     nothing = dict.fromkeys(names, 0)
     return {
         day: dict(balance := row_balances.get(day, nothing))
-        | {"raw": delivered.get(day, balance["raw"]) + withdrawn.get(day, 0), "withdrawn": withdrawn.get(day, 0)}
+        | {"raw": (whole := delivered.get(day, balance["raw"])) + withdrawn.get(day, 0)}
+        | {"withdrawn": withdrawn.get(day, 0), "replaced": whole - balance["raw"]}
         for day in row_balances.keys() | withdrawn.keys() | delivered.keys()
     }
 
@@ -123,13 +124,13 @@ def taken_back(raw: DataFrame, arrivals: Collection[str]) -> dict[tuple[date, st
 
 
 def withdrawals(raw: DataFrame, arrivals: Collection[str], schema: StructType) -> DataFrame:
-    """The markers that take back some arrivals on the days on which they have rows that count."""
+    """Return the markers that take back some arrivals on the days on which they have rows that count."""
     pairs = raw.where(F.col("_arrival").isin(*arrivals)).select(DAY, "_arrival").distinct()
     return as_raw(pairs.withColumn("_kind", F.lit(WITHDRAWAL)), schema)
 
 
 def as_raw(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Rows with the columns of raw, null where they have none of that name."""
+    """Return rows with the columns of raw, null where they have none of that name."""
     lacking = [
         F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields if field.name not in rows.columns
     ]
