@@ -148,6 +148,10 @@ def exists(*columns: str, table: str, theirs: tuple[str, ...] = ()) -> Kind:
     return Kind("exists", text, columns, is_condition=False, table=table, theirs=theirs, wrong=wrong)
 
 
+KINDS = (not_null, in_range, one_of, matches, length, compare, unique, exists)
+"""In the order of the docs; `condition` is what a rule's text is."""
+
+
 def family_of(type_: str) -> str:
     """Return what values of a column's type can be compared with."""
     return "number" if digits_of(type_) else _FAMILIES.get(type_, type_)

@@ -14,7 +14,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import sync
 from platform_assets.operations.breaker import roll_back_opened
 from platform_assets.operations.folders import make_folders
-from platform_assets.operations.recovery.recover import caught_up
+from platform_assets.operations.recovery import caught_up
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings

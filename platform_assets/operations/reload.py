@@ -29,8 +29,7 @@ from platform_assets.progress import OnProgress, Progress, meanwhile, no_progres
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import RELOAD, ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
-from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.taking import hashed
+from platform_assets.sources.landing import LandedFile, hashed
 
 if TYPE_CHECKING:
     from platform_assets.spark.session.on_demand import SparkOnDemand

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.contracts import Contract
-from platform_assets.quality.findings import Finding
+from platform_assets.contracts import Contract, Rule
+from platform_assets.contracts.rules import RuleCount
+from platform_assets.quality.findings import Checked, Finding, checked
 from platform_assets.quality.masking import Masking
+from platform_assets.words import counted
 
 Keys = Sequence[Sequence[object]]
 """A few keys of rows, in order."""
@@ -157,3 +159,87 @@ def _rows(count: int) -> str:
 
 def _first(examples: Sequence[str]) -> str:
     return f"; first {examples[0]}" if examples else ""
+
+
+def judged_in_check(contract: Contract) -> tuple[Rule, ...]:
+    """Return the rules by which a day can be refused or warned of."""
+    return tuple(rule for rule in contract.rules if rule.allowed is not None)
+
+
+def broken_beyond(rule: Rule, count: RuleCount) -> bool:
+    """Return whether more rows of a day break a rule than it tolerates."""
+    return rule.allowed is not None and not rule.allowed.allows(*count)
+
+
+def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, examples: Sequence[str]) -> Finding:
+    """Say how many rows of a day break a rule, and how many may.
+
+    Args:
+        examples: of such rows, sensitive values masked.
+    """
+    share = f"{100 * count.broken / count.judged:.2f} %" if count.judged else "none"
+    what = (
+        f"{count.broken:,} of {counted(count.judged, 'row')} ({share}) break the rule {rule.name!r} ({rule.kind.text})"
+    )
+    limit = f"at most {rule.allowed}"
+    first = f"; first {examples[0]}" if examples else ""
+    set_aside = " and go to quarantine" if rule.quarantines else ""
+    return Finding(
+        check="rules",
+        day=day,
+        severity="warn" if rule.severity == "warn" else "block",
+        message=f"{contract.name} on {day}: {what}{set_aside}; {limit} may{first}",
+        expected=f"{limit} that breaks {rule.name!r}",
+        actual=what,
+        examples=tuple(examples),
+        numbers={f"{rule.name}_broken": count.broken, f"{rule.name}_judged": count.judged},
+    )
+
+
+def rules_checked(contract: Contract, counts: Mapping[str, RuleCount], findings: Collection[Finding]) -> Checked:
+    """Return what the check `rules` says of a day."""
+    rules = judged_in_check(contract)
+    broken = {rule.name: counts.get(rule.name, RuleCount()).broken for rule in rules}
+    tolerated = ", ".join(f"{name} by {counted(rows, 'row')}" for name, rows in broken.items() if rows)
+    passed = f"{counted(len(rules), 'rule')} kept" + (f", or broken as tolerated: {tolerated}" if tolerated else "")
+    return checked("rules", findings, passed, {f"{name}_broken": rows for name, rows in broken.items()})
+
+
+@dataclass(frozen=True)
+class MovedKeys:
+    """What moved into or out of the keys that alone are computed, since the rest of a day was.
+
+    Args:
+        source: table of the records.
+        examples: a few of them, as people may see them.
+        others: a few of the keys that they went to or came from.
+        unknown: why nobody can tell any more; empty where it is known.
+    """
+
+    source: str
+    records: int = 0
+    examples: Sequence[str] = ()
+    others: Sequence[str] = ()
+    unknown: str = ""
+
+
+def moved_keys_finding(contract: Contract, day: date, moved: MovedKeys) -> Finding:
+    """Return a day whose computed rows and carried rows would count records twice, or not at all; it always blocks."""
+    if moved.unknown:
+        what, then = f"whether records of {moved.source} moved between keys is not known: {moved.unknown}", ""
+    else:
+        what = f"{counted(moved.records, 'record')} of {moved.source} moved between these keys and others"
+        then = f"; name {' and '.join(moved.others)}, too, or" if moved.others else ";"
+    first = f", first {moved.examples[0]}" if moved.examples else ""
+    todo = f"{then or ';'} compute the day whole"
+    return Finding(
+        check="contract",
+        day=day,
+        severity="block",
+        message=f"{contract.name} on {day}: {what}{first}. Beside what is carried over they would count twice or not "
+        f"at all{todo}",
+        expected="no record moved between the computed keys and others",
+        actual=what,
+        examples=tuple(moved.examples),
+        numbers={"records_moved": moved.records},
+    )

@@ -24,7 +24,7 @@ from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, format_of
 from platform_assets.lakehouse.layout import stored
 from platform_assets.places import folder_of
-from platform_assets.sources.area import Area, DateFolder, FolderArea, Seen
+from platform_assets.sources.area import Area, BucketArea, DateFolder, FolderArea, Seen
 from platform_assets.sources.landing import (
     IS_A_LINK,
     NOT_AS_LISTED,
@@ -33,10 +33,10 @@ from platform_assets.sources.landing import (
     Listing,
     Problem,
     State,
+    content_sha256,
     not_as_listed,
 )
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.taking import content_sha256
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
@@ -269,7 +269,4 @@ def landing_area(settings: Settings) -> Area:
     """Return where sources deliver, to be looked at once."""
     if folder := folder_of(settings.landing):
         return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
-    root = stored(settings.landing)
-    from platform_assets.sources.bucket_area import BucketArea  # which a landing folder does without
-
-    return BucketArea(root)
+    return BucketArea(stored(settings.landing))

@@ -16,7 +16,7 @@ from platform_assets.engine.step.repeated_keys import keys_on_two_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.metrics import table_metrics
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.domains import feeds
 from platform_assets_tests.support.feeds import FEEDS, deliver, order

@@ -33,8 +33,8 @@ from platform_assets.engine.step.sail import by_sail
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.engines.admitting import EngineError, EngineVerified, compare_engines, verify_engine
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.engines import EngineError, EngineVerified, compare_engines, verify_engine
+from platform_assets.operations.verify import verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.records.differences import DayChange

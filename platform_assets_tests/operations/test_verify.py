@@ -22,7 +22,7 @@ from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.verify.verify import Verified, VerifyError, verify
+from platform_assets.operations.verify import Verified, VerifyError, verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, Progress, no_progress

@@ -12,8 +12,8 @@ from threading import Thread
 import pytest
 from pydantic import SecretStr
 
-from platform_assets.operations.outbox import delivery
-from platform_assets.operations.outbox.delivery import WebhookError, post
+from platform_assets.operations.outbox import WebhookError, post
+from platform_assets_tests.planning.test_replays import delivery
 
 Answer = Callable[[socket], None]
 

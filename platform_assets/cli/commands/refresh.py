@@ -42,7 +42,7 @@ from platform_assets.planning.key_scope import scope_of
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.planning.selection import Request
-from platform_assets.quality.repairs import remedy
+from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival, new_publication
 from platform_assets.settings import Settings

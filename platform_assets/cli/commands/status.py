@@ -37,7 +37,7 @@ from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import between, days_later, which
 from platform_assets.quality.baseline import quiet_days
-from platform_assets.quality.repairs import remedy
+from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import DayFigures, DayRecord, DayTotals
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState

@@ -33,9 +33,15 @@ from platform_assets.planning.replays import Delivery, replay_notes, replays, wa
 from platform_assets.quality.set_aside import FAULT
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.inspect import Inspection, inspect
-from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
+from platform_assets.sources.landing import (
+    NOT_AS_LISTED,
+    LandedFile,
+    Problem,
+    changed_since,
+    not_as_listed,
+    replaced_since,
+)
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.taking import changed_since, replaced_since
 from platform_assets.sources.text import CompressionError
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import commonest_faults, is_refused, late_rows, refused_rows

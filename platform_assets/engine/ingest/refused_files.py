@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from platform_assets.engine.ingest.aside import open_rows
 from platform_assets.engine.platform import Platform
-from platform_assets.quality.repairs import repaired_by
+from platform_assets.quality.deliveries import repaired_by
 from platform_assets.quality.set_aside import much_refused
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.sources.listing import landing_area

@@ -24,11 +24,17 @@ from platform_assets.engine.step.staging import Staged
 from platform_assets.quality import baseline
 from platform_assets.quality.baseline import rhythm_of, scant_finding, volume_finding, volume_verdicts, with_rows_before
 from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
-from platform_assets.quality.gates import conservation_findings, contract_findings
+from platform_assets.quality.gates import (
+    broken_beyond,
+    conservation_findings,
+    contract_findings,
+    judged_in_check,
+    moved_keys_finding,
+    rule_finding,
+    rules_checked,
+)
 from platform_assets.quality.metrics import MISMATCHES
-from platform_assets.quality.moved_keys import moved_keys_finding
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
-from platform_assets.quality.rules import broken_beyond, judged_in_check, rule_finding, rules_checked
 from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.records.differences import Differences
 from platform_assets.spark.compare.examples import (

@@ -23,7 +23,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import computed_by, made_by, release
 from platform_assets.planning.key_scope import KeyScope, is_mixed
 from platform_assets.planning.windows import Ranges, day_range, in_any, ranges, ranges_read, union_read
-from platform_assets.quality.moved_keys import MovedKeys
+from platform_assets.quality.gates import MovedKeys
 from platform_assets.records.differences import EXAMPLES
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import STAGED

@@ -26,8 +26,7 @@ from platform_assets.lakehouse.unique_keys import days_of_unique_keys
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.parts import NO_PARTS
 from platform_assets.planning.reads import FilesRead
-from platform_assets.quality.gates import RowBalance
-from platform_assets.quality.moved_keys import MovedKeys
+from platform_assets.quality.gates import MovedKeys, RowBalance
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.raw.rules import rule_counts

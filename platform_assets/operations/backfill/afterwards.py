@@ -24,7 +24,7 @@ from platform_assets.operations.rollback.rollback import Rollback, rollback
 from platform_assets.operations.rollback.selection import chosen_publications, rolled_back_already
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.operations.stages.store import stage_names
-from platform_assets.operations.verify.verify import TableVerified, Verified, verify
+from platform_assets.operations.verify import TableVerified, Verified, verify
 from platform_assets.planning.backfill.pace import may_compute
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection

@@ -13,7 +13,7 @@ from datetime import date
 from functools import cached_property
 
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.lineage.new_since import NewSince
+from platform_assets.operations.lineage.provenance import NewSince
 from platform_assets.planning.rollback import TableDay
 from platform_assets.planning.windows import which
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, Hold, PublicationRecord

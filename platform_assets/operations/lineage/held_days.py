@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
-from platform_assets.operations.lineage.new_since import NewSince
+from platform_assets.operations.lineage.provenance import NewSince
 from platform_assets.planning.day_states import in_force
 from platform_assets.planning.loaded import comes_with
 from platform_assets.quality.findings import ACCEPTABLE

@@ -22,7 +22,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.stages.compare import ColumnBeside, Example, StagedDay, columns_beside
 from platform_assets.operations.stages.compare import compared as compared_day
-from platform_assets.operations.verify.verify import TableVerified, verify
+from platform_assets.operations.verify import TableVerified, verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, Progress, no_progress

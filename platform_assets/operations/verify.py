@@ -26,7 +26,7 @@ from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import Release, made_by
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.file_check import FileCheck
+from platform_assets.operations.pins import FileCheck
 from platform_assets.planning.configuration import contract_changes
 from platform_assets.planning.key_scope import is_mixed, shown_keys
 from platform_assets.planning.sampling import Draw
