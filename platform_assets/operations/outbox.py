@@ -63,18 +63,16 @@ class Address:
     problem: str = ""
 
 
-def addresses(
-    catalogue: Catalogue, settings: Settings, environment: Mapping[str, str] = os.environ
-) -> dict[str, Address]:
+def addresses(catalogue: Catalogue, settings: Settings) -> dict[str, Address]:
     """Return the address of every target, by its name."""
-    known = [_of_variable(each.name, each.url_env, environment) for each in catalogue.exposures]
+    known = [_of_variable(each.name, each.url_env) for each in catalogue.exposures]
     url = settings.webhook_url
     problem = "" if url else f"{_WEBHOOK} is not set"
     return {address.target: address for address in (*known, Address(ANNOUNCEMENTS, _WEBHOOK, url, problem))}
 
 
-def _of_variable(target: str, variable: str, environment: Mapping[str, str]) -> Address:
-    url = environment.get(variable, "")
+def _of_variable(target: str, variable: str) -> Address:
+    url = os.environ.get(variable, "")
     if not url:
         return Address(target, variable, problem=f"{variable} is not set")
     if not nobody_can_listen(url):

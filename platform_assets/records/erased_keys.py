@@ -75,6 +75,9 @@ class ErasedKeys:
     def has_row(self, *texts: str | None) -> bool:
         """Return whether a row is of an erased key, of which it may have some fields in columns, and others in a text.
 
+        Of JSON, each field of the key has its value somewhere in it. Any other text is of the key if every value of the
+        key stands between separators in it, or in quotes.
+
         Args:
             texts: of its values of `fields`, in their order, and then of `AS_DELIVERED`.
         """
@@ -97,14 +100,6 @@ class ErasedKeys:
             field: self._hash(field, text) for field, text in zip(self.fields, texts, strict=True) if text is not None
         }
         return any(tuple(hashes.get(field, "") for field in named) in erased for named, erased in self._hashes.items())
-
-    def has_payload(self, payload: str | None) -> bool:
-        """Return whether a row that was set aside is of an erased key, told from the text that was kept of it.
-
-        Of JSON, each field of the key has its value somewhere in it. Anything else cannot be told apart into fields: it
-        is of the key if every value of it stands between separators, or in quotes.
-        """
-        return payload is not None and self._is_erased(self._in_payloads([payload]))
 
     def _in_payloads(self, payloads: Collection[str]) -> dict[str, set[str]]:
         """Return the hashes of all that may be a field's value in some texts, by field."""

@@ -270,9 +270,9 @@ def change_of(manifest: Manifest, table: str) -> TableChange:
     return next(change for change in manifest.tables if change.table == table)
 
 
-def new_publication(now: datetime | None = None) -> str:
+def new_publication() -> str:
     """Return a fresh name for a publication: UTC time to the microsecond and four random bytes, sortable as text."""
-    return f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%S%fZ}-{token_hex(4)}"
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{token_hex(4)}"
 
 
 def is_publication(name: str) -> bool:

@@ -9,7 +9,6 @@ import errno
 import hashlib
 import os
 import stat
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -48,92 +47,26 @@ class Seen:
     stored: StoredVersion | None = None
 
 
-class DateFolder(ABC):
-    """What arrived on one date from one source. Names are told without those that are left to their writer."""
-
-    @abstractmethod
-    def names(self, problems: list[Problem]) -> list[str]:
-        """Of what lies in it, sorted; what cannot be listed or has no proper name is a problem."""
-
-    @abstractmethod
-    def has(self, name: str) -> bool:
-        """Return whether somebody put it there, as far as this user may know."""
-
-    @abstractmethod
-    def look(self, name: str) -> Seen:
-        """Return what it is."""
-
-    @abstractmethod
-    def expect_open(self, seen: Seen) -> None:
-        """See that it can be opened, and is what was seen.
-
-        Raises:
-            ChangedError, LinkError, OSError: it is not, or it cannot be.
-        """
-
-
-class Area(ABC):
-    """A landing area, while one listing looks at it: what it has seen it need not look at twice."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    @abstractmethod
-    def problem(self) -> Problem | None:
-        """Return why nothing at all can be taken from it, if so."""
-
-    @abstractmethod
-    def is_there(self) -> bool:
-        """Return whether what it does not show is not there, rather than the whole of it out of sight."""
-
-    @abstractmethod
-    def folders(self, above: str) -> list[str]:
-        """Return names of folders in a folder, without those left to their writer; none if it may not be looked at.
-
-        Args:
-            above: below the landing root, or "." for that.
-        """
-
-    @abstractmethod
-    def dates(self, folder: str, only: Collection[str] | None, problems: list[Problem]) -> list[str]:
-        """Return names of what lies in the folder of a source; what cannot be listed is a problem.
-
-        Args:
-            only: names of the only ones to look for; None for all.
-        """
-
-    @abstractmethod
-    def date_folder(self, path: str, only: Collection[str] | None) -> DateFolder | Problem:
-        """Return the folder of an arrival date, or why it is none.
-
-        Args:
-            only: names of the only files to look for; None for all.
-        """
-
-    @abstractmethod
-    def has_gone(self, path: str) -> bool:
-        """Return whether nothing lies there any more, as far as this user may know."""
-
-
 def is_left_to_its_writer(name: str) -> bool:
     """Return whether a name says that nobody else is to look."""
     return name[0] in "._"
 
 
-class FolderArea(Area):
-    """Files below a folder.
+class FolderArea:
+    """Files below a folder, while one listing looks at them: what it has seen it need not look at twice.
 
     Args:
         may_be_absent: whether it is no problem if it is not there: whoever lands first makes it.
     """
 
     def __init__(self, root: Path, *, may_be_absent: bool = False) -> None:
-        super().__init__(str(root))
+        self.name = str(root)
         self._root = root
         self._may_be_absent = may_be_absent
         self._inside = real(root)
 
     def problem(self) -> Problem | None:
+        """Return why nothing at all can be taken from it, if so."""
         if is_folder(self._root):
             return None
         todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
@@ -142,9 +75,15 @@ class FolderArea(Area):
         return None if self._may_be_absent else Problem(self.name, "is the landing root and is not there", todo)
 
     def is_there(self) -> bool:
+        """Return whether what it does not show is not there, rather than the whole of it out of sight."""
         return is_folder(self._root)
 
     def folders(self, above: str) -> list[str]:
+        """Return names of folders in a folder, without those left to their writer; none if it may not be looked at.
+
+        Args:
+            above: below the landing root, or "." for that.
+        """
         try:
             entries = sorted((self._root / above).iterdir())
         except OSError:
@@ -152,9 +91,11 @@ class FolderArea(Area):
         return [entry.name for entry in entries if not is_left_to_its_writer(entry.name) and is_folder(entry)]
 
     def dates(self, folder: str, only: Collection[str] | None, problems: list[Problem]) -> list[str]:
+        """Return names of what lies in the folder of a source, of the `only` ones; what cannot be listed is told."""
         return _names(self._root / folder, folder, only, problems)
 
     def date_folder(self, path: str, only: Collection[str] | None) -> DateFolder | Problem:
+        """Return the folder of an arrival date, with the `only` files to look for, or why it is none."""
         entry = self._root / path
         try:
             if entry.is_symlink() or not entry.is_dir():
@@ -164,17 +105,22 @@ class FolderArea(Area):
         return _Folder(entry, path, only, is_inside=real(entry).is_relative_to(self._inside))
 
     def has_gone(self, path: str) -> bool:
+        """Return whether nothing lies there any more, as far as this user may know."""
         return _is_gone(self._root / path)
 
 
-class _Folder(DateFolder):
+class _Folder:
+    """What arrived on one date from one source. Names are told without those that are left to their writer."""
+
     def __init__(self, entry: Path, path: str, only: Collection[str] | None, *, is_inside: bool) -> None:
         self._entry, self._path, self._only, self._is_inside = entry, path, only, is_inside
 
     def names(self, problems: list[Problem]) -> list[str]:
+        """Return names of what lies in it, sorted; what cannot be listed or has no proper name is a problem."""
         return _names(self._entry, self._path, self._only, problems)
 
     def has(self, name: str) -> bool:
+        """Return whether somebody put it there, as far as this user may know."""
         try:
             return (self._entry / name).exists()
         except OSError:  # a name that is too long, or a folder that is closed to us
@@ -188,6 +134,7 @@ class _Folder(DateFolder):
         return Seen(f"{self._path}/{name}", file, kind, found.st_size, found.st_mtime_ns, state_of(found))
 
     def expect_open(self, seen: Seen) -> None:
+        """See that it can be opened, and is what was seen; else ChangedError, LinkError or OSError is raised."""
         expect_open(seen.file, seen.state)
 
 
@@ -230,11 +177,11 @@ def _names(folder: Path, path: str, only: Iterable[str] | None, problems: list[P
     return kept
 
 
-class BucketArea(Area):
+class BucketArea:
     """Objects below a name in a bucket. An object is whole as soon as it is there, and has no links."""
 
     def __init__(self, root: Stored) -> None:
-        super().__init__(str(root))
+        self.name = str(root)
         self._root = root
         self._by_date: dict[str, defaultdict[str, dict[str, StoredObject]]] = {}
         self._names: dict[str, frozenset[str] | None] = {}
@@ -302,7 +249,7 @@ def _not_listed(path: str, error: LakeError) -> Problem:
     return Problem(path, f"cannot be listed: {error.what.rstrip('.')}", error.todo)
 
 
-class _Objects(DateFolder):
+class _Objects:
     def __init__(
         self, root: Stored, path: str, objects: Mapping[str, StoredObject], only: Collection[str] | None
     ) -> None:
@@ -333,3 +280,7 @@ class _Objects(DateFolder):
 def _shown(names: Iterable[str]) -> list[str]:
     """Without those that are left to their writer; one that is empty is of an object named like the folder itself."""
     return sorted(name for name in names if name and not is_left_to_its_writer(name))
+
+
+Area = FolderArea | BucketArea
+DateFolder = _Folder | _Objects

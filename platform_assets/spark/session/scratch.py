@@ -137,9 +137,9 @@ def log_file(settings: Settings) -> Path:
     return path
 
 
-def last_words(path: Path, since: int, lines: int = 3) -> str:
-    """Return the last lines written after a position of the file, for an error message."""
+def last_words(path: Path, since: int) -> str:
+    """Return the last three lines written after a position of the file, for an error message."""
     with path.open("rb") as file:
         file.seek(since)
         text = file.read().decode(errors="replace")
-    return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
+    return " | ".join(line.strip() for line in text.splitlines()[-3:] if line.strip())

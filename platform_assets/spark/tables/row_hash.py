@@ -22,9 +22,9 @@ _LOW_HALF = 0xFFFFFFFF
 _NONNEGATIVE = 2**63 - 1
 
 
-def row_hash(columns: Sequence[str], salt: int = _SALTS[0]) -> Column:
+def row_hash(columns: Sequence[str]) -> Column:
     """Return a 64-bit hash of a row's columns that tells nulls and neighbouring columns apart."""
-    return F.expr(row_hash_sql(columns, salt))
+    return F.expr(row_hash_sql(columns))
 
 
 def order_hash(columns: Sequence[str]) -> Column:
