@@ -1,4 +1,4 @@
-"""Whether Sail may compute a table: published days computed again on both engines, and compared."""
+"""Two engines that prove each other: tables admitted to Sail, and what differs between it and Spark."""
 
 from __future__ import annotations
 

@@ -27,6 +27,9 @@ _MEANWHILE = timedelta(minutes=1)
 def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
     """Say what the ledger lacked, and which days are held again.
 
+    The index comes back from the manifests, and with it what keeps the days that were rolled back. Other holds and
+    people's decisions are in the ledger alone.
+
     A single publication is what a process leaves that died before it could index it; a ledger without any, or without
     several, is a new one or was restored from a backup.
 

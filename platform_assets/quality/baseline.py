@@ -66,7 +66,11 @@ def quiet_days(catalogue: Catalogue, table: str, loaded: Mapping[date, DayMark],
 
 
 def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:
-    """Return the rhythm that follows from the read windows of a table and of all tables above it."""
+    """Return the rhythm that follows from the read windows of a table and of all tables above it.
+
+    A trailing window fills up during its first days, and a month to date starts anew with each month. Compared by
+    weekday, both look like faults of correct data.
+    """
     contract = catalogue[table]
     first, last = calendar.first, calendar.last
     season: Season = "weekday"
@@ -367,6 +371,9 @@ def loss_finding(
     contract: Contract, day: date, rows: int, before: int, unjudged: Undecided, *, gone: int = 0
 ) -> Finding | None:
     """Return a warning of a day that lost more than half of its rows.
+
+    Without it a correction could halve a young table's day, or empty it, and no check would say a word. It only warns:
+    what is left may be all that there should be.
 
     Args:
         before: as `rows_before` gives them.

@@ -1,4 +1,4 @@
-"""Deliveries: whether what a source delivered on a date could be read, and is all accounted for."""
+"""Deliveries: whether what a source delivered on a date could be read and is accounted for, and what repaired it."""
 
 from __future__ import annotations
 

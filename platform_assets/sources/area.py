@@ -1,4 +1,4 @@
-"""Where sources deliver, as one listing sees it: a folder of this machine, or a beginning of names in a bucket.
+"""Where sources deliver, as one listing sees it: a folder of this machine, or names in a bucket that begin alike.
 
 What a listing makes of names, dates and times is the same wherever files lie (`sources.listing`); here is what differs.
 """

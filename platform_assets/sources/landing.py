@@ -1,4 +1,4 @@
-"""What lies in a landing area: files as they were listed, and what is wrong with those that are not taken.
+"""What lies in a landing area: files as they were listed, fetched and hashed, and what is wrong with others.
 
 Between a listing and the reading whoever may write to the landing area can put something else in a file's place: a link
 out of it, or a file of the same size and time. So it is opened step by step, and has to be the file that was listed.

@@ -30,11 +30,12 @@ from platform_assets.quality.gates import (
     contract_findings,
     judged_in_check,
     moved_keys_finding,
+    reconciled,
+    reconciliation_finding,
     rule_finding,
     rules_checked,
 )
 from platform_assets.quality.metrics import MISMATCHES
-from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.records.differences import Differences
 from platform_assets.spark.compare.examples import (

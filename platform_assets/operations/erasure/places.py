@@ -1,4 +1,4 @@
-"""Where the rows of a key can lie, told from contracts, and what an erasure cannot reach, so that somebody can."""
+"""Where the rows of a key can lie, told from contracts, where they do lie, and what an erasure cannot reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of published days comes to: sums of their amounts before and after, read from their files. No JVM."""
+"""What a change of published days comes to, and how two releases differ: sums of amounts, read from files. No JVM."""
 
 from __future__ import annotations
 

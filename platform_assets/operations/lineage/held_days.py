@@ -1,4 +1,4 @@
-"""Held days as people are told of them: since when, what readers see instead, and which arrivals came since."""
+"""Held days and days warned of, as people are told of them: since when, what readers see, and what came since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a published day comes from: back through what it read to the files that were delivered, without a JVM."""
+"""Where a published day comes from, back to the files that were delivered, and what is new there since. No JVM."""
 
 from __future__ import annotations
 

@@ -170,7 +170,11 @@ def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iter
 def digests_in_files(
     spark: SparkSession, path: Location, files: Iterable[str], schema: StructType
 ) -> dict[date, Digest]:
-    """Return the digest of what lies in some files, by day; a day without rows is left out."""
+    """Return the digest of what lies in some files, by day; a day without rows is left out.
+
+    A digest covers every column that rows were published with, and no other: a file is hashed by the columns that it
+    has.
+    """
     digests: defaultdict[date, Digest] = defaultdict(Digest)
     for columns, alike in by_columns(path, files, schema):
         for day, of_day in profile(read_files(spark, path, alike, columns), (), ()).items():

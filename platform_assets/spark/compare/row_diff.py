@@ -1,4 +1,4 @@
-"""Where two versions of some days disagree, key by key and column by column, in one shuffle of both."""
+"""Where two versions of some days disagree: key by key, day by day, and in the sums of columns."""
 
 from __future__ import annotations
 

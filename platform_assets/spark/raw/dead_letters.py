@@ -53,6 +53,9 @@ def payload(rows: DataFrame, columns: Sequence[str]) -> Column:
 def as_json(types: Mapping[str, DataType]) -> Column:
     """Return the text that Spark's `to_json` makes of a struct, without it.
 
+    What Spark wrote lies in quarantines, and their digests were taken of it. Sail's `to_json` writes `2.10` as `2.1`,
+    moments otherwise, and control characters in small letters: for it the text is put together type by type.
+
     Of a double the text is the engine's own: Java has other digits, and the tables are refused for that.
 
     Args:

@@ -359,6 +359,9 @@ def _values(deep: int) -> str:
 def with_delivered_values(fields: DataFrame, line: str, contract: Contract) -> DataFrame:
     """Return the fields with their values as they stand in the line, wherever that may be another text.
 
+    Spark makes a text of a number with a fraction or an exponent by way of a floating-point one, also within lists and
+    objects, and writes these without their white space.
+
     Only a line in which such a field is found is read a second time. A value that is a text stays what Spark read.
 
     Args:

@@ -16,7 +16,11 @@ _ON = "_on"
 
 
 def is_undated(source: Contract) -> Column:
-    """Tell whether a raw row is a delete without event time."""
+    """Tell whether a raw row is a delete without event time.
+
+    Such a delete is a void on the day it arrived. Which days it reaches follows from it and the records alone, so that
+    it makes no difference which of them is taken first.
+    """
     assert source.event_time is not None
     return (F.col("_kind") == VOID) & F.isnull(source.event_time)
 

@@ -186,6 +186,8 @@ _CAUSES = {
 def not_repeatable(frame: DataFrame) -> dict[str, str]:
     """Expressions that never give the same twice, as Spark names them, and why.
 
+    Spark Connect shows no plans; over it nothing is known of a transform.
+
     Those that may, because rows can be in an order that makes them (`first`, `collect_list`), are not among them.
     """
     if not _has_plan(frame):

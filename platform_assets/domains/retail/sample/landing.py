@@ -96,7 +96,11 @@ def versions(lines: pl.DataFrame, simulation: Simulation, copy: int) -> pl.DataF
 
 
 def _draw(lines: pl.DataFrame, seed: int, copy: int) -> dict[str, Floats]:
-    """Return numbers from 0 to 1 per line; `lines` holds whole days, one after the other."""
+    """Return numbers from 0 to 1 per line; `lines` holds whole days, one after the other.
+
+    A day's lines have the same fates however much of the sample is simulated: the generator is seeded by (seed, day,
+    copy).
+    """
     counts = lines.group_by(DAY, maintain_order=True).len()
     drawn = [
         np.random.default_rng([seed, day.toordinal(), copy]).random((len(_DRAWS), count))

