@@ -59,11 +59,7 @@ class Access:
 
 
 def make_folder(folder: Path, mode: int) -> None:
-    """Make a folder, and those above it that are missing, for those whom a mode names; one that is there stays.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    """Make a folder, and those above it that are missing, for those whom a mode names; one that is there stays."""
     if folder.is_dir():
         return
     if not folder.parent.is_dir():
@@ -80,9 +76,6 @@ def take_folder(folder: Path, mode: int, besides: Path | None) -> None:
 
     Args:
         besides: what may lie in it already, if anything.
-
-    Raises:
-        OSError: it cannot be made, or its mode cannot be changed.
     """
     make_folder(folder, mode)
     if given_beyond(folder, mode) and is_unused(folder, besides):
@@ -90,7 +83,7 @@ def take_folder(folder: Path, mode: int, besides: Path | None) -> None:
 
 
 def is_unused(folder: Path, besides: Path | None) -> bool:
-    """Whether a folder is this user's own, and there is nothing in it but what may lie there before it is used.
+    """Return whether a folder is this user's own, and there is nothing in it but what may lie there before it is used.
 
     One that is open to all as `/tmp` is, is for others too, and a link may lead anywhere.
     """
@@ -108,7 +101,7 @@ def _open_to(folder: Path, mode: int) -> None:
 
 
 def given_beyond(path: Path, mode: int) -> int:
-    """What a folder gives to others that a mode does not; 0 where there is none."""
+    """Return what a folder gives to others that a mode does not; 0 where there is none."""
     try:
         return stat.S_IMODE(path.stat().st_mode) & _ALL & ~mode
     except FileNotFoundError:
@@ -116,6 +109,6 @@ def given_beyond(path: Path, mode: int) -> int:
 
 
 def is_ours_alone(path: Path) -> bool:
-    """Whether nobody but this user and the administrator can have written a file or can write it."""
+    """Return whether nobody but this user and the administrator can have written a file or can write it."""
     seen = path.stat(follow_symlinks=False)
     return seen.st_uid in (0, os.geteuid()) and not seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

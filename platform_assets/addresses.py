@@ -15,7 +15,7 @@ _WITH_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
 
 
 def nobody_can_listen(url: str) -> bool:
-    """Whether what is sent there is encrypted, or stays on this machine."""
+    """Return whether what is sent there is encrypted, or stays on this machine."""
     try:
         parts = urlsplit(url)
         name = parts.hostname
@@ -26,9 +26,6 @@ def nobody_can_listen(url: str) -> bool:
 
 def origin_of(url: str) -> str | None:
     """Scheme, host and port of a page, as a browser names where a request comes from.
-
-    Args:
-        url: with or without a path.
 
     Returns:
         As in `https://dagster.example.com`; None if it has none that could be told by these rules.
@@ -41,7 +38,7 @@ def origin_of(url: str) -> str | None:
 
 
 def hosts_of(origin: str) -> frozenset[str]:
-    """What a request to a page may have for `Host`: the port can be left out where it is the usual one.
+    """Return what a request to a page may have for `Host`: the port can be left out where it is the usual one.
 
     Args:
         origin: as `origin_of` gives it.
@@ -52,7 +49,7 @@ def hosts_of(origin: str) -> frozenset[str]:
 
 
 def without_secrets(place: str) -> str:
-    """A URL without what is before its host and after its path, where people put keys and signatures."""
+    """Return a URL without what is before its host and after its path, where people put keys and signatures."""
     if "://" not in place:
         return place
     scheme, _, rest = place.partition("://")

@@ -8,7 +8,7 @@ import socket
 
 
 def own_user() -> str:
-    """The user that the process belongs to, whatever its environment says; a number where that has no name."""
+    """Return the user that the process belongs to, whatever its environment says; a number where that has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # as in a container
@@ -16,5 +16,5 @@ def own_user() -> str:
 
 
 def own_host() -> str:
-    """The name of the machine, or of the container."""
+    """Return the name of the machine, or of the container."""
     return socket.gethostname()

@@ -41,11 +41,7 @@ class PlatformError(Exception):
 
 
 def did_you_mean(written: str, choices: Collection[str]) -> str:
-    """The question whether the choice was meant that is nearly what somebody wrote, to be followed by a sentence.
-
-    Args:
-        written: which is none of the choices.
-        choices: names that there are.
+    """Return the question whether the choice nearest to what somebody wrote was meant, to be followed by a sentence.
 
     Returns:
         `Did you mean <choice>? `; empty where none is near.
@@ -54,7 +50,7 @@ def did_you_mean(written: str, choices: Collection[str]) -> str:
 
 
 def led_to(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and what led to it, that last."""
+    """Yield an error, and what led to it, that last."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
@@ -66,7 +62,6 @@ def users_line(error: BaseException, package: str | None = None) -> str | None:
     """File and line of a user's own code where an error arose; libraries and the platform are on the way there only.
 
     Args:
-        error: raised by the user's code, or by what it called.
         package: of the user, which may be installed among the libraries.
 
     Returns:
@@ -79,11 +74,10 @@ def users_line(error: BaseException, package: str | None = None) -> str | None:
 
 
 def users_frames(frames: Iterable[tuple[FrameType, int]], package: str | None = None) -> list[tuple[FrameType, int]]:
-    """Those frames, each with its line, that are a user's own code; of one package if it is on the way.
+    """Return those frames, each with its line, that are a user's own code; of one package if it is on the way.
 
     Args:
         frames: outermost first.
-        package: of the user, which may be installed among the libraries.
     """
     frames = list(frames)
     top = package.partition(".")[0] if package else ""

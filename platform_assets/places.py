@@ -56,39 +56,39 @@ Place = Annotated[str, BeforeValidator(_as_place), Field(min_length=1)]
 
 
 def names_bucket(url: str) -> bool:
-    """Whether it is the URL of a bucket, or of something in one, of a kind of object store that is known."""
+    """Return whether it is the URL of a bucket, or of something in one, of a kind of object store that is known."""
     parts = _URL.fullmatch(url)
     return bool(parts and parts[1] in FORMS and _BUCKETS[parts[1]].fullmatch(parts[2].partition("/")[0]))
 
 
 def is_object_store(place: str) -> bool:
-    """Whether it is named by the URL of an object store."""
+    """Return whether it is named by the URL of an object store."""
     return _URL.fullmatch(place) is not None
 
 
 def for_hadoop(place: str) -> str:
-    """A place as Spark is to be told it: without a scheme it would be one of the file system of `HADOOP_CONF_DIR`."""
+    """Return a place as Spark takes it: without a scheme it would be one of the file system of `HADOOP_CONF_DIR`."""
     return place if is_object_store(place) else f"file:{one_root(place)}"
 
 
 def one_root(folder: str) -> str:
-    """A folder with one slash before it: what follows two would be a machine in a URL, and Python keeps them."""
+    """Return a folder with one slash before it: what follows two would be a machine in a URL, and Python keeps them."""
     return f"/{folder.lstrip('/')}" if folder.startswith("//") else folder
 
 
 def folder_of(place: str) -> Path | None:
-    """The folder of this machine; None for what lies in an object store."""
+    """Return the folder of this machine; None for what lies in an object store."""
     return None if is_object_store(place) else Path(place)
 
 
 def store_of(place: str) -> str | None:
-    """The kind of object store it lies in, as the scheme of its URL; None for a folder of this machine."""
+    """Return the kind of object store it lies in, as the scheme of its URL; None for a folder of this machine."""
     url = _URL.fullmatch(place)
     return url[1] if url else None
 
 
 def why_no_socket(below: str) -> str:
-    """What keeps a socket from being made there; empty if nothing does.
+    """Return what keeps a socket from being made there; empty if nothing does.
 
     Args:
         below: its path in that folder, as long as it will be.

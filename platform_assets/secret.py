@@ -32,12 +32,12 @@ class SecretError(PlatformError):
 
 
 def secret_file(settings: Settings) -> Path:
-    """Where an installation keeps the secret that it made."""
+    """Return where an installation keeps the secret that it made."""
     return settings.state / "secret"
 
 
 def installation_secret(settings: Settings) -> bytes:
-    """The secret; made now if there is none, and the same for all processes that ask at once.
+    """Return the secret; made now if there is none, and the same for all processes that ask at once.
 
     Raises:
         SecretError: the file cannot be read or written, or holds no secret.
@@ -64,7 +64,7 @@ def installation_secret(settings: Settings) -> bytes:
 
 
 def name_of(secret: bytes) -> str:
-    """By what two secrets are told apart, without telling anything of them."""
+    """Return by what two secrets are told apart, without telling anything of them."""
     return hmac.digest(secret, b"name of the secret", "sha256").hex()[:8]
 
 

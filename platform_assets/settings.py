@@ -48,13 +48,13 @@ class SettingsError(PlatformError):
 
 
 def project_root() -> Path:
-    """The folder that holds `workspace.yaml`: the project of an editable install, else the working directory."""
+    """Return the folder that holds `workspace.yaml`: the project of an editable install, else the working directory."""
     beside_package = Path(__file__).resolve().parent.parent
     return beside_package if (beside_package / "workspace.yaml").is_file() else Path.cwd()
 
 
 def _state_folder(named: str | Path | None) -> Path:
-    """The state folder: what was named (below the project, if relative) or the project's own.
+    """Return the state folder: what was named (below the project, if relative) or the project's own.
 
     Not relative to the working directory: Dagster's processes and the command line must mean the same folder.
     """
@@ -69,7 +69,7 @@ _WHERE = {"spark.master": "PLATFORM_SPARK_MASTER", "spark.remote": "PLATFORM_SPA
 
 
 def java_can_open(folder: Path) -> Path:
-    """A folder as it was, where a JVM can be told to use it.
+    """Return a folder as it was, where a JVM can be told to use it.
 
     Raises:
         ValueError: its path has a character that Java takes for something else.
@@ -353,11 +353,7 @@ class Settings(BaseSettings):
 
     @property
     def lake_folder(self) -> Path:
-        """The lake's folder, for what works with nothing but a folder of this machine.
-
-        Raises:
-            SettingsError: the lake lies in an object store.
-        """
+        """The lake's folder, for what works with nothing but a folder of this machine."""
         if folder := folder_of(self.lake):
             return folder
         raise SettingsError(
@@ -367,11 +363,7 @@ class Settings(BaseSettings):
 
     @property
     def landing_folder(self) -> Path:
-        """The landing area's folder, for what works with nothing but a folder of this machine.
-
-        Raises:
-            SettingsError: it lies in an object store.
-        """
+        """The landing area's folder, for what works with nothing but a folder of this machine."""
         if folder := folder_of(self.landing):
             return folder
         raise SettingsError(
@@ -404,12 +396,12 @@ class Settings(BaseSettings):
         return max(int(self.part_mib * 1024 * 1024), 1)
 
     def last_day(self) -> date:
-        """The newest day that can exist: today, or the calendar's last day if that is earlier."""
+        """Return the newest day that can exist: today, or the calendar's last day if that is earlier."""
         today = self.current_day()
         return min(today, self.calendar_last) if self.calendar_last else today
 
     def calendar(self) -> tuple[date, ...]:
-        """Every day from the calendar's first to its newest, oldest first."""
+        """Return every day from the calendar's first to its newest, oldest first."""
         count = (self.last_day() - self.calendar_first).days + 1
         return tuple(self.calendar_first + timedelta(days=n) for n in range(max(count, 0)))
 

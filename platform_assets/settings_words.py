@@ -35,7 +35,7 @@ _NEARLY = 0.85
 
 
 def misspelt(variables: Iterable[str], fields: Mapping[str, object]) -> tuple[str, str] | None:
-    """A variable that is nearly a setting's, and the one that was meant; none where all are right.
+    """Return a variable that is nearly a setting's, and the one that was meant; none where all are right.
 
     Whoever wrote it would wait in vain for what it does.
     """
@@ -58,7 +58,7 @@ _EXPECTED = {
 
 
 def describe(problem: ErrorDetails, fields: Mapping[str, object]) -> str:
-    """One problem: the field, what is expected, and what came unless that may hold a secret."""
+    """Return one problem: the field, what is expected, and what came unless that may hold a secret."""
     field = str(problem["loc"][0]) if problem["loc"] else ""
     name = ".".join(map(str, problem["loc"])) or "settings"
     # A name that is no setting's may have been meant for one that holds a secret.

@@ -106,7 +106,7 @@ _SAME = {"etc/utc": "utc", "z": "utc"}
 
 
 def as_text(conf: object) -> object:
-    """Settings whose values are truths and numbers, as Spark takes them; what else there is stays."""
+    """Return settings whose values are truths and numbers, as Spark takes them; what else there is stays."""
     if not isinstance(conf, Mapping):
         return conf
     return {
@@ -116,12 +116,12 @@ def as_text(conf: object) -> object:
 
 
 def of_hadoop() -> dict[str, str]:
-    """Those of Hadoop by the names under which Spark is told of them before it starts."""
+    """Return those of Hadoop by the names under which Spark is told of them before it starts."""
     return {f"spark.hadoop.{name}": value for name, value in {**OF_HADOOP, **CODECS}.items()}
 
 
 def problems_of(conf: Mapping[str, str]) -> list[str]:
-    """What contradicts the values that days are computed with, by name, a phrase each.
+    """Return what contradicts the values that days are computed with, by name, a phrase each.
 
     Args:
         conf: values by name, of those that somebody set.

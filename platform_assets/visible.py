@@ -31,7 +31,6 @@ def visible(text: str, *, breaks: bool = False) -> str:
     """Text in which nothing acts: controls, overrides of direction and blank characters are written out in hexadecimal.
 
     Args:
-        text: of whatever source.
         breaks: whether the platform itself wrote its line breaks, which then stay.
     """
     hidden = _HIDDEN_BUT_BREAKS if breaks else _HIDDEN

@@ -10,7 +10,7 @@ _FIGURE = re.compile(r"(?<!\S)[^\s'\"]*\d[^\s'\"]*")
 
 
 def counted(number: int, noun: str, does: str = "") -> str:
-    """A number with its noun, and what it does: 1 day, 2,000 days; 1 row waits, 2 rows wait."""
+    """Return a number with its noun, and what it does: 1 day, 2,000 days; 1 row waits, 2 rows wait."""
     if number == 1:
         return f"1 {noun}{f' {does}s' if does else ''}"
     return f"{number:,} {noun}s{f' {does}' if does else ''}"
@@ -27,19 +27,19 @@ def size(count: int) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """A time for people."""
+    """Return a time for people."""
     if seconds < 120:
         return f"{seconds:,.1f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
 
 
 def without_figures(message: str) -> str:
-    """What is the same of messages that differ in figures alone."""
+    """Return what is the same of messages that differ in figures alone."""
     return _FIGURE.sub("…", message)
 
 
 def alike(files: Iterable[tuple[str, str]], most: int | None = None) -> Iterator[str]:
-    """One line for all files of which the same is to be said but for figures, with one of them as an example.
+    """Yield one line for all files of which the same is to be said but for figures, with one of them as an example.
 
     Args:
         files: paths, each with what is to be said of it.

@@ -15,8 +15,7 @@ from platform_assets.records.manifest import DayContent, Warned
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.lineage.held_days import HeldDay
-    from platform_assets.operations.lineage.warned_days import WarnedDay
+    from platform_assets.operations.lineage.held_days import HeldDay, WarnedDay
 
 _SHOWN = 5
 """Ranges of days that are named."""

@@ -14,8 +14,7 @@ from typing import Literal, get_args
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days, Minutes, Percent, Times
-from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.mistakes import Days, Minutes, Percent, Times, check_declaration
 
 Severity = Literal["block", "warn"]
 """What a finding does: `block` keeps the day unpublished, `warn` is shown with the published day."""
@@ -208,7 +207,7 @@ class Aggregate:
 
     @classmethod
     def parse(cls, expression: str) -> Aggregate | None:
-        """The aggregate that an expression is; None if it is another one, or an expression of several."""
+        """Return the aggregate that an expression is; None if it is another one, or an expression of several."""
         match = _ONE_AGGREGATE.fullmatch(expression)
         return cls(_FUNCTIONS[match[1].lower()], match[2].strip()) if match and _is_one_argument(match[2]) else None
 
@@ -367,7 +366,7 @@ class Freshness:
 
 
 def _is_one_argument(text: str) -> bool:
-    """Whether every bracket is closed by one of its own and no comma is outside: `a) + sum(b` is no argument."""
+    """Return whether every bracket is closed by one of its own and no comma is outside: `a) + sum(b` is no argument."""
     depth = 0
     for character in text:
         depth += (character == "(") - (character == ")")

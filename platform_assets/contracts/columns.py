@@ -21,7 +21,7 @@ MOST_DIGITS = 38
 
 
 def digits_of(type_: str) -> tuple[int, int] | None:
-    """How many digits a decimal has, and how many of them after the point; None for any other type."""
+    """Return how many digits a decimal has, and how many of them after the point; None for any other type."""
     match = _TYPES.fullmatch(type_)
     return (int(match[1]), int(match[2])) if match and match[1] else None
 
@@ -107,7 +107,7 @@ class Column:
 
 
 def why_no_sum(column: Column) -> str | None:
-    """Why a column cannot be summed though somebody names it; None where it can."""
+    """Return why a column cannot be summed though somebody names it; None where it can."""
     if not column.additive:
         return "its contract declares it additive=False"
     if not column.type.startswith(("decimal", "int", "long", "double")):

@@ -14,9 +14,8 @@ from platform_assets.contracts.errors import ContractError, unknown_table
 from platform_assets.contracts.exposures import Exposure, exposure_problems
 from platform_assets.contracts.mistakes import check_declaration, refuse
 from platform_assets.contracts.protected import Protected
-from platform_assets.contracts.rule_problems import rule_problems
-from platform_assets.contracts.table import Contract
-from platform_assets.contracts.versions import code_version_problems
+from platform_assets.contracts.rules import rule_problems
+from platform_assets.contracts.table import Contract, code_version_problems
 from platform_assets.contracts.windows import AsOf
 from platform_assets.errors import did_you_mean
 
@@ -110,7 +109,7 @@ class Catalogue:
         return tuple(exposure for domain in self.domains for exposure in domain.exposures)
 
     def told_of(self, tables: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """The exposures that read one of some tables, each with those of them that it reads."""
+        """Return the exposures that read one of some tables, each with those of them that it reads."""
         read = {each.name: tuple(sorted(set(tables).intersection(each.reads))) for each in self.exposures}
         return {name: of_them for name, of_them in read.items() if of_them}
 
@@ -128,11 +127,11 @@ class Catalogue:
         return frozenset(read.table for reads in raw for read in reads)
 
     def protecting(self, name: str) -> tuple[Protected, ...]:
-        """What protects days of a table: what does so of any raw table that it is made from."""
+        """Return what protects days of a table: what does so of any raw table that it is made from."""
         return tuple(period for table in self.with_inputs([name]) for period in self[table].protected)
 
     def with_inputs(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Some tables and all that they are made from, directly or not, inputs first."""
+        """Return some tables and all that they are made from, directly or not, inputs first."""
         above = set(names)
         for contract in reversed(self.tables):
             if contract.name in above:
@@ -140,7 +139,7 @@ class Catalogue:
         return tuple(name for name in self.names if name in above)
 
     def with_dependants(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Some tables and all that are made from them, directly or not, inputs first."""
+        """Return some tables and all that are made from them, directly or not, inputs first."""
         below = set(names)
         for contract in self.tables:
             if any(read.table in below for read in contract.inputs):
@@ -148,7 +147,7 @@ class Catalogue:
         return tuple(name for name in self.names if name in below)
 
     def domain_of(self, name: str) -> Domain:
-        """The domain that declares a table."""
+        """Return the domain that declares a table."""
         contract = self[name]
         return next(domain for domain in self.domains if contract in domain.tables)
 

@@ -11,9 +11,6 @@ class ContractError(PlatformError):
     """A contract or a domain contradicts itself.
 
     Args:
-        what: what is wrong.
-        todo: what to do about it.
-        table: whose contract it is about, where that is known.
         field: of the declaration, or the name of the column, rule or amount that is wrong.
         lines: of what is wrong, after the first.
         place: file and line of the declaration, where that is known.
@@ -42,11 +39,6 @@ class UnknownTableError(PlatformError):
 
 
 def unknown_table(name: str, choices: Collection[str]) -> UnknownTableError:
-    """The error of whoever names a table that there is not, the same wherever tables are named.
-
-    Args:
-        name: as it was written.
-        choices: tables that can be named there.
-    """
+    """Return the error of whoever names a table that there is not, the same wherever tables are named."""
     todo = f"{did_you_mean(name, choices)}Tables are {', '.join(choices)}."
     return UnknownTableError(f"There is no table {name!r}.", todo)

@@ -8,8 +8,7 @@ from datetime import date
 from typing import Literal, get_args
 
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days
-from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.mistakes import Days, check_declaration
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 

@@ -67,7 +67,7 @@ class Exposure:
 
 
 def exposure_problems(exposures: Iterable[Exposure], tables: Collection[str]) -> Iterator[ContractError]:
-    """What is wrong between exposures, and between them and the tables that are declared."""
+    """Yield what is wrong between exposures, and between them and the tables that are declared."""
     names: set[str] = set()
     for exposure in exposures:
         if exposure.name in names:

@@ -28,7 +28,7 @@ COMPRESSED = ".gz"
 
 
 def format_of(name: str) -> Format | None:
-    """How a file of this name holds its rows; None if its ending says nothing of that."""
+    """Return how a file of this name holds its rows; None if its ending says nothing of that."""
     stem = name.lower()
     kind = FORMATS.get(PurePosixPath(stem.removesuffix(COMPRESSED)).suffix)
     return None if kind == "parquet" and stem.endswith(COMPRESSED) else kind

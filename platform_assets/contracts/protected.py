@@ -40,10 +40,10 @@ class Protected:
             yield ContractError(f"Days from {self.first} are protected for no reason.", "Say why.", field="protected")
 
     def has_day(self, day: date) -> bool:
-        """Whether a day is among them."""
+        """Return whether a day is among them."""
         return self.first <= day <= self.last
 
 
 def why_protected(periods: tuple[Protected, ...], day: date) -> str:
-    """The reason why a day is protected; empty for one that is not."""
+    """Return the reason why a day is protected; empty for one that is not."""
     return next((period.reason for period in periods if period.has_day(day)), "")

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from platform_assets.contracts.checks import Tolerance, tolerance_problems
 from platform_assets.contracts.columns import Column, why_no_sum
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days
-from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.mistakes import Days, check_declaration
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,7 @@ class Settled:
 
 
 def settled_problems(table: str, columns: Collection[Column], declared: Collection[Settled]) -> Iterator[ContractError]:
-    """Why a table cannot keep settled figures, as far as its contract alone tells.
-
-    Args:
-        table: `<layer>.<table>`.
-        columns: that it declares.
-        declared: its settled figures.
-    """
+    """Yield why a table cannot keep settled figures, as far as its contract alone tells."""
     by_name = {column.name: column for column in columns}
 
     def error(what: str, todo: str, field: str) -> ContractError:

@@ -6,7 +6,8 @@ is declared anywhere else. A contract is pure: building one starts no JVM and im
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -15,16 +16,26 @@ from platform_assets.contracts.checks import Checks, Circuit, Comparison, Freshn
 from platform_assets.contracts.columns import IDENTIFIER, Column, words
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.expected import EveryDays, Weekdays
-from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
-from platform_assets.contracts.mistakes import check_declaration, wrong_among
+from platform_assets.contracts.mistakes import Days, check_declaration, wrong_among
 from platform_assets.contracts.protected import Protected
-from platform_assets.contracts.rule_problems import declared_rule_problems
-from platform_assets.contracts.rules import Rule
-from platform_assets.contracts.separable import separable_problems
+from platform_assets.contracts.rules import Rule, declared_rule_problems
 from platform_assets.contracts.settled import Settled, settled_problems
-from platform_assets.contracts.versions import code_version_problems
 from platform_assets.contracts.windows import AsOf, Offsets, Span, Window
+
+_CODE_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def code_version_problems(where: str, version: str | None, table: str | None = None) -> Iterator[ContractError]:
+    """Yield why a hand-set code version could not be told from others: it is empty, or has other characters."""
+    if version is not None and not _CODE_VERSION.fullmatch(version):
+        yield ContractError(
+            f"{where} sets the code version {version!r}, which is {'not one' if version.strip() else 'empty'}.",
+            "Write letters, digits, dots and dashes, as in '2024-03.1', or remove it to have the source decide.",
+            table=table,
+            field="code_version",
+        )
+
 
 Layer = Literal["raw", "silver", "gold"]
 LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
@@ -56,7 +67,7 @@ class Input:
 
 
 def _name_problems(name: str) -> Iterator[ContractError]:
-    """Why something is no name of a table."""
+    """Yield why something is no name of a table."""
     layer, _, table = name.partition(".")
     if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
         yield ContractError(
@@ -397,11 +408,7 @@ class Contract:
         return day not in self.closed_days and (isinstance(self.delivers, str) or self.delivers.includes(day))
 
     def column(self, name: str) -> Column:
-        """The declared column of that name.
-
-        Raises:
-            ContractError: the contract declares no such column.
-        """
+        """Return the declared column of that name."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -409,3 +416,44 @@ class Contract:
             f"declares no column {name!r}",
             f"Use one of {', '.join(self.column_names)}.",
         )
+
+
+_TYPES = ("string", "long", "int", "date")
+"""Types whose values have one text each, by which a person can name them."""
+
+
+def separable_problems(
+    table: str, columns: Collection[Column], key: Collection[str], separable_by: Collection[str]
+) -> Iterator[ContractError]:
+    """Yield why rows cannot be computed apart by the columns that a contract names, as far as it alone tells."""
+    by_name = {column.name: column for column in columns}
+    for name in separable_by:
+        if not table.startswith("gold."):
+            what = f"is separable by {name!r}, but only gold tables can be: records move between days of the others"
+        elif name not in key or name not in by_name:
+            what = f"is separable by {name!r}, which is not in its key"
+        elif by_name[name].sensitive:
+            what = f"is separable by {name!r}, which is sensitive: its values would stay in manifests"
+        elif by_name[name].type not in _TYPES:
+            what = f"is separable by {name!r}, which is none of {', '.join(_TYPES)}"
+        else:
+            continue
+        yield ContractError(
+            f"The contract of {table} {what}.",
+            "Leave it out of `separable_by`.",
+            table=table,
+            field="separable_by",
+        )
+
+
+def amounts(contract: Contract) -> tuple[str, ...]:
+    """Return columns whose sums tell something: additive decimals and whole numbers that name nothing sensitive."""
+    return tuple(
+        column.name
+        for column in contract.columns
+        if column.type.startswith(("decimal", "int", "long"))
+        and column.name not in contract.key
+        and not column.name.endswith("_id")
+        and not column.sensitive
+        and column.additive
+    )

@@ -21,8 +21,7 @@ from platform_assets.ledger.queries import (
 from platform_assets.ledger.schema import days, ended_holds, holds
 from platform_assets.planning.rollback import TableDay, back_again
 from platform_assets.records.code_version import Version
-from platform_assets.records.ended_hold import EndedHold
-from platform_assets.records.history import LASTING, ROLL_BACK, Hold, PublicationRecord
+from platform_assets.records.history import LASTING, ROLL_BACK, EndedHold, Hold, PublicationRecord
 from platform_assets.records.refused import UNTIL_LIFTED, Attempt
 
 _KEY = [column.name for column in holds.primary_key]

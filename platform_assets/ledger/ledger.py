@@ -38,12 +38,12 @@ from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import Decision
-from platform_assets.records.ended_hold import EndedHold
 from platform_assets.records.history import (
     COMPACTION,
     ArrivalRecord,
     DayMark,
     DayRecord,
+    EndedHold,
     Hold,
     PublicationRecord,
 )

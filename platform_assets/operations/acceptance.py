@@ -30,7 +30,6 @@ class Acceptance:
     """What is going to be accepted.
 
     Args:
-        table: silver or gold.
         holds: all that stand on every day of it, by day, those included that are held only because records tie them to
             one of them.
         made_from: the fingerprint of each of the days: what was looked at, and is accepted.
@@ -53,10 +52,9 @@ class Acceptance:
 
 
 def acceptance(platform: Platform, table: str, days: Collection[date]) -> Acceptance:
-    """What accepting some days would publish; nothing is done.
+    """Return what accepting some days would publish; nothing is done.
 
     Raises:
-        UnknownTableError: there is no such table.
         AcceptanceError: a day is not held, or by what cannot be accepted.
     """
     contract, snapshot = platform.catalogue[table], LakeSnapshot.now(platform)
@@ -79,15 +77,11 @@ def chosen(
     states: Mapping[date, DayState],
     made_from: Mapping[date, str],
 ) -> Acceptance:
-    """The days that are accepted together: those asked for, and those that records tie to them.
+    """Return the days that are accepted together: those asked for, and those that records tie to them.
 
     Args:
         holds: of the table, oldest first.
-        states: of the days asked for and those held.
         made_from: the fingerprint that each held day would get now.
-
-    Raises:
-        AcceptanceError: a day is not held, or by what cannot be accepted.
     """
     standing = {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
     now = {day: state.hold for day, state in states.items() if isinstance(state, Held)}
@@ -124,7 +118,7 @@ def chosen(
 
 
 def _of_the_same(hold: Hold, holds: Iterable[Hold]) -> tuple[Hold, ...]:
-    """All that refuse just the same of a day: one gate may have found something once another was accepted."""
+    """Return all that refuse just the same of a day: one gate may have found something once another was accepted."""
     return tuple(other for other in holds if (other.day, other.refused) == (hold.day, hold.refused))
 
 

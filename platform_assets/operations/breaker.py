@@ -34,11 +34,6 @@ def freeze(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
 
     Args:
         scope: a table, `domain:<name>`, or `all`.
-        author: who decides, and why.
-
-    Raises:
-        UnknownTableError: there is no such table.
-        BreakerError: there is no such domain.
     """
     tables = tables_of(platform, scope)
     _decide(platform, "freeze", scope, author)
@@ -51,7 +46,6 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     Verdicts from before count no more. What a domain's or all tables opened by themselves stays open.
 
     Raises:
-        UnknownTableError: there is no such table.
         BreakerError: nothing is open there, or it is open through a wider scope.
     """
     tables, frozen = tables_of(platform, scope), _frozen(platform)
@@ -78,7 +72,6 @@ def override(platform: Platform, scope: str, until: datetime, author: Author) ->
         until: UTC.
 
     Raises:
-        UnknownTableError: there is no such table.
         BreakerError: the time is over, or nothing is open there.
     """
     tables = tables_of(platform, scope)
@@ -98,12 +91,7 @@ def override(platform: Platform, scope: str, until: datetime, author: Author) ->
 
 
 def tables_of(platform: Platform, scope: str) -> tuple[str, ...]:
-    """Return the tables of a scope.
-
-    Raises:
-        UnknownTableError: there is no such table.
-        BreakerError: there is no such domain.
-    """
+    """Return the tables of a scope."""
     catalogue = platform.catalogue
     if scope == ALL:
         return catalogue.names
@@ -125,9 +113,6 @@ def roll_back_opened(platform: Platform, notice: Callable[[str], None]) -> None:
     """Roll back the publications that opened circuits, where the contracts want that.
 
     Every command that opens the platform calls it when it is done, and once before, for a process that died.
-
-    Args:
-        notice: told what was rolled back, or why it was not.
     """
     names = [contract.name for contract in platform.catalogue if contract.circuit.rolls_back]
     for table, state in circuits(platform, names).items() if names else ():

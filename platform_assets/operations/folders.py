@@ -22,7 +22,6 @@ class OpenFolder:
     """A folder into which more people may look than the settings say.
 
     Args:
-        folder: that is there.
         given: what its mode gives beyond, as bits.
         close: the command that takes it back.
     """
@@ -52,7 +51,7 @@ def make_folders(settings: Settings) -> None:
 
 
 def open_folders(settings: Settings) -> Iterator[OpenFolder]:
-    """Folders that are there and give more than the settings say, those above others first."""
+    """Yield folders that are there and give more than the settings say, those above others first."""
     access, lake = settings.access, folder_of(settings.lake)
     # One that is not in use yet is closed when it is.
     wanted = [] if is_unused(settings.state, folder_of(settings.landing)) else [(settings.state, access.state)]
@@ -65,7 +64,7 @@ def open_folders(settings: Settings) -> Iterator[OpenFolder]:
 
 
 def _taken(given: int) -> str:
-    """What takes bits back from group and others, as `chmod` takes it."""
+    """Return what takes bits back from group and others, as `chmod` takes it."""
     names = {"g": given >> 3 & 7, "o": given & 7}
     return ",".join(
         f"{who}-{''.join(letter for bit, letter in ((4, 'r'), (2, 'w'), (1, 'x')) if bits & bit)}"

@@ -16,7 +16,6 @@ def table_metrics(snapshot: LakeSnapshot, newest: Mapping[str, date | None]) -> 
     """Return the metrics of tables, for programs, which know days as text.
 
     Args:
-        snapshot: that is looked at.
         newest: day of each table; tables without one have no metrics.
 
     Returns:

@@ -14,7 +14,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import sync
 from platform_assets.operations.breaker import roll_back_opened
 from platform_assets.operations.folders import make_folders
-from platform_assets.operations.recovery.catch_up import caught_up
+from platform_assets.operations.recovery import caught_up
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
@@ -24,14 +24,13 @@ _log = getLogger(__name__)
 
 @contextmanager
 def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warning) -> Iterator[Platform]:
-    """The platform ready for work: the ledger migrated and brought in line with the lake.
+    """Open the platform ready for work: the ledger migrated and brought in line with the lake.
 
     Args:
         notice: told, in a sentence each, what was mended because the ledger was behind the lake.
 
     Raises:
         OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
-        PlatformError: a contract, the ledger or the lake cannot be used.
     """
     catalogue = load_catalogue(settings)
     lake = lake_to_write(settings)
@@ -54,14 +53,10 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
 def open_platform_to_look(
     settings: Settings, notice: Callable[[str], None] = _log.warning, limit: Callable[[str], None] = _log.warning
 ) -> Iterator[Platform]:
-    """The platform for whoever only looks: as `open_platform`, or as it is where the ledger cannot be written.
+    """Open the platform only to look: as `open_platform`, or as it is where the ledger cannot be written.
 
     Args:
-        notice: told what was mended.
         limit: told that nothing can be written.
-
-    Raises:
-        PlatformError: as for `open_platform`, but not because nothing can be written.
     """
     opened = ExitStack()
     try:

@@ -18,11 +18,55 @@ from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.layout import GIVEN_NAME
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import Release, release
-from platform_assets.operations.file_check import FileCheck
 from platform_assets.records.decisions import PinDecision
 
 if TYPE_CHECKING:
     from platform_assets.ledger.ledger import Ledger
+
+from dataclasses import field
+
+from platform_assets.engine.day_contents import Files, files_at
+from platform_assets.lakehouse.errors import DamagedTableError
+from platform_assets.lakehouse.horizon import horizon_of
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.planning.windows import Ranges, days_in
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """Looks at the files of a lake, each version of a table once."""
+
+    lake: Lake
+    _seen: dict[tuple[str, int], Files | str] = field(default_factory=dict)
+
+    def problem(self, table: str, version: int, spans: Ranges) -> str | None:
+        """Return what is wrong with the files of days of a table at a version: one that is gone, or was changed."""
+        files = self._files(table, version)
+        if isinstance(files, str):
+            return files
+        for day in days_in(sorted(files), spans):
+            for file in files[day]:
+                size = (self.lake.table_path(table) / file.path).size()
+                if size is None and self._is_cut(table, version):
+                    return f"version {version} of {table} is beyond the rollback window, and its files were deleted"
+                if size is None:
+                    return f"the file {file.path} of {table} on {day} is gone"
+                if size != file.size:
+                    return f"the file {file.path} of {table} on {day} has {size:,} bytes; {file.size:,} were published"
+        return None
+
+    def _is_cut(self, table: str, version: int) -> bool:
+        """Return whether the version was replaced before the first release whose files are all kept."""
+        horizon = horizon_of(self.lake)
+        return horizon.before > 0 and version < release(self.lake, horizon.before).versions.get(table, 0)
+
+    def _files(self, table: str, version: int) -> Files | str:
+        if (table, version) not in self._seen:
+            try:
+                self._seen[table, version] = files_at(self.lake, table, version)
+            except DamagedTableError as error:
+                self._seen[table, version] = f"version {version} of {table} is gone: {error.what}"
+        return self._seen[table, version]
 
 
 class PinError(PlatformError):
@@ -34,12 +78,7 @@ class Pin:
     """A release that stays readable.
 
     Args:
-        release: its number.
-        publication: that made it.
         name: by which it can be read, too; empty without one.
-        reason: for the next person.
-        who: user.
-        created_at: UTC.
     """
 
     release: int
@@ -51,7 +90,7 @@ class Pin:
 
 
 def pinned_releases(platform: Platform, *, as_far_as_readable: bool = False) -> Mapping[int, Pin]:
-    """The pin of every pinned release, by number, oldest release first.
+    """Return the pin of every pinned release, by number, oldest release first.
 
     Whoever deletes what old releases need asks under the publish lock, under which releases are pinned.
 
@@ -64,11 +103,7 @@ def pinned_releases(platform: Platform, *, as_far_as_readable: bool = False) -> 
 def pin(platform: Platform, number: int, author: Author, name: str | None = None) -> Pin:
     """Keep a release readable until it is unpinned.
 
-    Args:
-        name: by which it can be read as well.
-
     Raises:
-        UnknownReleaseError: there is no such release.
         BeyondWindowError: what only releases of its age needed was deleted, or is being deleted.
         LockLostError: the publish lock was lost meanwhile; the release is not pinned.
         PinError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
@@ -99,14 +134,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
 
 
 def unpin(platform: Platform, number: int, author: Author) -> Pin:
-    """Let maintenance have a release again.
-
-    Returns:
-        The pin it had.
-
-    Raises:
-        PinError: it is not pinned.
-    """
+    """Let maintenance have a release again."""
     pins = pinned_releases(platform)
     if number not in pins:
         todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "There is nothing to do: none is pinned."
@@ -116,17 +144,13 @@ def unpin(platform: Platform, number: int, author: Author) -> Pin:
 
 
 def described(pinned: Pin) -> str:
-    """A pin in half a sentence."""
+    """Return a pin in half a sentence."""
     named = f" as {pinned.name!r}" if pinned.name else ""
     return f"pinned{named} by {pinned.who} since {pinned.created_at:%Y-%m-%d %H:%M} UTC: {pinned.reason}"
 
 
 def release_number(ledger: Ledger, which: str) -> int:
-    """The number of a release that a person names: by number, by the name of its pin, or by its publication.
-
-    Raises:
-        UnknownReleaseError: there is no such pin or publication.
-    """
+    """Return the number of a release that a person names: by number, by the name of its pin, or by its publication."""
     if which.strip().isdecimal():
         return int(which)
     indexed = ledger.indexed()

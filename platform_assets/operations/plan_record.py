@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
+from platform_assets.lakehouse.locks import comparison_holder
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import Happening, PlanFile
@@ -34,7 +36,6 @@ class Event(BaseModel):
 
     Args:
         at: UTC.
-        what: as a sentence.
         who: did it; empty for the platform itself.
         kind: by which a plan asks to have it told; empty of what no plan can ask for.
     """
@@ -60,31 +61,21 @@ class BackfillRecord(BaseModel):
     """What became of a backfill so far.
 
     Args:
-        name: of the plan.
         hash: of what is applied.
         file: what the plan file says.
         place: where that file lies, of the last sitting; empty where that was not kept.
-        steps: of the rollout.
         looked_at: the release when it was explained first; None in records of before that was kept.
-        versions: of code and configuration of the tables that are computed, by table.
         done: how many of them are staged and have passed their gates.
-        state: where it stands.
         seconds: of computing, all sittings together.
         bytes: staged so far.
         starts: sittings in which anything was computed, so that Spark started as often.
         pace: days that the next job may have, where one failed; 0 where none did.
-        explained_seconds: that were to be expected.
         explained_between: in four of five cases, from where to where; None where nobody could say.
-        explained_rows: that were to be expected.
-        explained_bytes: that were to be expected.
         explained_money: that was to be expected, in words; empty without a price.
-        release: that shows it; None before.
-        publication: that made it visible; empty before.
         published_days: days of tables that it made visible, of those that it is about; None before.
         runs: that worked on it, oldest first: Dagster's by their ids, or processes.
         proved: whether what its file asks for afterwards was done.
         different_days: that came out another one when they were computed once more, the last time.
-        events: what happened, oldest first.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -133,12 +124,12 @@ class BackfillRecord(BaseModel):
         )
 
     def told(self, what: str, who: str = "", kind: Happening | Literal[""] = "", **changes: object) -> BackfillRecord:
-        """The same with one more event, and with what it changed."""
+        """Return the same with one more event, and with what it changed."""
         event = Event(at=datetime.now(UTC), what=what, who=who, kind=kind)
         return self.model_copy(update={"events": (*self.events, event), **changes})
 
     def worked_on_by(self, run: str) -> BackfillRecord:
-        """The same with one more run that works on it."""
+        """Return the same with one more run that works on it."""
         return self if run in self.runs else self.model_copy(update={"runs": (*self.runs, run)})
 
     @property
@@ -168,11 +159,7 @@ class BackfillRecord(BaseModel):
         return self.state == "published" and self.file.afterwards.verify > 0 and not self.proved
 
     def versions_hold(self, now: Mapping[str, Version]) -> bool:
-        """Whether the code and the contracts are those that it was explained with.
-
-        Args:
-            now: by what every table is computed now.
-        """
+        """Return whether the code and the contracts are those that it was explained with."""
         return all(
             table in now and (now[table].code, now[table].configuration) == version
             for table, version in self.versions.items()
@@ -185,12 +172,12 @@ class BackfillRecord(BaseModel):
 
 
 def plan_of(run: str) -> str | None:
-    """The plan whose backfill was a run; None for a run of anything else."""
+    """Return the plan whose backfill was a run; None for a run of anything else."""
     return run.removeprefix(STAGE).rpartition("-")[0] if run.startswith(STAGE) else None
 
 
 def backfill_names(lake: Lake) -> tuple[str, ...]:
-    """The names of all backfills that were ever begun, sorted."""
+    """Return the names of all backfills that were ever begun, sorted."""
     return _names_in(lake.plans_path.names())
 
 
@@ -200,11 +187,7 @@ def _names_in(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_record(lake: Lake, name: str) -> BackfillRecord | None:
-    """What became of a backfill; None if it was never begun.
-
-    Raises:
-        RecordError: what is written of it cannot be read.
-    """
+    """Return what became of a backfill; None if it was never begun."""
     try:
         content = _file(lake, name).read()
     except OSError as error:
@@ -239,11 +222,7 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
 
 
 def read_record(lake: Lake, name: str) -> BackfillRecord:
-    """As `find_record`.
-
-    Raises:
-        RecordError: it was never begun, or what is written of it cannot be read.
-    """
+    """As `find_record`."""
     record = find_record(lake, name)
     if record is None:
         names = backfill_names(lake)
@@ -255,7 +234,7 @@ def read_record(lake: Lake, name: str) -> BackfillRecord:
 
 
 def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], tuple[RecordError, ...]]:
-    """What became of all backfills, by name, and what is wrong with the records that cannot be read."""
+    """Return what became of all backfills, by name, and what is wrong with the records that cannot be read."""
     records: list[BackfillRecord] = []
     damaged: list[RecordError] = []
     for name in backfill_names(lake):
@@ -267,7 +246,7 @@ def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], tuple[RecordErr
 
 
 def records_since(lake: Lake, moment: datetime) -> tuple[BackfillRecord, ...]:
-    """What became of the backfills of which something was written since a moment; `plan status` names damaged ones."""
+    """Return what became of the backfills written about since a moment; `plan status` names damaged ones."""
     files = lake.plans_path.files() if lake.plans_path.exists() else {}
     records: list[BackfillRecord] = []
     for name in _names_in(file for file, found in files.items() if found.written >= moment):
@@ -295,26 +274,18 @@ def _checked(name: str) -> str:
 
 
 def is_paused(lake: Lake, name: str) -> bool:
-    """Whether somebody wants a backfill to stand still."""
+    """Return whether somebody wants a backfill to stand still."""
     return _pause(lake, name).exists()
 
 
 def pause(lake: Lake, name: str, why: str) -> None:
-    """Have a backfill stand still after the batch of days at which it works.
-
-    Raises:
-        RecordError: it was never begun, or is over.
-    """
+    """Have a backfill stand still after the batch of days at which it works."""
     _refuse_over(lake, name)
     _pause(lake, name).replace(why.encode())
 
 
 def unpause(lake: Lake, name: str) -> None:
-    """Let a backfill be gone on with.
-
-    Raises:
-        RecordError: it was never begun, or is over.
-    """
+    """Let a backfill be gone on with."""
     _refuse_over(lake, name)
     forget_pause(lake, name)
 
@@ -338,3 +309,112 @@ def _refuse_over(lake: Lake, name: str) -> None:
 
 def _pause(lake: Lake, name: str) -> Location:
     return lake.plans_path / f"{name}.pause"
+
+
+_COMPARES = "compare-"
+"""Before the name of a plan: the stage in which its sample is computed, and which is dropped."""
+_LONGEST = 63
+"""Characters of the name of a stage."""
+_WHY = "plan compare "
+"""Before the name of a plan: why such a stage is there, by which it is told from somebody's own of that name."""
+
+
+def comparison_stage(plan: str) -> tuple[str, str]:
+    """Return the stage in which a sample of a plan is computed, and why it is there."""
+    return f"{_COMPARES}{plan}"[:_LONGEST], f"{_WHY}{plan}"
+
+
+def is_of_a_comparison(stage: str, why: str) -> bool:
+    """Return whether a stage is the passing one of a comparison, by its name and what it says of itself."""
+    return why.startswith(_WHY) and stage == comparison_stage(why.removeprefix(_WHY))[0]
+
+
+def is_comparison(lake: Lake, stage: str) -> bool:
+    """As `is_of_a_comparison`, of a stage that may not be there, or not be readable: that is nobody's comparison."""
+    if not stage.startswith(_COMPARES) or not GIVEN_NAME.fullmatch(stage):
+        return False
+    try:
+        said = json.loads((lake.open_stages_path / f"{stage}.json").read() or b"")
+        return is_of_a_comparison(stage, str(said["why"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def becomes_of_comparison(lake: Lake, stage: str) -> str:
+    """Return what becomes of the stage of a comparison, as a sentence."""
+    if holder := comparison_holder(lake, stage):
+        return f"{holder.capitalize()} compares a plan in it and drops it at its end."
+    return (
+        "Whoever compared a plan in it was killed: the next `platform-assets plan compare` or `maintenance run` drops "
+        f"it, or `stage drop {stage}`."
+    )
+
+
+def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
+    """Return whether a plan that is not over fills a stage; by its name alone it may be anybody's."""
+    name = stage.removeprefix(STAGE)
+    record = find_record(lake, name) if name != stage and GIVEN_NAME.fullmatch(name) else None
+    return record is not None and record.state not in OVER
+
+
+def ends_of(lake: Lake, stage: str) -> str:
+    """Return what ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan."""
+    if is_stage_of_a_plan(lake, stage):
+        return f"End its plan first: `platform-assets plan apply FILE`, or `plan cancel {stage.removeprefix(STAGE)}`."
+    if is_comparison(lake, stage):
+        return becomes_of_comparison(lake, stage)
+    return f"Publish it or drop it first: `platform-assets stage publish {stage}`, or `stage drop {stage}`."
+
+
+def dropped_by(lake: Lake, stage: str) -> str:
+    """Return the command by which somebody gives a stage up: of a plan's own, that which gives up the plan."""
+    if _is_surely_of_a_plan(lake, stage):
+        return f"`platform-assets plan cancel {stage.removeprefix(STAGE)}`"
+    return f"`platform-assets stage drop {stage}`"
+
+
+def made_anew_by(lake: Lake, stage: str) -> str:
+    """Return how a stage with which nobody can go on is dropped and made again, to be read after `with`."""
+    again = "apply the plan again" if _is_surely_of_a_plan(lake, stage) else "compute it again"
+    return f"{dropped_by(lake, stage)} and {again}"
+
+
+def filled_by(lake: Lake, stage: str) -> str:
+    """Return the command that computes days into a stage."""
+    if _is_surely_of_a_plan(lake, stage):
+        return "`platform-assets plan apply FILE`"
+    if is_comparison(lake, stage):
+        return "`platform-assets plan compare FILE`"
+    return f"`platform-assets refresh --stage {stage}`"
+
+
+def refuse_comparison_at_work(lake: Lake, stage: str) -> None:
+    """Nobody drops what a process lays side by side at this moment."""
+    if is_comparison(lake, stage) and comparison_holder(lake, stage):
+        raise RecordError(
+            f"In the stage {stage} somebody compares a plan now.",
+            f"Wait for it, or end it. {becomes_of_comparison(lake, stage)}",
+        )
+
+
+def _is_surely_of_a_plan(lake: Lake, stage: str) -> bool:
+    """For what is said of something else: a record that cannot be read asks for the stage to be dropped itself."""
+    try:
+        return is_stage_of_a_plan(lake, stage)
+    except RecordError:
+        return False
+
+
+def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
+    """Refuse to publish a plan's stage, which the plan publishes behind its gates, or a comparison's."""
+    if is_comparison(lake, stage):
+        raise RecordError(
+            f"The stage {stage} is one of `plan compare`, of which nothing is published.",
+            becomes_of_comparison(lake, stage),
+        )
+    if is_stage_of_a_plan(lake, stage):
+        name = stage.removeprefix(STAGE)
+        raise RecordError(
+            f"The stage {stage} is filled by the plan {name}.",
+            f"`platform-assets plan apply FILE` publishes it behind its gates; `plan cancel {name}` drops it.",
+        )

@@ -92,12 +92,7 @@ def replay_quarantined(
 
 
 def discard(platform: Platform, selection: AsideSelection, author: Author) -> tuple[AsideRow, ...]:
-    """Decide that nobody needs rows any more; they are kept, and shown with `quarantine list --all`.
-
-    Raises:
-        UnknownTableError: there is no such table.
-        QuarantineError: nothing of the selection is set aside.
-    """
+    """Decide that nobody needs rows any more; they are kept, and shown with `quarantine list --all`."""
     rows = chosen(platform, selection)
     signature = author.signature(datetime.now(UTC))
     for table, arrival, day, error in sorted({(row.table, row.arrival, row.day, row.error) for row in rows}):

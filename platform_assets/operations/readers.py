@@ -78,12 +78,7 @@ def read(
 
 
 def released(settings: Settings, release: int | Release | None = None) -> Release:
-    """The release that a reader means, where the lake is the one that the ledger was made from.
-
-    Raises:
-        UnknownReleaseError: there is no such release.
-        MovedLakeError: the lake has no release, and the ledger knows some.
-    """
+    """Return the release that a reader means, where the lake is the one that the ledger was made from."""
     lake = Lake.at(settings.lake)
     if isinstance(release, Release) or newest_release(lake) >= 0:
         return resolve(lake, release)
@@ -96,12 +91,7 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
 
 
 def readers_release(settings: Settings, which: int | str | Release | None) -> Release:
-    """The release that a reader means, by number, name of a pin, or publication; the current one by default.
-
-    Raises:
-        UnknownReleaseError: there is no such release.
-        MovedLakeError: the lake has no release, and the ledger knows some.
-    """
+    """Return the release that a reader means, by number, name of a pin, or publication; the current one by default."""
     if not isinstance(which, str):
         return released(settings, which)
     from platform_assets.operations.pins import release_number
@@ -111,7 +101,7 @@ def readers_release(settings: Settings, which: int | str | Release | None) -> Re
 
 
 def _ledger(settings: Settings) -> Ledger:
-    """Imported by who asks it: rows of a release are read without, and sooner."""
+    """Open the ledger read-only. It is imported here, since rows of a release are read sooner without it."""
     from platform_assets.ledger.ledger import Ledger
 
     return Ledger.open(settings.ledger_url.get_secret_value(), read_only=True)

@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from platform_assets.contracts import DAY, Catalogue, Contract, Span
-from platform_assets.contracts.amounts import amounts
 from platform_assets.contracts.checks import EXACT, TABLE_SIDE, Tolerance
 from platform_assets.contracts.columns import digits_of
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.raw.tombstones import effective_raw_rows
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -20,7 +20,7 @@ from platform_assets.errors import did_you_mean
 from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.lakehouse.reading import resolve, version_in
 from platform_assets.operations.pins import release_number
-from platform_assets.operations.stages.inspect import opened_stage, stage_basis
+from platform_assets.operations.stages.store import opened_stage, stage_basis
 from platform_assets.planning.windows import ranges
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.sides import (
@@ -58,7 +58,6 @@ class Side:
     """One side of a reconciliation.
 
     Args:
-        name: as a person reads it.
         types: of its columns, by name, the day included.
         rows: gives a frame of some days.
         contract: of its table; None for a golden copy.
@@ -74,7 +73,7 @@ class Side:
     snapshot: LakeSnapshot | None = None
 
     def knows(self, columns: Collection[str]) -> bool:
-        """Whether its contents are those of just these columns."""
+        """Return whether its contents are those of just these columns."""
         return bool(self.contents) and self.types.keys() - {DAY} == set(columns)
 
 
@@ -93,7 +92,6 @@ def reconcile(
     """Compare the columns of two sides, the content of each day, and the keys of the days that differ.
 
     Args:
-        spark: gives the session; not asked where the records of days tell everything.
         sides: left and right: a table, followed by `@RELEASE` or `@stage:NAME` unless the present release is meant, or
             the place of a golden copy.
         days: only these; all by default.

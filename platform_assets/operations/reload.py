@@ -22,15 +22,14 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
 from platform_assets.lakehouse.locks import ingest_lock
-from platform_assets.operations.plan_stages import ends_of
+from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.late_queue import late_table
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import RELOAD, ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
-from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.taking import hashed
+from platform_assets.sources.landing import LandedFile, hashed
 
 if TYPE_CHECKING:
     from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -48,11 +47,8 @@ class Reload:
     """What a reload does, or would do.
 
     Args:
-        table: the raw table.
         files: that lie in the landing area, those that were taken and those that were refused among them.
-        before: the release that shows everything as it was.
         days: that are as if never computed until they are made again, by table, oldest first.
-        rows: that lie in these days, by table.
         release: that shows it; None before it is done.
         taken: what taking the deliveries gave; None before it is done.
     """
@@ -67,12 +63,7 @@ class Reload:
 
 
 def planned_reload(platform: Platform, table: str, progress: OnProgress = no_progress) -> Reload:
-    """What a reload would do; nothing is changed.
-
-    Raises:
-        UnknownTableError: there is no such table.
-        ReloadError: it could not be done.
-    """
+    """Return what a reload would do; nothing is changed."""
     platform.settle()
     contract = _raw(platform, table)
     files = _require_files(platform, contract, progress)
@@ -92,14 +83,7 @@ def reload(
     are. Whatever ends the process, the table is as it was, or begun anew with its deliveries waiting for whoever takes
     them next.
 
-    Args:
-        spark: gives the session that takes the deliveries.
-        table: raw.
-        author: who wants it, and why.
-        progress: told while files are compared and taken.
-
     Raises:
-        UnknownTableError: there is no such table.
         ReloadError: a file is not there as it was taken, people decided about rows of the table or put days back that
             are made from it, or a stage is open; nothing was changed.
         OvertakenError: others kept publishing; nothing was changed.
@@ -128,11 +112,7 @@ def _raw(platform: Platform, table: str) -> Contract:
 
 
 def _require_files(platform: Platform, contract: Contract, progress: OnProgress) -> int:
-    """How many files there are to take; each that was taken has to lie there as it was.
-
-    Raises:
-        ReloadError: nothing was ever taken; or naming the files that are gone or other ones.
-    """
+    """Return how many files there are to take; each that was taken has to lie there as it was."""
     assert contract.source is not None
     arrivals = platform.ledger.arrivals(contract.name)
     if not arrivals:
@@ -173,11 +153,7 @@ def _differs(file: LandedFile, arrival: ArrivalRecord) -> str:
 
 
 def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[ArrivalRecord]) -> None:
-    """Refuse to take anew what people decided about: their decisions are about rows as they were taken.
-
-    Raises:
-        ReloadError: naming one of the decisions.
-    """
+    """Refuse to take anew what people decided about: their decisions are about rows as they were taken."""
     carried_out = [f"the {made.kind} of {made.origin}" for made in arrivals if made.kind in ("approval", "withdrawal")]
     written = [
         f"the {decision.kind} of {decision.arrival} for {decision.day} by {decision.who}"
@@ -193,11 +169,7 @@ def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[A
 
 
 def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload, tuple[TableChange, ...]]:
-    """What is as if it had never been, at the release that is current.
-
-    Raises:
-        ReloadError: a stage is open, or somebody put days back.
-    """
+    """Return what is as if it had never been, at the release that is current."""
     if stages := stage_names(platform.lake):
         raise ReloadError(
             f"The stage {stages[0]} is open, and what lies in it was computed from {contract.name} as it is.",

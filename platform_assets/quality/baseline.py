@@ -10,13 +10,99 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
 from math import ceil, exp, expm1, floor, log1p
 from statistics import median
+from types import MappingProxyType
+from typing import Literal
 
-from platform_assets.quality.seasonality import Rhythm
+from platform_assets.contracts import AllHistory, AsOf, Catalogue, Contract, MonthToDate, Offsets, Severity, Span
+from platform_assets.planning.windows import Calendar
+from platform_assets.quality.findings import FELL_FROM, Finding
+from platform_assets.records.history import DayMark, DayRecord
+from platform_assets.words import counted
+
+Season = Literal["weekday", "day of month"]
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """Days of one table that can be compared, and which of them are alike.
+
+    Args:
+        full: the days whose windows, and those of everything they read, lie within the calendar.
+        season: days are alike that share their weekday or their day of the month.
+        closed: days on which no rows are expected.
+        overlapping: days next to each other are made of the same rows, so that several odd ones are one oddity.
+    """
+
+    full: Calendar
+    season: Season = "weekday"
+    closed: frozenset[date] = frozenset()
+    overlapping: bool = False
+
+    def unfit(self, day: date) -> str | None:
+        """Return why a day cannot be compared with others, or None."""
+        if day in self.closed:
+            return "the day is closed"
+        return None if day in self.full else "the days it reads reach beyond the calendar"
+
+    def part(self, day: date) -> int:
+        """Return a number that days which are alike share."""
+        return day.weekday() if self.season == "weekday" else day.day
+
+    def name(self, day: date) -> str:
+        """Return the days that are like this one, in words."""
+        return f"{day:%A}s" if self.season == "weekday" else f"months on day {day.day}"
+
+
+def quiet_days(catalogue: Catalogue, table: str, loaded: Mapping[date, DayMark], calendar: Calendar) -> set[date]:
+    """Return the loaded days of a table that have no rows, as was to be expected: there is nothing to look at."""
+    closed = rhythm_of(catalogue, table, calendar).closed
+    return {day for day in closed if day in loaded and not loaded[day].rows}
+
+
+def rhythm_of(catalogue: Catalogue, table: str, calendar: Calendar) -> Rhythm:
+    """Return the rhythm that follows from the read windows of a table and of all tables above it.
+
+    A trailing window fills up during its first days, and a month to date starts anew with each month. Compared by
+    weekday, both look like faults of correct data.
+    """
+    contract = catalogue[table]
+    first, last = calendar.first, calendar.last
+    season: Season = "weekday"
+    overlapping = False
+    closed = frozenset(day for day in calendar.days() if not contract.expects(day))
+    closed_above: list[frozenset[date]] = []
+    for read in contract.inputs:
+        # Reference data has no part in how many rows a day has.
+        if isinstance(read.window, AsOf):
+            continue
+        theirs = rhythm_of(catalogue, read.table, calendar)
+        closed_above.append(theirs.closed if read.window == Span(0, 0) else frozenset())
+        overlapping = overlapping or theirs.overlapping or read.window != Span(0, 0)
+        # All of history never starts anew.
+        if isinstance(read.window, AllHistory):
+            continue
+        start, end = theirs.full.first, theirs.full.last
+        season = theirs.season if season == "weekday" else season
+        match read.window:
+            case Span(before, after):
+                start, end = start + timedelta(days=before), end - timedelta(days=after)
+            case Offsets(each, unit):
+                length = timedelta(days=1 if unit == "days" else 366)
+                start, end = start + max(0, -min(each)) * length, end - max(0, *each) * length
+            case MonthToDate():
+                season = "day of month"
+                start = start if start.day == 1 else (start.replace(day=1) + timedelta(days=32)).replace(day=1)
+        first, last = max(first, start), min(last, end)
+    # A table that only joins the same day of its inputs has no rows either where none of them expects any.
+    closed = closed.union(frozenset.intersection(*closed_above)) if closed_above else closed
+    return Rhythm(Calendar(first, last), season, closed, overlapping)
+
 
 Z = 4.0
 NORMAL = 1.4826
@@ -36,11 +122,7 @@ class Interval:
     """Numbers of rows that are usual.
 
     Args:
-        low: fewest.
         high: most, included.
-        middle: the median.
-        days: how many days it was taken from.
-        of: which days, in words.
     """
 
     low: int
@@ -54,11 +136,11 @@ class Interval:
         return (rows > self.high) - (rows < self.low)
 
     def distance(self, rows: int) -> float:
-        """How far from the median, on the logarithm of the rows: half and double are equally far."""
+        """Return how far from the median, on the logarithm of the rows: half and double are equally far."""
         return abs(log1p(rows) - log1p(self.middle))
 
     def is_much_farther(self, rows: int, than: int) -> bool:
-        """Whether a number of rows is farther from the median than another by more than what is usual at all."""
+        """Return whether a number of rows is farther from the median than another by more than what is usual at all."""
         return self.distance(rows) - self.distance(than) > self.distance(self.high)
 
     def __str__(self) -> str:
@@ -70,7 +152,6 @@ class Undecided:
     """Nothing can be said of a day, and why: neither good nor bad.
 
     Args:
-        why: for a person.
         lacks_history: whether too few days can be compared with; a day that is closed or usually empty lacks none.
     """
 
@@ -90,7 +171,6 @@ class History:
 
     Args:
         rows: by day; days that cannot be compared are left out here.
-        rhythm: which days are alike.
     """
 
     def __init__(self, rows: Mapping[date, int], rhythm: Rhythm) -> None:
@@ -102,7 +182,7 @@ class History:
             self._alike[rhythm.part(day)].append(day)
 
     def usual(self, day: date) -> Interval | Undecided:
-        """What is usual for a day, by the days nearest to it before and after, never by itself."""
+        """Return what is usual for a day, by the days nearest to it before and after, never by itself."""
         if unfit := self._rhythm.unfit(day):
             return Undecided(unfit, lacks_history=day not in self._rhythm.closed)
         name = self._rhythm.name(day)
@@ -142,3 +222,212 @@ def _interval(sample: Sequence[int], of: str) -> Interval:
     # Where a count may vary that far down, a day without any is odd all the same, unless there were such days.
     least = int(noise > LEAST_SPREAD and 0 not in sample)
     return Interval(max(low, least), high, round(expm1(middle)), len(sample), of)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What can be said about the volume of one day.
+
+    Args:
+        lately: days outside on the same side among the last ones, this one included; 0 for a usual day.
+        shown: rows that readers have of the day now, where these would be held today as well.
+        farther: rows that readers have of the day now, where these are farther from what is usual.
+    """
+
+    day: date
+    rows: int
+    usual: Interval | Undecided
+    lately: int = 0
+    severity: Severity | None = None
+    shown: int | None = None
+    farther: int | None = None
+
+    def __str__(self) -> str:
+        no_better = "" if self.shown is None else f"; the {self.shown:,} that readers have would be held as well"
+        if self.farther is not None:
+            no_better = f"; the {self.farther:,} that readers have are farther from that"
+        return f"{counted(self.rows, 'row')}; {self.usual}{no_better}"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there was enough to compare the day with."""
+        return not isinstance(self.usual, Undecided)
+
+    @property
+    def numbers(self) -> dict[str, int | Decimal]:
+        """The figures behind it, by name; without an interval only the rows."""
+        if isinstance(self.usual, Undecided):
+            return {"rows": self.rows}
+        return {
+            "rows": self.rows,
+            "low": self.usual.low,
+            "high": self.usual.high,
+            "median": self.usual.middle,
+            "compared_days": self.usual.days,
+            "outside_lately": self.lately,
+        }
+
+
+def volume_verdicts(
+    contract: Contract,
+    rhythm: Rhythm,
+    staged: Mapping[date, int],
+    published: Mapping[date, int],
+    refused: Collection[date] = (),
+    shown: Mapping[date, int] = MappingProxyType({}),
+) -> dict[date, Verdict]:
+    """Judge the staged days of a table by its other days.
+
+    A day outside its interval blocks if it is empty, if the contract says so of every day, or if enough of the last
+    days were outside on the same side. On the same side, because a holiday week has days with too many rows and days
+    with too few, while a fault goes on in one direction. Days that share their rows are not counted so: a single odd
+    day stays in a month to date until the month ends.
+
+    Args:
+        staged: rows of every staged day, 0 for an empty one.
+        published: rows of days to compare with. Leave out held days, and what the same run or backfill published, or
+            a fault becomes its own measure; staged and refused days are left out here.
+        refused: days held by this check; they count as outside on either side.
+        shown: rows that readers have now of staged days; those without are left out.
+
+    Returns:
+        A verdict for every staged day, also where nothing can be said.
+    """
+    refused = set(refused) - set(staged)
+    others = {day: rows for day, rows in published.items() if day not in staged and day not in refused}
+    history = History(others, rhythm)
+    usual = {day: history.usual(day) for day in staged}
+    sides = {day: interval.side(staged[day]) for day, interval in usual.items()}
+    least, of = contract.checks.volume_blocks_after
+
+    def judged(day: date, rows: int) -> Verdict:
+        side = usual[day].side(rows)
+        if not side:
+            return Verdict(day, rows, usual[day])
+        before = [day - timedelta(days=n) for n in range(1, of)]
+        lately = 1 + sum(other in refused or sides.get(other, history.side(other)) == side for other in before)
+        again = lately >= least and not rhythm.overlapping
+        blocks = not rows or again or contract.checks.volume == "block"
+        return Verdict(day, rows, usual[day], lately, "block" if blocks else "warn")
+
+    def compared(day: date) -> Verdict:
+        now = judged(day, staged[day])
+        if now.severity != "block" or day not in shown:
+            return now
+        there = judged(day, shown[day])
+        alike = there.severity == "block" and usual[day].side(there.rows) == usual[day].side(now.rows)
+        interval = usual[day]
+        assert isinstance(interval, Interval)  # or nothing would block
+        worse = bool(there.rows and not now.rows) or interval.is_much_farther(now.rows, there.rows)
+        if alike and not worse:
+            return replace(now, severity="warn", shown=there.rows)
+        nearer = interval.distance(now.rows) < interval.distance(there.rows)
+        return replace(now, severity="warn", farther=there.rows) if nearer and now.rows else now
+
+    return {day: compared(day) for day in staged}
+
+
+def volume_finding(contract: Contract, verdict: Verdict) -> Finding | None:
+    """Return what is wrong with the volume of a day."""
+    usual = verdict.usual
+    if isinstance(usual, Undecided) or verdict.severity is None:
+        return None
+    what = "too many" if usual.side(verdict.rows) > 0 else "too few"
+    of = contract.checks.volume_blocks_after[1]
+    again = f"; {verdict.lately} of the last {counted(of, 'day')} had {what}" if verdict.lately > 1 else ""
+    return Finding(
+        check="volume",
+        day=verdict.day,
+        severity=verdict.severity,
+        message=f"{contract.name} on {verdict.day}: {what} rows: {verdict}{again}",
+        expected=str(usual),
+        actual=counted(verdict.rows, "row"),
+        numbers=verdict.numbers,
+    )
+
+
+def rows_before(shown: DayRecord) -> int:
+    """Return rows to hold a day against: those that readers have, or had before a loss that it is still warned of.
+
+    Or the next computation of a halved day would be held against its half, and end the warning.
+    """
+    return shown.figures.get(FELL_FROM, shown.rows)
+
+
+def is_loss(rows: int, before: int) -> bool:
+    """Return whether none or fewer than half are left; one row more or less says nothing, as where history judges."""
+    return 2 * (rows + 1) < before or rows == 0 < before
+
+
+def not_missed(withdrawn: int, came: int) -> int:
+    """Of the rows that people took out of what a day is made from, those that nobody need miss.
+
+    None where others came at the same time: in their place, as far as anybody can tell, and then all should be back.
+    """
+    return max(withdrawn, 0) if came <= 0 else 0
+
+
+def loss_finding(
+    contract: Contract, day: date, rows: int, before: int, unjudged: Undecided, *, gone: int = 0
+) -> Finding | None:
+    """Return a warning of a day that lost more than half of its rows.
+
+    Without it a correction could halve a young table's day, or empty it, and no check would say a word. It only warns:
+    what is left may be all that there should be.
+
+    Args:
+        before: as `rows_before` gives them.
+        gone: rows of `before` that are gone from what the day is made from; whoever took them out knows of it, or is
+            told of it there.
+    """
+    kept = max(before - gone, 0)
+    if not is_loss(rows, kept):
+        return None
+    fell = f"rows fell from {before:,} to {rows:,} with too little history to judge"
+    expected = "at least half of the rows that readers had"
+    if gone:
+        expected = f"at least half of {kept:,} rows; {gone:,} are gone from what it is made from"
+    return Finding(
+        check="volume",
+        day=day,
+        severity="warn",
+        message=f"{contract.name} on {day}: {fell} ({unjudged.why}); expected: {expected}",
+        expected=expected,
+        actual=fell,
+        numbers={"rows": rows, FELL_FROM: before},
+    )
+
+
+def scant_finding(
+    contract: Contract, day: date, rows: int, beside: Interval | Undecided, unjudged: Undecided
+) -> Finding | None:
+    """Warn of a day that came with many others and has fewer than half of the rows that are usual among them.
+
+    What comes at once is no measure of itself, or a fault of all of it would be one. But half a delivery among whole
+    ones can be told.
+
+    Args:
+        beside: what is usual among the days that are computed with it.
+    """
+    if isinstance(beside, Undecided) or beside.side(rows) >= 0 or not is_loss(rows, beside.middle):
+        return None
+    fewer = f"{counted(rows, 'row')}, fewer than half of what is usual among the days that came with it"
+    return Finding(
+        check="volume",
+        day=day,
+        severity="warn",
+        message=f"{contract.name} on {day}: {fewer}; {beside}; with too little history to judge ({unjudged.why})",
+        expected=f"{beside}, of days that came with it",
+        actual=counted(rows, "row"),
+        numbers={"rows": rows},
+    )
+
+
+def with_rows_before(finding: Finding, rows: int, shown: DayRecord | None) -> Finding:
+    """Return what volume found of a day, with how many rows it had before where it lost most of them.
+
+    The next computation may be one of all days, which has no others to find it by again.
+    """
+    if shown is None or not is_loss(rows, before := rows_before(shown)):
+        return finding
+    return replace(finding, numbers={**finding.numbers, FELL_FROM: before})

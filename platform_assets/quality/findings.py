@@ -26,7 +26,7 @@ FELL_FROM = "fell_from"
 
 
 def accepted_by_hand(figures: Mapping[str, int]) -> tuple[str, ...]:
-    """The checks of which a person accepted what they found of a published day."""
+    """Return the checks of which a person accepted what they found of a published day."""
     return tuple(name.removeprefix(ACCEPTED) for name in figures if name.startswith(ACCEPTED))
 
 
@@ -35,14 +35,9 @@ class Finding:
     """Something that is not as promised or not as usual.
 
     Args:
-        check: which check found it.
         day: the day; of a finding about many days, the first of them.
-        severity: whether it keeps the day unpublished.
         message: one sentence for a person: table, day, what was found and what was expected.
-        expected: what would have been right.
-        actual: what is there instead.
         examples: a few cases to look at, sensitive values masked.
-        numbers: the figures behind the message, by name.
         accepted: whether it would keep the day unpublished, had a person not accepted it.
     """
 
@@ -67,10 +62,7 @@ class Checked:
     """What one check says of one day, whether or not it found anything.
 
     Args:
-        check: which check.
         sentence: what was compared and how it came out, for a person.
-        numbers: the figures behind it, by name.
-        findings: what is wrong; none if the day passed.
         judged: whether anything could be said; there may be too little to compare the day with.
         figures: what is to be kept with the day.
     """
@@ -90,12 +82,12 @@ class Checked:
         return "blocked" if any(finding.blocks for finding in self.findings) else "warned"
 
     def failing(self, finding: Finding) -> Checked:
-        """The same with one finding more."""
+        """Return the same with one finding more."""
         findings = (*self.findings, finding)
         return replace(self, sentence=_joined(findings), findings=findings)
 
     def accepted_by_hand(self) -> Checked:
-        """The same with every finding that blocks only warning, and saying so."""
+        """Return the same with every finding that blocks only warning, and saying so."""
         findings = tuple(
             replace(finding, severity="warn", message=f"{finding.message}; accepted by hand", accepted=True)
             if finding.blocks
@@ -115,7 +107,6 @@ class DayChecks:
     """What all checks say of one staged day.
 
     Args:
-        rows: staged for it.
         checks: one for each of `checks_before_publication`, in that order.
     """
 
@@ -133,7 +124,7 @@ class DayChecks:
         return tuple(finding for finding in self.findings if finding.blocks)
 
     def failing(self, finding: Finding) -> DayChecks:
-        """The same with one finding more."""
+        """Return the same with one finding more."""
         return replace(
             self,
             checks=tuple(check.failing(finding) if check.check == finding.check else check for check in self.checks),
@@ -163,14 +154,11 @@ class DayChecks:
 def checked(
     check: Check, findings: Collection[Finding], passed: str, numbers: Numbers, *, judged: bool = True
 ) -> Checked:
-    """What a check says of a day.
+    """Return what a check says of a day.
 
     Args:
-        check: which check.
-        findings: what it found.
         passed: what to say if it found nothing.
         numbers: the figures behind it; those of the findings that it lacks are added.
-        judged: whether there was enough to say anything.
     """
     figures = {name: value for finding in findings for name, value in finding.numbers.items()}
     sentence = _joined(tuple(findings)) if findings else passed
@@ -178,7 +166,7 @@ def checked(
 
 
 def checks_before_publication(contract: Contract) -> tuple[Check, ...]:
-    """The checks that every staged day of a silver or gold table has to pass, most serious first."""
+    """Return the checks that every staged day of a silver or gold table has to pass, most serious first."""
     checks: dict[Check, bool] = {
         "contract": True,
         "conservation": contract.layer == "silver",

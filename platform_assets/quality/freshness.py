@@ -18,12 +18,10 @@ RANGES_SHOWN = 5
 def overdue_days(
     contract: Contract, published: Collection[date], calendar: Calendar, today: date, delay_days: int = 0
 ) -> tuple[date, ...]:
-    """Days that should have been published by now and are not, oldest first.
+    """Return days that should have been published by now and are not, oldest first.
 
     Args:
-        contract: says how soon a day is due and which days are closed.
         published: days that readers see, empty ones included.
-        calendar: the days that exist.
         today: the date in UTC.
         delay_days: how many days after itself a day is delivered.
     """
@@ -34,12 +32,10 @@ def overdue_days(
 
 
 def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: int = 0) -> Finding | None:
-    """One finding for all overdue days: their number, and the first of them as ranges.
+    """Return one finding for all overdue days: their number, and the first of them as ranges.
 
     Args:
-        contract: says how soon a day is due, and how serious it is.
         overdue: oldest first.
-        delay_days: how many days after itself a day is delivered.
     """
     if not overdue:
         return None

@@ -1,14 +1,19 @@
-"""The contract's promises and the conservation of rows: what they find always blocks."""
+"""What the contract promises of a day: its rows, keys and rules, no row lost, and figures as in other tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.contracts import Contract
-from platform_assets.quality.findings import Finding
+from platform_assets.contracts import Amount, Contract, Reconciliation, Rule
+from platform_assets.contracts.rules import RuleCount
+from platform_assets.quality.findings import Checked, Finding, checked
 from platform_assets.quality.masking import Masking
+from platform_assets.quality.sides import difference
+from platform_assets.records.differences import Difference, Differences, Figure
+from platform_assets.words import counted
 
 Keys = Sequence[Sequence[object]]
 """A few keys of rows, in order."""
@@ -55,8 +60,6 @@ def contract_findings(
 
     Args:
         nulls: rows without a value, by column that may have none.
-        repeated: keys of more than one row.
-        masking: of sensitive values in examples.
         without: a few keys of the rows without a value, by column.
         twice: a few of the keys of more than one row.
     """
@@ -96,7 +99,7 @@ def contract_findings(
 
 
 def tie_finding(contract: Contract, day: date, root: date) -> Finding:
-    """A day in itself right that must not be published without another one."""
+    """Return a day in itself right that must not be published without another one."""
     return Finding(
         check="conservation",
         day=day,
@@ -120,12 +123,10 @@ def conservation_findings(
     missing: Keys = (),
     extra: Keys = (),
 ) -> tuple[Finding, ...]:
-    """Rows lost or won between raw and silver.
+    """Return rows lost or won between raw and silver.
 
     Args:
-        contract: of the silver table.
         row_balance: what became of the rows, `kept` being what was really staged.
-        masking: of sensitive values in examples.
         expected: rows that must stay, counted from the keys alone.
         raw_recorded: rows the manifests say the raw day has.
         quarantine_staged: rows really staged for quarantine.
@@ -161,3 +162,172 @@ def _rows(count: int) -> str:
 
 def _first(examples: Sequence[str]) -> str:
     return f"; first {examples[0]}" if examples else ""
+
+
+def judged_in_check(contract: Contract) -> tuple[Rule, ...]:
+    """Return the rules by which a day can be refused or warned of."""
+    return tuple(rule for rule in contract.rules if rule.allowed is not None)
+
+
+def broken_beyond(rule: Rule, count: RuleCount) -> bool:
+    """Return whether more rows of a day break a rule than it tolerates."""
+    return rule.allowed is not None and not rule.allowed.allows(*count)
+
+
+def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, examples: Sequence[str]) -> Finding:
+    """Say how many rows of a day break a rule, and how many may.
+
+    Args:
+        examples: of such rows, sensitive values masked.
+    """
+    share = f"{100 * count.broken / count.judged:.2f} %" if count.judged else "none"
+    what = (
+        f"{count.broken:,} of {counted(count.judged, 'row')} ({share}) break the rule {rule.name!r} ({rule.kind.text})"
+    )
+    limit = f"at most {rule.allowed}"
+    first = f"; first {examples[0]}" if examples else ""
+    set_aside = " and go to quarantine" if rule.quarantines else ""
+    return Finding(
+        check="rules",
+        day=day,
+        severity="warn" if rule.severity == "warn" else "block",
+        message=f"{contract.name} on {day}: {what}{set_aside}; {limit} may{first}",
+        expected=f"{limit} that breaks {rule.name!r}",
+        actual=what,
+        examples=tuple(examples),
+        numbers={f"{rule.name}_broken": count.broken, f"{rule.name}_judged": count.judged},
+    )
+
+
+def rules_checked(contract: Contract, counts: Mapping[str, RuleCount], findings: Collection[Finding]) -> Checked:
+    """Return what the check `rules` says of a day."""
+    rules = judged_in_check(contract)
+    broken = {rule.name: counts.get(rule.name, RuleCount()).broken for rule in rules}
+    tolerated = ", ".join(f"{name} by {counted(rows, 'row')}" for name, rows in broken.items() if rows)
+    passed = f"{counted(len(rules), 'rule')} kept" + (f", or broken as tolerated: {tolerated}" if tolerated else "")
+    return checked("rules", findings, passed, {f"{name}_broken": rows for name, rows in broken.items()})
+
+
+@dataclass(frozen=True)
+class MovedKeys:
+    """What moved into or out of the keys that alone are computed, since the rest of a day was.
+
+    Args:
+        source: table of the records.
+        examples: a few of them, as people may see them.
+        others: a few of the keys that they went to or came from.
+        unknown: why nobody can tell any more; empty where it is known.
+    """
+
+    source: str
+    records: int = 0
+    examples: Sequence[str] = ()
+    others: Sequence[str] = ()
+    unknown: str = ""
+
+
+def moved_keys_finding(contract: Contract, day: date, moved: MovedKeys) -> Finding:
+    """Return a day whose computed rows and carried rows would count records twice, or not at all; it always blocks."""
+    if moved.unknown:
+        what, then = f"whether records of {moved.source} moved between keys is not known: {moved.unknown}", ""
+    else:
+        what = f"{counted(moved.records, 'record')} of {moved.source} moved between these keys and others"
+        then = f"; name {' and '.join(moved.others)}, too, or" if moved.others else ";"
+    first = f", first {moved.examples[0]}" if moved.examples else ""
+    todo = f"{then or ';'} compute the day whole"
+    return Finding(
+        check="contract",
+        day=day,
+        severity="block",
+        message=f"{contract.name} on {day}: {what}{first}. Beside what is carried over they would count twice or not "
+        f"at all{todo}",
+        expected="no record moved between the computed keys and others",
+        actual=what,
+        examples=tuple(moved.examples),
+        numbers={"records_moved": moved.records},
+    )
+
+
+def reconciliation_finding(
+    contract: Contract, declared: Reconciliation, day: date, differences: Differences, masking: Masking
+) -> Finding | None:
+    """Return what differs on a day, key by key; sensitive keys, and figures made of sensitive columns, are masked."""
+    if differences.differing <= declared.allowed.keys:
+        return None
+    what = f"{_amounts(declared)} by {', '.join(declared.by)}" if declared.by else _amounts(declared)
+    kinds = (
+        (differences.missing, f"only in {declared.upstream}"),
+        (differences.extra, f"only in {contract.name}"),
+        (differences.unequal, "with other figures"),
+    )
+    differing = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+    differing = f"of {differences.keys:,} keys {differing}" if declared.by else differing
+    if totals := _totals(contract, declared, differences, masking):
+        differing = f"{differing}; {totals}" if declared.by else totals
+    examples = tuple(_described(contract, declared, difference, masking) for difference in differences.examples)
+    first = f"; first {examples[0]}" if examples else ""
+    return Finding(
+        check="reconciliation",
+        day=day,
+        severity=declared.severity,
+        message=f"{contract.name} on {day}: {what} not as in {declared.upstream}: {differing}{first}",
+        expected=f"{what} as in {declared.upstream}",
+        actual=differing,
+        examples=examples,
+        numbers={
+            "keys": differences.keys,
+            "missing": differences.missing,
+            "extra": differences.extra,
+            "unequal": differences.unequal,
+        },
+    )
+
+
+def reconciled(declared: Reconciliation) -> str:
+    """Return what to say of a day on which nothing differs."""
+    keys = f" for each {', '.join(declared.by)}" if declared.by else ""
+    allowed = f", within {declared.allowed}" if declared.tolerance else ""
+    return f"{_amounts(declared)} as in {declared.upstream}{keys}{allowed}"
+
+
+def _amounts(declared: Reconciliation) -> str:
+    return ", ".join(amount.name for amount in declared.amounts)
+
+
+def _totals(contract: Contract, declared: Reconciliation, differences: Differences, masking: Masking) -> str:
+    """Return both figures of the whole day and their difference, as `in all net 20.00, not 25.00 (-5.00)`."""
+    pairs = zip(declared.amounts, differences.ours, differences.theirs, strict=False)
+    shown = [_pair(contract, amount, here, there, masking) for amount, here, there in pairs if here != there]
+    return f"in all {', '.join(shown)}" if shown else ""
+
+
+def _pair(contract: Contract, amount: Amount, here: Figure, there: Figure, masking: Masking) -> str:
+    # A figure can be the sensitive value itself, as a sum over the one row of a key is.
+    hide = _is_sensitive(contract, amount)
+    by = None if hide else difference(here, there)
+    shown = f"{amount.name} {_shown(here, hide, masking)}, not {_shown(there, hide, masking)}"
+    return f"{shown} ({by})" if by else shown
+
+
+def _is_sensitive(contract: Contract, amount: Amount) -> bool:
+    sensitive = {column.name for column in contract.columns if column.sensitive}
+    return bool(sensitive & set(re.findall(r"\w+", amount.ours)))
+
+
+def _described(contract: Contract, declared: Reconciliation, difference: Difference, masking: Masking) -> str:
+    """As `store_id 5: net 10.00, not 12.50 (-2.50)`."""
+    key = masking.shown_key(contract, declared.by, difference.key)
+    ours, theirs = difference.ours, difference.theirs
+    parts = []
+    for n, amount in enumerate(declared.amounts):
+        if ours is None or theirs is None:
+            figures = ours or theirs or ()
+            parts.append(f"{amount.name} {_shown(figures[n], _is_sensitive(contract, amount), masking)}")
+        elif ours[n] != theirs[n]:
+            parts.append(_pair(contract, amount, ours[n], theirs[n], masking))
+    only = declared.upstream if ours is None else contract.name if theirs is None else None
+    return f"{key or 'the day'}: {f'only in {only}, ' if only else ''}{', '.join(parts)}"
+
+
+def _shown(figure: Figure, hide: bool, masking: Masking) -> str:
+    return masking.masked(figure) if hide or figure is None else f"{figure:,}"

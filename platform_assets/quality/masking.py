@@ -22,7 +22,7 @@ class Masking:
     secret: bytes = field(repr=False)
 
     def masked(self, value: object) -> str:
-        """A stand-in that equal values share, in every run of an installation; a null stays visible as such.
+        """Return a stand-in that equal values share, in every run of an installation; a null stays visible as such.
 
         It is as secret as the key: who has that can hash all possible values, too.
         """
@@ -31,7 +31,7 @@ class Masking:
         return "#" + hmac.digest(self.secret, str(value).encode(), "sha256").hex()[:_HEX_DIGITS]
 
     def shown_key(self, contract: Contract, names: Sequence[str], key: Sequence[object]) -> str:
-        """A key of a table as `store_id 5, department MEAT`, sensitive values masked."""
+        """Return a key of a table as `store_id 5, department MEAT`, sensitive values masked."""
         sensitive = {column.name for column in contract.columns if column.sensitive}
         return ", ".join(
             f"{name} {self.masked(value) if name in sensitive or value is None else value}"

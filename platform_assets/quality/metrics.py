@@ -20,17 +20,13 @@ MISMATCHES = "mismatches"
 def day_metrics(rows: int, figures: Mapping[str, int]) -> dict[str, float]:
     """Return the metrics of a day, as far as its figures say something.
 
-    Args:
-        rows: of its whole content.
-        figures: counts of it, as its manifest has them.
-
     Returns:
         `duplicates_per_1000`: rows beyond the first of their key, of 1,000 delivered rows; `quarantined_share` of the
         delivered rows; `lag_of_arrival_days`: how many days after their day rows arrived, on average; `mismatches`.
     """
     metrics: dict[str, float] = {name: float(figures[name]) for name in (MISMATCHES,) if name in figures}
     if "raw" in figures and "keys" in figures:
-        delivered = figures["raw"] - figures.get("withdrawn", 0)
+        delivered = figures["raw"] - figures.get("withdrawn", 0) - figures.get("replaced", 0)
         metrics["duplicates_per_1000"] = share(delivered - figures["keys"], delivered, 1000)
         metrics["quarantined_share"] = share(figures.get("quarantined", 0), delivered)
     if LAG in figures:

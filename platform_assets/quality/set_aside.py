@@ -21,7 +21,7 @@ FAULT = re.compile(r"([^:]+): (?:\S+ is )?([^:;]+)")
 
 
 def much_refused(contract: Contract, arrival: Arrival) -> bool:
-    """Whether more of a file's rows than the raw table's contract leaves unsaid were refused at parsing."""
+    """Return whether more of a file's rows than the raw table's contract leaves unsaid were refused at parsing."""
     return _is_much(contract, arrival.refused, arrival.landed)
 
 
@@ -31,8 +31,6 @@ def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]
     It is a warning, and beyond `most_aside_percent` it keeps the day unpublished.
 
     Args:
-        contract: of the table.
-        day: event date.
         figures: of that day alone: `keys` and `keys_quarantined`; neither, of a table that sets nothing aside.
     """
     keys, bad = figures.get("keys", 0), figures.get("keys_quarantined", 0)
@@ -64,7 +62,7 @@ def error_class(reason: str) -> str:
 
 
 def quarantined(figures: Mapping[str, int]) -> str:
-    """How much of a day is in quarantine, in words."""
+    """Return how much of a day is in quarantine, in words."""
     return f"of {figures['keys_quarantined']:,} of {figures['keys']:,} keys every row is in quarantine"
 
 

@@ -67,12 +67,8 @@ def settled_finding(
     """Judge how far the sums of a settled day are from what they were when it settled.
 
     Args:
-        contract: of the table.
-        declared: by it.
-        day: a settled one.
         moves: sums that the computation changes.
         before: drift of what readers see.
-        masking: of sensitive values in examples.
 
     Returns:
         What blocks the day, and its drift if it is published.

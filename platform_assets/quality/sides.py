@@ -25,9 +25,7 @@ class DayBeside:
     """A day whose content differs; every pair is left and right.
 
     Args:
-        day: event date.
         outcome: whether the tolerance allows what differs.
-        rows: of each side.
         sums: of amounts; None where a side has no sum.
         keys: how many differ by more than the tolerance; None where the keys were not joined.
     """
@@ -49,10 +47,7 @@ class KeyBeside:
     """A key that differs by more than the tolerance.
 
     Args:
-        day: event date.
         key: as a person reads it, sensitive values masked.
-        how: it differs.
-        rows: of each side.
         values: left and right of each column that differs, sensitive values masked; of numbers also the difference.
         arrivals: that brought the rows of the key, where a raw table has its columns.
     """
@@ -70,10 +65,8 @@ class SidesBeside:
     """What a reconciliation found; every pair is left and right.
 
     Args:
-        names: of the sides.
         key: columns that name a row, or a group, within its day.
         schema: sentences on columns that only one side has, or both with other types.
-        tolerance: that was allowed.
         days: how many days have rows on either side.
         rows: on all these days.
         differing: the days whose content differs, oldest first.
@@ -149,7 +142,6 @@ def outcome_of(keys: KeyCounts | None, tolerance: Tolerance) -> Outcome:
 
     Args:
         keys: that differ by more than the tolerance of figures; None where they were not joined.
-        tolerance: of the comparison.
     """
     return "different" if keys is None or not tolerance or keys.total > tolerance.keys else "within tolerance"
 

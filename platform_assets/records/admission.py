@@ -18,10 +18,7 @@ class Admission(BaseModel):
         configuration: what its contract said about its content.
         software: versions that computed it, by name.
         days: that came out alike on both engines, oldest first.
-        rows: of these days.
         refused: why it is not admitted; empty if it is.
-        who: had it compared.
-        at: UTC.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -14,16 +14,15 @@ from typing import Self
 
 
 def hash_of(content: bytes) -> str:
-    """The sha256 of what an entry says, as it is stored."""
+    """Return the sha256 of what an entry says, as it is stored."""
     return sha256(content).hexdigest()
 
 
 def linked(before: str, content_hash: str) -> str:
-    """The chain up to an entry: a hash of the chain before it and of its content.
+    """Return the chain up to an entry: a hash of the chain before it and of its content.
 
     Args:
         before: chain of the entry before; empty where the chain starts.
-        content_hash: of this entry.
     """
     return sha256(f"{before}{content_hash}".encode()).hexdigest()
 
@@ -34,9 +33,7 @@ class Entry:
 
     Args:
         number: from 1, without a gap.
-        content: what it says.
         before: the chain before it; empty for the first.
-        chain: up to it.
     """
 
     number: int
@@ -46,7 +43,7 @@ class Entry:
 
     @classmethod
     def after(cls, last: Head, content: str) -> Self:
-        """The entry that follows a head."""
+        """Return the entry that follows a head."""
         return cls(last.number + 1, content, last.chain, linked(last.chain, hash_of(content.encode())))
 
     @property
@@ -74,11 +71,7 @@ class Break:
 
 
 def breaks(entries: Iterable[Entry]) -> Iterator[Break]:
-    """Everything that shows that entries were changed, removed, moved or put in; nothing of what was cut off the end.
-
-    Args:
-        entries: of the whole chain, by number.
-    """
+    """Yield every sign that entries were changed, removed, moved or put in; what was cut off the end leaves none."""
     last = Head(0, "")
     for entry in entries:
         follows = last.number + 1
@@ -99,7 +92,6 @@ class Head:
     """Where a chain stands.
 
     Args:
-        number: of its newest entry.
         chain: the hash up to it; empty where there is no entry.
     """
 
@@ -111,7 +103,7 @@ class Head:
         return f"{self.number}:{self.chain}" if self.chain else "none"
 
     def is_in(self, chain: Mapping[int, str]) -> bool:
-        """Whether a chain, the hash of each entry by its number, goes through it; where none was, any chain does."""
+        """Return whether a chain, the hash of each entry by its number, goes through it; an empty head is in all."""
         return not self.chain or chain.get(self.number) == self.chain
 
 
@@ -120,12 +112,7 @@ _WRITTEN = re.compile(r"releases=(none|(\d+):([0-9a-f]{64})),decisions=(none|(\d
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of both chains at one moment, to be kept elsewhere as an anchor.
-
-    Args:
-        releases: of the lake.
-        decisions: of the ledger.
-    """
+    """The heads of both chains at one moment, to be kept elsewhere as an anchor."""
 
     releases: Head = Head()
     decisions: Head = Head()
@@ -136,11 +123,7 @@ class Heads:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Both heads as `str` writes them.
-
-        Raises:
-            ValueError: it is something else.
-        """
+        """Return both heads as `str` writes them."""
         found = _WRITTEN.fullmatch(text.strip())
         if found is None:
             raise ValueError(f"{text!r} is no head of two chains")

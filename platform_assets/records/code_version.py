@@ -15,7 +15,7 @@ DIRTY = "+dirty"
 
 
 def shown_commits(commits: str) -> str:
-    """One commit, or several joined by commas, each as short as people read it."""
+    """Return one commit, or several joined by commas, each as short as people read it."""
     return ", ".join(commit[:12] + DIRTY * commit.endswith(DIRTY) for commit in commits.split(", "))
 
 
@@ -32,17 +32,17 @@ class Version:
     configuration: str = ""
 
     def differs(self, now: Version) -> tuple[bool, bool]:
-        """Whether the code, and whether the configuration, is known to be another one; what is unknown is not."""
+        """Return whether the code, and whether the configuration, is known to be another one; the unknown is not."""
         return self.code not in ("", now.code), self.configuration not in ("", now.configuration)
 
 
 def hand_set(version: str) -> str:
-    """The code version that somebody set by hand; the engine's own part in it still counts."""
+    """Return the code version that somebody set by hand; the engine's own part in it still counts."""
     return f"{version}+engine{ENGINE_SEMANTICS}"
 
 
 def code_version(code: Iterable[str]) -> str:
-    """A hash of all code that a table's transform can reach, and of the engine's part in it.
+    """Return a hash of all code that a table's transform can reach, and of the engine's part in it.
 
     Args:
         code: as `planning.code.reach` finds it: normalised, and in a fixed order.

@@ -28,11 +28,8 @@ class Signed:
     """By whom something was decided, when and why.
 
     Args:
-        reason: for the next person.
         who: whoever says so, the user by default.
         created_at: UTC; of what a publication carried out, when its manifest was written.
-        as_user: the operating system's user that the process belonged to.
-        on_host: the machine on which it ran.
     """
 
     reason: str
@@ -44,14 +41,7 @@ class Signed:
 
 @dataclass(frozen=True)
 class LateDecision(Signed):
-    """What a person decided about the waiting rows that one arrival brought for one day.
-
-    Args:
-        kind: whether they enter.
-        table: the raw table.
-        arrival: path of the arrival.
-        day: of the rows.
-    """
+    """What a person decided about the waiting rows that one arrival brought for one day."""
 
     kind: Verdict
     table: str
@@ -64,8 +54,6 @@ class PinDecision(Signed):
     """That a person wants a release kept readable, or no longer.
 
     Args:
-        kind: which of the two.
-        publication: that made the release.
         name: by which it can be read, too; empty without one.
     """
 
@@ -76,12 +64,7 @@ class PinDecision(Signed):
 
 @dataclass(frozen=True)
 class PublicationDecision(Signed):
-    """What a person decided and a publication carried out: all of it is in its manifest.
-
-    Args:
-        kind: what was decided.
-        publication: that carried it out.
-    """
+    """What a person decided and a publication carried out: all of it is in its manifest."""
 
     kind: str
     publication: str
@@ -92,9 +75,7 @@ class LiftDecision(Signed):
     """That a person had days computed by force, though somebody had put them back and held them.
 
     Args:
-        kind: always the same.
         publication: that shows what was refused.
-        table: of the days.
         days: whose holds ended, oldest first.
     """
 
@@ -109,9 +90,7 @@ class MessageDecision(Signed):
     """That a person wants a message of the outbox sent no more.
 
     Args:
-        kind: always the same.
         message: its key.
-        target: whom it was for.
         publication: that it tells of; empty for an announcement.
     """
 
@@ -126,8 +105,6 @@ class PlanDecision(Signed):
     """That a person approved a backfill as it was explained.
 
     Args:
-        kind: always the same.
-        plan: name of the plan.
         hash: that names what was approved.
     """
 
@@ -158,11 +135,8 @@ class QuarantineDecision(Signed):
     """That a person needs rows no more that were refused or quarantined.
 
     Args:
-        kind: always the same.
         table: the raw table that refused them, or the silver table whose rule they broke.
-        arrival: path of the arrival that brought them.
         day: of the rows; of refused ones, when they arrived.
-        error: their class of error.
     """
 
     kind: Literal["discard"]
@@ -196,42 +170,33 @@ ABOUT: dict[str, type[Decision]] = {
 
 
 def decided_by(kind: str, decides: str) -> str:
-    """What a person decided by a publication; empty for work that nobody decided.
-
-    Args:
-        kind: of the publication.
-        decides: as its manifest has it.
-    """
+    """Return what a person decided by a publication; empty for work that nobody decided."""
     return decides or (kind if kind in _CARRIED_OUT else "")
 
 
 def about(type_: type[Decision]) -> str:
-    """What decisions of a kind are about."""
+    """Return what decisions of a kind are about."""
     return next(name for name, known in ABOUT.items() if known is type_)
 
 
 def signed(who: str, as_user: str, on_host: str) -> str:
-    """Who somebody says to be, and whom the operating system knew there."""
+    """Return who somebody says to be, and whom the operating system knew there."""
     return f"{who} ({as_user} on {on_host})" if as_user else who
 
 
 def beginning(about: str) -> str:
-    """How the text of every decision about one kind of thing begins, and of no other."""
+    """Return how the text of every decision about one kind of thing begins, and of no other."""
     return f'{{"about":{json.dumps(about)},'
 
 
 def to_content(decision: Decision) -> str:
-    """A decision as text, the same on every database: what the chain hashes."""
+    """Return a decision as text, the same on every database: what the chain hashes."""
     said = {field.name: _plain(getattr(decision, field.name)) for field in fields(decision)}
     return json.dumps({"about": about(type(decision)), **said}, sort_keys=True, separators=(",", ":"))
 
 
 def from_content(content: str) -> Decision:
-    """The decision in a text.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Return the decision in a text."""
     try:
         said = json.loads(content)
         return _adapter(said.pop("about")).validate_python(said)

@@ -24,7 +24,6 @@ class Difference:
     Args:
         key: values of the declared `by` columns.
         ours: figures of the declared amounts, in order; None where the table does not have the key.
-        theirs: the same of the upstream table.
     """
 
     key: Key
@@ -43,7 +42,6 @@ class Differences:
         unequal: keys of both tables with other figures.
         examples: the first few of each kind, in that order.
         ours: figures of the whole day; None for one that single keys do not add up to.
-        theirs: the same of the upstream table.
     """
 
     keys: int = 0
@@ -92,11 +90,8 @@ class DayChange:
     """How the new content of a day compares with the one before.
 
     Args:
-        added: keys that are new.
-        removed: keys that are gone.
         changed: keys whose row has another value in any column.
         sums_before: sum of every amount over the content before, by column.
-        sums_after: the same over the new content.
     """
 
     added: int
@@ -110,7 +105,6 @@ class Sum(NamedTuple):
     """A sum of a day.
 
     Args:
-        column: that is summed.
         by: columns by whose values it is.
         key: values of these columns, as text.
     """
@@ -125,7 +119,6 @@ class Moves:
     """The sums of a day that new content changes.
 
     Args:
-        keys: how many keys have such.
         pairs: before and after; None where there is nothing to sum. Of many keys only the first.
     """
 

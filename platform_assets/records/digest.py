@@ -29,11 +29,7 @@ class Digest:
 
     @classmethod
     def parse(cls, text: str) -> Digest:
-        """The digest that `str` wrote.
-
-        Raises:
-            ValueError: the text is not a digest.
-        """
+        """Return the digest that `str` wrote."""
         rows, *sums = text.split("-")
         a, b, c, d = (int(part, 16) for part in sums)
         return cls(int(rows), (a, b, c, d))

@@ -33,7 +33,7 @@ Key = Mapping[str, str]
 
 
 def canonical(text: str, type_: str) -> str:
-    """The text of a value that all spellings of it share which can become it; another text stays as it is."""
+    """Return the text of a value that all spellings of it share which can become it; another text stays as it is."""
     try:
         if type_ in ("long", "int"):
             number = Decimal(text.strip())
@@ -48,24 +48,16 @@ def canonical(text: str, type_: str) -> str:
 
 
 def hash_of(secret: bytes, field: str, text: str) -> str:
-    """What is kept of a value.
+    """Return what is kept of a value.
 
     Args:
-        secret: of the installation.
-        field: that has the value.
         text: canonical.
     """
     return hmac.digest(secret, json.dumps(["erased", field, text]).encode(), "sha256").hex()
 
 
 class ErasedKeys:
-    """Tells rows of erased keys; goes to Spark's workers, and shows nothing of the secret that it needs.
-
-    Args:
-        secret: of the installation.
-        keys: to be told.
-        types: of the fields of all keys.
-    """
+    """Tells rows of erased keys; goes to Spark's workers, and shows nothing of the secret that it needs."""
 
     def __init__(self, secret: bytes, keys: Collection[Key], types: Mapping[str, str]) -> None:
         self.fields = tuple(sorted({field for key in keys for field in key}))
@@ -81,7 +73,10 @@ class ErasedKeys:
         return f"ErasedKeys({', '.join(self.fields)})"
 
     def has_row(self, *texts: str | None) -> bool:
-        """Whether a row is of an erased key, of which it may have some fields in columns, and others in a text.
+        """Return whether a row is of an erased key, of which it may have some fields in columns, and others in a text.
+
+        Of JSON, each field of the key has its value somewhere in it. Any other text is of the key if every value of the
+        key stands between separators in it, or in quotes.
 
         Args:
             texts: of its values of `fields`, in their order, and then of `AS_DELIVERED`.
@@ -96,7 +91,7 @@ class ErasedKeys:
         return self._is_erased(hashes)
 
     def has(self, *texts: str | None) -> bool:
-        """Whether values are of an erased key.
+        """Return whether values are of an erased key.
 
         Args:
             texts: of `fields`, in their order.
@@ -106,16 +101,8 @@ class ErasedKeys:
         }
         return any(tuple(hashes.get(field, "") for field in named) in erased for named, erased in self._hashes.items())
 
-    def has_payload(self, payload: str | None) -> bool:
-        """Whether a row that was set aside is of an erased key, told from the text that was kept of it.
-
-        Of JSON, each field of the key has its value somewhere in it. Anything else cannot be told apart into fields: it
-        is of the key if every value of it stands between separators, or in quotes.
-        """
-        return payload is not None and self._is_erased(self._in_payloads([payload]))
-
     def _in_payloads(self, payloads: Collection[str]) -> dict[str, set[str]]:
-        """The hashes of all that may be a field's value in some texts, by field."""
+        """Return the hashes of all that may be a field's value in some texts, by field."""
         hashes: dict[str, set[str]] = {field: set() for field in self.fields}
         for payload in payloads:
             pairs = _pairs(payload)
@@ -147,7 +134,7 @@ class ErasedKeys:
 
 
 def _pairs(payload: str) -> list[tuple[str, object]] | None:
-    """Every name of a JSON object with what it has, also within others; None of anything else."""
+    """Return every name of a JSON object with what it has, also within others; None of anything else."""
     pairs: list[tuple[str, object]] = []
 
     def noted(of_object: list[tuple[str, object]]) -> dict[str, object]:
@@ -162,7 +149,7 @@ def _pairs(payload: str) -> list[tuple[str, object]] | None:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """All of a broken line that may have been a value."""
+    """Yield all of a broken line that may have been a value."""
     yield from _BETWEEN.split(line)
     for quoted in _QUOTED.findall(line):
         yield quoted

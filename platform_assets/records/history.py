@@ -22,17 +22,9 @@ class DayRecord:
     """What one publication made of one day of a table.
 
     Args:
-        table: `<layer>.<table>`.
-        day: event date.
-        publication: that made it.
-        digest: of the whole content.
         fingerprint: what the day was made from; empty for raw days.
-        rows: of the whole content.
-        bytes: of the whole content.
         files: number of data files; none is a day that is loaded and empty.
-        figures: counts of the day, as its manifest has them.
         reads: version of every table read to make the day.
-        code_version: of the transform.
         seconds: the day's share of the time its table took; the shares add up.
         configuration: hash of the contract's part in it; empty where nobody recorded it.
         git_commit: of the code that computed it; empty where that is in no repository, or not recorded.
@@ -75,7 +67,6 @@ class DayTotals(NamedTuple):
     """What was counted of all days of one table.
 
     Args:
-        days: how many there are.
         newest: of them; None where there are none.
         delivered: rows, as `delivered_rows` counts them.
         quarantined: rows that broke a rule.
@@ -93,15 +84,8 @@ class DayMark(NamedTuple):
     """What is asked about every day of every table.
 
     Args:
-        day: event date.
         release: the number of the release that made the day what it is.
-        digest: of the whole content.
         fingerprint: what the day was made from; empty for raw days.
-        rows: of the whole content.
-        bytes: of the whole content.
-        code_version: of the transform; empty for raw days.
-        configuration: of the contract; empty where nobody recorded it.
-        seconds: the day's share of the time its table took.
     """
 
     day: date
@@ -119,11 +103,7 @@ class Timing(NamedTuple):
     """What one publication's days of a table took to compute.
 
     Args:
-        table: `<layer>.<table>`.
-        days: how many.
         seconds: of all of them together, without the start of Spark.
-        run: that published them.
-        publication: they are of.
     """
 
     table: str
@@ -138,11 +118,7 @@ Marks = Mapping[str, Mapping[date, DayMark]]
 
 
 class ArrivalRecord(Arrival):
-    """An arrival, with the publication that took or refused it.
-
-    Args:
-        publication: its name.
-    """
+    """An arrival, with the publication that took or refused it."""
 
     publication: str
 
@@ -152,21 +128,8 @@ class PublicationRecord:
     """One publication that a release shows.
 
     Args:
-        publication: its name, sortable by time.
-        release: the number of the release that made it visible.
-        created_at: UTC.
-        kind: what kind of work made it.
-        run: id of the run that made it.
-        who: whoever says so, the user by default.
-        why: reason, for a person.
-        git_commit: of the code, where known.
-        days: what it made of which days, by table and day.
-        arrivals: files taken or refused with it, by table and path.
         refuses: of a rollback, for each table and day that it put back, what must not be made of it again; nothing
             where nothing has to keep the day. Holds come of it when the publication is indexed, and it is not kept.
-        as_user: the operating system's user that the process belonged to; empty where nobody recorded it.
-        on_host: the machine on which it ran; empty likewise.
-        decides: what a person decided by it, where the kind does not say so.
         exposures: that are to be told of it, by name, each with its tables that it reads. Messages in the outbox come
             of it when the publication is indexed, and it is not kept.
     """
@@ -224,13 +187,8 @@ class Hold:
     """A day the planner leaves alone while it would become what was refused.
 
     Args:
-        table: `<layer>.<table>`.
-        day: event date.
         refused: what must not be published of it.
         gate: what refused it: a gate's name, or `ROLL_BACK`.
-        reason: for a person.
-        run: id of the run that was refused.
-        created_at: UTC.
     """
 
     table: str
@@ -261,7 +219,7 @@ class Hold:
         return f"`platform-assets refresh {self.table} --days {self.day} --force`"
 
     def refuses(self, fingerprint: str) -> bool:
-        """Whether the day was refused as made from this, by whatever code; as a day that is only tied never was."""
+        """Return whether the day was refused as made from this, by whatever code; a day that is only tied never was."""
         return self.lasts or (isinstance(self.refused, Attempt) and self.refused.fingerprint == fingerprint)
 
 
@@ -279,3 +237,11 @@ def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
         if had is None or hold.is_of_good_content or not had.is_of_good_content:
             by_day[hold.table, hold.day] = hold
     return by_day
+
+
+@dataclass(frozen=True)
+class EndedHold:
+    """A hold that does not stand any more."""
+
+    hold: Hold
+    ended_at: datetime

@@ -19,7 +19,7 @@ MARKED_IN_BROKEN = ((f"{MARK}q", '"'), (f"{MARK}c", ","), *MARKED)
 
 
 def restored(text: str) -> str:
-    """A text as it was before its record came onto one line."""
+    """Return a text as it was before its record came onto one line."""
     for written, meant in MARKED_IN_BROKEN:
         text = text.replace(written, meant)
     return text

@@ -60,7 +60,6 @@ class Scope(_Value):
         keys: of the computed rows: texts of values, by column.
         rows: that were computed.
         made_from: fingerprint that the day would have if all of it had been computed.
-        code_version: of the day as a whole.
         reads: version of every table that was read to make the carried rows.
     """
 
@@ -72,13 +71,7 @@ class Scope(_Value):
 
 
 class Warned(_Value):
-    """What a gate found of a day that was published all the same. It quotes no row, so that it may stay for good.
-
-    Args:
-        gate: that found it.
-        found: what is there.
-        expected: what would have been right.
-    """
+    """What a gate found of a day that was published all the same. It quotes no row, so that it may stay for good."""
 
     gate: str
     found: str
@@ -98,8 +91,6 @@ class DayContent(_Value):
         digest: of the whole content, as `records.digest.Digest` writes it; empty for a day that is to be as if it
             had never been computed.
         fingerprint: what the day was made from, as `planning.fingerprints` computes it; empty for raw days.
-        rows: of the whole content.
-        bytes: of the whole content.
         figures: counts of the day, those that gates looked at among them: superseded, voided, quarantined.
         warnings: what gates found of it and nobody has accepted.
         restores: of a day rolled back or compacted, the publication that had computed this content.
@@ -127,10 +118,8 @@ class TableChange(_Value):
     """The days of one table that a publication replaces.
 
     Args:
-        table: `<layer>.<table>`.
         schema_string: Delta schema of the files, as JSON.
         reads: version of every table read to make the days; `STAGED` for one whose days are published with them.
-        code_version: of the transform.
         seconds: spent on computing the days.
         configuration: the contract's part in what the days are, as `planning.configuration` has it; empty where
             nobody recorded it.
@@ -164,11 +153,8 @@ class Arrival(_Value):
     nothing taken). Where each of its rows was refused for itself, both hold: such an arrival has delivered nothing.
 
     Args:
-        table: the raw table.
         path: of a file below the landing root, with forward slashes; of a decision a name of its own.
         arrival_date: the date of its folder.
-        size: bytes.
-        sha256: of its content.
         modified_ns: last change, nanoseconds since 1970; saves hashing an unchanged file again.
         landed: rows in the file.
         taken: rows that entered raw.
@@ -221,12 +207,7 @@ class Erasure(_Value):
 
 
 class ErasedBy(BaseModel):
-    """What a manifest says of erasures alone: of one that rewrote a year, a hundredth of what there is to read.
-
-    Args:
-        publication: as `Manifest` has it.
-        erasures: likewise.
-    """
+    """What a manifest says of erasures alone: of one that rewrote a year, a hundredth of what there is to read."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -239,14 +220,9 @@ class Manifest(_Value):
 
     Args:
         publication: its name, sortable by time.
-        created_at: UTC.
-        kind: what kind of work made it.
         run: id of the run that made it (Dagster's, or the process').
         who: whoever says so, the user by default.
-        why: reason, for a person.
         git_commit: of the code that computed its tables, where known; several are joined by commas.
-        tables: the changes.
-        arrivals: files taken or refused with it.
         platform_version: of this package; empty in manifests from before it was recorded.
         erasures: what was taken out of tables for good, one for each table that was looked at.
         on_release: the release that must still be current, where it holds days computed from others of its own: what it
@@ -282,7 +258,7 @@ class Manifest(_Value):
 
 @cache
 def platform_version() -> str:
-    """The version of this package, for the manifests it writes; empty where it runs without having been installed."""
+    """Return the version of this package, for the manifests it writes; empty where it is not installed."""
     try:
         return version("platform-assets")
     except PackageNotFoundError:
@@ -290,15 +266,15 @@ def platform_version() -> str:
 
 
 def change_of(manifest: Manifest, table: str) -> TableChange:
-    """What a publication made of one of its tables."""
+    """Return what a publication made of one of its tables."""
     return next(change for change in manifest.tables if change.table == table)
 
 
-def new_publication(now: datetime | None = None) -> str:
-    """A fresh name for a publication: UTC time to the microsecond and four random bytes, sortable as text."""
-    return f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%S%fZ}-{token_hex(4)}"
+def new_publication() -> str:
+    """Return a fresh name for a publication: UTC time to the microsecond and four random bytes, sortable as text."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{token_hex(4)}"
 
 
 def is_publication(name: str) -> bool:
-    """Whether `new_publication` made a name: what else lies in a table's folder is somebody else's."""
+    """Return whether `new_publication` made a name: what else lies in a table's folder is somebody else's."""
     return _MADE_HERE.fullmatch(name) is not None

@@ -14,13 +14,7 @@ Channel = Literal["log", "webhook"]
 
 @dataclass(frozen=True)
 class AnnouncedDay:
-    """A held day as it is announced: once, whichever gates refuse the same of it, and however often.
-
-    Args:
-        table: `<layer>.<table>`.
-        day: event date.
-        refused: of it.
-    """
+    """A held day as it is announced: once, whichever gates refuse the same of it, and however often."""
 
     table: str
     day: date
@@ -29,12 +23,7 @@ class AnnouncedDay:
 
 @dataclass(frozen=True)
 class ToldHeads:
-    """Where the chains of releases and decisions stood when somebody was told.
-
-    Args:
-        heads: of both, as one value.
-        told_at: UTC.
-    """
+    """Where the chains of releases and decisions stood when somebody was told."""
 
     heads: str
     told_at: datetime
@@ -42,13 +31,7 @@ class ToldHeads:
 
 @dataclass(frozen=True)
 class Told:
-    """What people were told of.
-
-    Args:
-        held: days.
-        runs: ids of runs that failed.
-        heads: of both chains, last.
-    """
+    """What people were told of."""
 
     held: frozenset[AnnouncedDay] = frozenset()
     runs: frozenset[str] = frozenset()
@@ -57,14 +40,7 @@ class Told:
 
 @dataclass(frozen=True)
 class CatchUp:
-    """That the ledger had been behind its lake.
-
-    Args:
-        first_release: that it lacked.
-        last_release: that it lacked.
-        text: what a person should know.
-        created_at: when it caught up, UTC.
-    """
+    """That the ledger had been behind its lake."""
 
     first_release: int
     last_release: int

@@ -18,13 +18,11 @@ class Message:
     Args:
         key: by which a receiver knows a message that comes again.
         target: the exposure that is told, or `announcements`.
-        title: what it says, in a line.
         body: JSON, as it is sent.
         created_at: UTC, when what it tells happened.
         due_at: UTC, before which it is not tried.
         publication: that it tells of; empty for an announcement.
         release: that shows the publication; None for an announcement.
-        state: what became of it.
         tries: how often somebody has begun to send it.
         problem: why the last try failed, or a person dropped it; empty otherwise.
         settled_at: UTC, when it was delivered, given up or dropped; None while it waits.

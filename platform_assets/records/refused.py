@@ -13,7 +13,6 @@ class Attempt:
     """This input computed in this way: other input, code or rules are worth another try.
 
     Args:
-        fingerprint: of the input.
         made_by: by what it was computed; an empty version where that does not matter.
     """
 
@@ -27,11 +26,7 @@ UNTIL_LIFTED = Attempt("*")
 
 @dataclass(frozen=True)
 class TiedTo:
-    """Nothing is wrong with the day itself, but records moved between it and another that is held.
-
-    Args:
-        day: the other one.
-    """
+    """Nothing is wrong with the day itself, but records moved between it and another that is held."""
 
     day: date
 

@@ -32,7 +32,7 @@ class StagedDays(BaseModel):
         return {table: tuple(sorted(change.days)) for table, change in self.tables.items() if change.days}
 
     def of(self, table: str) -> Mapping[date, DayContent]:
-        """What lies there of one table."""
+        """Return what lies there of one table."""
         return self.tables[table].days if table in self.tables else {}
 
     def with_days(
@@ -63,5 +63,5 @@ class StagedDays(BaseModel):
 
 
 def _together(earlier: TableChange, later: TableChange) -> TableChange:
-    """Days of one table that were computed in two batches."""
+    """Return days of one table that were computed in two batches."""
     return later.model_copy(update={"days": {**earlier.days, **later.days}, "seconds": earlier.seconds + later.seconds})

@@ -55,7 +55,7 @@ class _Process:
         )
 
     def ask(self, question: bytes) -> bytes:
-        """The answer to a question, both a line.
+        """Return the answer to a question, both a line.
 
         Raises:
             EOFError, OSError: the process died.
@@ -67,7 +67,7 @@ class _Process:
         return _line(self._process.stdout)
 
     def end(self) -> int:
-        """By which signal it ended, or what it returned, as processes say it."""
+        """Return by which signal it ended, or what it returned, as processes say it."""
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
             with suppress(OSError):  # what is left in it, nobody reads
@@ -85,7 +85,7 @@ _turn = Lock()
 
 
 def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """The result of a function, called in another process.
+    """Return the result of a function, called in another process.
 
     Args:
         work: of a module, with types that pydantic writes as JSON and reads again; so has what is given to it.
@@ -146,7 +146,7 @@ def _answered(question: bytes) -> bytes:
 
 
 def _line(stream: IO[bytes]) -> bytes:
-    """The next line, whole: half of one is what a dead process said last."""
+    """Return the next line, whole: half of one is what a dead process said last."""
     line = stream.readline(_MOST_ANSWER)
     if not line.endswith(b"\n"):
         raise EOFError
@@ -155,7 +155,7 @@ def _line(stream: IO[bytes]) -> bytes:
 
 @cache
 def _type_of(work: Callable[..., object], name: str) -> TypeAdapter[Any]:
-    """The declared type of a parameter of a function, or of its `return`."""
+    """Return the declared type of a parameter of a function, or of its `return`."""
     return TypeAdapter(get_type_hints(work, include_extras=True)[name])
 
 

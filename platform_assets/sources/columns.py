@@ -38,7 +38,7 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
 def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
-    """All that is wrong with the columns of a file that names them once.
+    """Return all that is wrong with the columns of a file that names them once.
 
     Spark does not tell capital letters from small ones, so names that differ only in them are one name twice.
     """
@@ -57,12 +57,9 @@ def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
 
 
 def missing_columns(names: Collection[str], contract: Contract, where: str = "") -> str | None:
-    """That a file lacks columns which it should have, what it may have instead, and what to do; None if it has all.
+    """Say that a file lacks columns which it should have, what it may have instead, and what to do; None if it has all.
 
     A column that may be absent is missing where the file has its name in other letters, which is then a mistake.
-
-    Args:
-        where: it lacks them, if that needs to be said.
     """
     has = {folded(name) for name in names}
     missing = [c for c in contract.columns if c.name not in names and not (c.may_be_absent and c.name not in has)]
@@ -81,11 +78,7 @@ def missing_columns(names: Collection[str], contract: Contract, where: str = "")
 
 
 class JsonNames:
-    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen.
-
-    Args:
-        contract: of its table.
-    """
+    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen."""
 
     def __init__(self, contract: Contract) -> None:
         self._contract = contract
@@ -112,7 +105,7 @@ class JsonNames:
         return missing_columns(seen | self._undeclared, self._contract, " in all its objects")
 
     def _may_name(self, content: bytes) -> bool:
-        """Whether an object in it may have a column that was not seen; one can be written with escapes, too."""
+        """Return whether an object in it may have a column that was not seen; one can be written with escapes, too."""
         return b"\\u" in content or any(name in content for name in self._unseen)
 
     def _take(self, line: bytes) -> None:
@@ -126,7 +119,7 @@ class JsonNames:
 
 
 def _names(line: bytes) -> set[str] | None:
-    """The names at the top of an object; None where the line is not just one."""
+    """Return the names at the top of an object; None where the line is not just one."""
     try:
         # Numbers stay as they are written: Python makes none of one that is too long, which Spark may read.
         value = json.loads(line.decode("utf-8-sig"), parse_int=str, parse_float=str)
@@ -136,7 +129,7 @@ def _names(line: bytes) -> set[str] | None:
 
 
 def folded(name: str) -> str:
-    """What names have in common that are one name to Spark.
+    """Return what names have in common that are one name to Spark.
 
     Java compares them letter by letter, first as capital letters: to it a Turkish i without a dot is an `i`, to Python
     none. Where Python takes more for the same, as `ß` and `ss`, they are the same here too.
@@ -151,13 +144,13 @@ def _small(letter: str) -> str:
 
 
 def repeated_names(names: Sequence[str]) -> list[str]:
-    """The names that are another's too, sorted."""
+    """Return the names that are another's too, sorted."""
     times = Counter(map(folded, names))
     return sorted({name for name in names if times[folded(name)] > 1})
 
 
 def listed(names: Collection[str]) -> str:
-    """The first few of some names, and how many more there are: a file may have any number, of any length."""
+    """Return the first few of some names, and how many more there are: a file may have any number, of any length."""
     shown = [
         name if len(name) <= _LETTERS_SHOWN else f"{name[:_LETTERS_SHOWN]}…" for name in islice(names, _NAMES_SHOWN)
     ]
@@ -166,12 +159,7 @@ def listed(names: Collection[str]) -> str:
 
 
 class CsvColumns:
-    """The columns of a CSV file while it streams past.
-
-    Args:
-        contract: of its table.
-        limits: of its columns.
-    """
+    """The columns of a CSV file while it streams past."""
 
     def __init__(self, contract: Contract, limits: Limits) -> None:
         self.line: str = ""
@@ -218,12 +206,12 @@ class CsvColumns:
         return "; ".join(filter(None, reasons)) or None
 
     def _column(self, name: str) -> str:
-        """The column that a name in a header means: blanks beside one of the contract's are no part of it."""
+        """Return the column that a name in a header means: blanks beside one of the contract's are no part of it."""
         bare = name.strip()
         return bare if bare in self._contract.column_names or not bare else name
 
     def _padded(self, names: Collection[str]) -> str | None:
-        """That a column of texts has blanks beside its name: they are not numbers, whose blanks mean nothing."""
+        """Say that a column of texts has blanks beside its name: they are not numbers, whose blanks mean nothing."""
         texts = {column.name for column in self._contract.columns if column.type == "string"}
         padded = [repr(name) for name in names if name != (bare := name.strip()) and bare in texts]
         if not padded:
@@ -243,7 +231,7 @@ class CsvColumns:
 
 
 def _unbroken(line: str) -> tuple[str, str]:
-    """What is wrong with a record that is marked as broken, and the record as it was delivered."""
+    """Return what is wrong with a record that is marked as broken, and the record as it was delivered."""
     if not line.startswith(BROKEN):
         return "", line
     _, fault, text = line.split(BROKEN, 2)
@@ -251,7 +239,7 @@ def _unbroken(line: str) -> tuple[str, str]:
 
 
 def _other_format(header: str, names: Collection[str], contract: Contract) -> str | None:
-    """What a file is whose header names too little as CSV, if it is plain: all of its records would read wrong."""
+    """Return what a file is whose header names too little as CSV, if that is plain: its records would read wrong."""
     if "\0" in header:
         return UNMARKED_UTF_16
     declared = {*contract.column_names}

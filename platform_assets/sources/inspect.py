@@ -59,7 +59,6 @@ class Inspection:
         landed: rows: records, or lines of JSON, that are not blank, or the number in the Parquet footer; of a file that
             is beyond a bound, as far as they were counted.
         reason: why the file is refused whole, if it is.
-        notes: what a person should know.
         is_read_as_lines: whether Spark reads it only as `sources.text` writes it: a record of it is broken, spans
             lines or has a zero within quotes, or it is compressed and Spark does not see that by its name.
         nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it, as `Layout` has them.
@@ -118,7 +117,7 @@ def _corrupt(error: Exception) -> str:
 
 
 def _is_of_the_system(error: Exception) -> bool:
-    """Whether it was not the content of a file that failed; Arrow's own errors about that have no number."""
+    """Return whether it was not the content of a file that failed; Arrow's own errors about that have no number."""
     return isinstance(error, OSError) and error.errno is not None
 
 

@@ -1,4 +1,4 @@
-"""What lies in a landing area: files as they were listed, and what is wrong with those that are not taken.
+"""What lies in a landing area: files as they were listed, fetched and hashed, and what is wrong with others.
 
 Between a listing and the reading whoever may write to the landing area can put something else in a file's place: a link
 out of it, or a file of the same size and time. So it is opened step by step, and has to be the file that was listed.
@@ -9,15 +9,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from platform_assets.contracts.landing import Format
 from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.layout import stored
 
 State = tuple[int, int, int, int]
 """Size, inode, and when content and inode changed last, in nanoseconds; the last of these no tool can set back."""
@@ -39,17 +41,17 @@ class LinkError(Exception):
 
 
 def real(path: Path) -> Path:
-    """Where a path leads; of links in a circle, which `Path.resolve` raises at, some path that cannot be opened."""
+    """Return where a path leads; of links in a circle some path that cannot be opened, instead of an error."""
     return Path(os.path.realpath(path))
 
 
 def state_of(stat: os.stat_result) -> State:
-    """By what a file is told from another one, also from one of the same size and time that took its place."""
+    """Return by what a file is told from another one, also from one of the same size and time that took its place."""
     return stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def sha256_of(file: Path, path: str, state: State) -> str:
-    """The sha256 of what is in a file.
+    """Return the sha256 of what is in a file.
 
     Raises:
         ChangedError: it is in another one, or came to be while it was read.
@@ -66,7 +68,7 @@ def sha256_of(file: Path, path: str, state: State) -> str:
 
 @contextmanager
 def opened(file: Path, path: str, state: State) -> Iterator[BinaryIO]:
-    """What is in a file, to be read; arguments and errors as of `sha256_of`.
+    """Open what is in a file, to be read; arguments and errors as of `sha256_of`.
 
     Nothing is waited for: a pipe that lies in its place has another state.
     """
@@ -137,9 +139,6 @@ class LandedFile:
     Args:
         path: below the landing root, with forward slashes.
         file: where it is; of an object of a bucket, until it is fetched, nothing but its path.
-        arrival_date: the date of its folder.
-        format: parquet, csv or json.
-        size: bytes.
         modified_ns: last change, nanoseconds since 1970.
         state: by which it is told from another one, also from one of the same size and time that took its place.
         sha256: of its content, once `hashed` has read it; empty in a listing.
@@ -157,7 +156,7 @@ class LandedFile:
     stored: StoredVersion | None = None
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """What is in it, to be read, as long as it is the file that was listed.
+        """Return what is in it, to be read, as long as it is the file that was listed.
 
         Raises:
             ChangedError: it is in another state, or another file.
@@ -182,7 +181,6 @@ class Problem:
 
     Args:
         path: below the landing root, or that root itself.
-        what: why.
         todo: what a person can do, where that is not plain.
         is_growing: whether it is only to be waited for.
         rests_in_s: seconds from now until it can be taken if nobody writes to it any more, where that is all it takes.
@@ -214,7 +212,7 @@ class Listing:
 
 
 def not_as_listed(path: str, error: Exception) -> Problem:
-    """What one of `NOT_AS_LISTED` says of a file, and nothing about what is in it."""
+    """Return what one of `NOT_AS_LISTED` says of a file, and nothing about what is in it."""
     if isinstance(error, ChangedError):
         return Problem(path, "is still growing, changed while it was read", is_growing=True)
     if isinstance(error, LinkError):
@@ -222,3 +220,107 @@ def not_as_listed(path: str, error: Exception) -> Problem:
     if isinstance(error, LakeError):
         return Problem(path, f"cannot be read: {error.what.rstrip('.')}", error.todo)
     return Problem(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+"""What says nothing of a file, but of where it is to be fetched to."""
+
+
+@contextmanager
+def at_hand(files: Iterable[LandedFile], folder: Path) -> Iterator[tuple[list[LandedFile], list[Problem]]]:
+    """Yield files as `hashed` gives them, whose content lies on this machine: objects of a bucket are fetched, once.
+
+    Args:
+        folder: for what is fetched, where nothing else lies; it is gone again afterwards.
+
+    Raises:
+        OSError: there is no room for what is to be fetched.
+    """
+    shutil.rmtree(folder, ignore_errors=True)  # of somebody who was killed
+    here: list[LandedFile] = []
+    problems: list[Problem] = []
+    try:
+        for file in files:
+            try:
+                here.append(file if file.stored is None else _fetched(file, folder))
+            except NOT_AS_LISTED as error:
+                if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                    raise
+                problems.append(not_as_listed(file.path, error))
+        with_sha256, others = hashed(here)
+        yield with_sha256, [*problems, *others]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]]:
+    """Return files with the sha256 of their content, and what is wrong with those that are not as they were listed."""
+    with_sha256: list[LandedFile] = []
+    problems: list[Problem] = []
+    for landed in files:
+        try:
+            with_sha256.append(replace(landed, sha256=content_sha256(landed)))
+        except NOT_AS_LISTED as error:
+            problems.append(not_as_listed(landed.path, error))
+    return with_sha256, problems
+
+
+def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
+    """Return those of hashed files that are not what they were, by their content, and what is wrong with each."""
+    changed: dict[LandedFile, Problem] = {}
+    for landed in files:
+        again, problems = hashed([landed])
+        if problems:
+            changed[landed] = problems[0]
+        elif again[0].sha256 != landed.sha256:
+            changed[landed] = not_as_listed(landed.path, ChangedError())
+    return changed
+
+
+def replaced_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
+    """Return those of listed files that are not what they were, by their state, without reading them.
+
+    That is enough of one that is refused for what it was found to be: none of its rows is recorded.
+    """
+    replaced: dict[LandedFile, Problem] = {}
+    for landed in files:
+        try:
+            with landed.open():
+                pass
+        except NOT_AS_LISTED as error:
+            replaced[landed] = not_as_listed(landed.path, error)
+    return replaced
+
+
+def content_sha256(landed: LandedFile) -> str:
+    """Return the sha256 of what is in a listed file; of an object of a bucket, read through the network.
+
+    Raises:
+        ChangedError, LinkError, OSError, LakeError: it is not as it was listed, or cannot be read.
+    """
+    if landed.stored is None:
+        return sha256_of(landed.file, landed.path, landed.state)
+    digest = hashlib.sha256()
+    for piece in _pieces(landed):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _fetched(landed: LandedFile, folder: Path) -> LandedFile:
+    file = folder / landed.path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("xb") as copy:
+        for piece in _pieces(landed):
+            copy.write(piece)
+    return replace(landed, file=file, state=state_of(file.stat()), stored=None)
+
+
+def _pieces(landed: LandedFile) -> Iterator[bytes]:
+    from platform_assets.lakehouse.storage.object_store import OtherObjectError  # which a landing folder does without
+
+    assert landed.stored is not None
+    root = stored(landed.stored.root)
+    try:
+        yield from root.pieces(landed.path, landed.stored.e_tag)
+    except OtherObjectError:
+        raise ChangedError from None

@@ -41,7 +41,7 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """The bounds of an installation."""
+        """Return the bounds of an installation."""
         return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
 
     @property
@@ -63,7 +63,7 @@ class Limits:
         return max(self.file_bytes, self.unpacked_bytes(size))
 
     def too_large(self, size: int) -> str | None:
-        """That a file has more bytes than are taken, if so."""
+        """Say that a file has more bytes than are taken, if so."""
         if size <= self.file_bytes:
             return None
         # It is not recorded, so that it is taken as it lies there once the setting is another.
@@ -71,27 +71,27 @@ class Limits:
         return f"has {size:,} bytes, more than {self.file_bytes:,}; {todo}"
 
     def too_many_rows(self, rows: int) -> str | None:
-        """That a file has more rows than are taken, if so."""
+        """Say that a file has more rows than are taken, if so."""
         if rows <= self.file_rows:
             return None
         return f"has more than {self.file_rows:,} rows; {_parts_or('file_rows')}"
 
     def too_many_columns(self, columns: int) -> str | None:
-        """That a file has more columns than are taken, if so."""
+        """Say that a file has more columns than are taken, if so."""
         if columns <= self.file_columns:
             return None
         todo = "deliver fewer, or set PLATFORM_FILE_COLUMNS higher and deliver it anew"
         return f"has {columns:,} columns, more than {self.file_columns:,}; {todo}"
 
     def too_nested(self, depth: int) -> str | None:
-        """That fields lie deeper in each other than is taken, if so."""
+        """Say that fields lie deeper in each other than is taken, if so."""
         if depth <= self.file_nesting:
             return None
         todo = "deliver flatter ones, or set PLATFORM_FILE_NESTING higher and deliver it anew"
         return f"has fields {depth} deep in each other, more than {self.file_nesting}; {todo}"
 
     def unpacks_too_far(self, unpacked: int, size: int) -> str | None:
-        """That a file becomes more than it may, if so."""
+        """Say that a file becomes more than it may, if so."""
         most = self.unpacked_bytes(size)
         if unpacked <= most:
             return None
@@ -101,13 +101,13 @@ class Limits:
         )
 
     def row_too_long(self, length: int, number: int) -> str | None:
-        """That a row of a Parquet file has more bytes than one of a text file may have, if so."""
+        """Say that a row of a Parquet file has more bytes than one of a text file may have, if so."""
         if length <= self.line_bytes:
             return None
         return f"has more than {self.line_bytes:,} bytes in row {number}; deliver shorter rows"
 
     def repeats_too_much(self, repeated: int, size: int) -> str | None:
-        """That the values of a file become more than they may, if so."""
+        """Say that the values of a file become more than they may, if so."""
         most = self.repeated_bytes(size)
         if repeated <= most:
             return None
@@ -115,5 +115,5 @@ class Limits:
 
 
 def _parts_or(setting: str) -> str:
-    """What to do about a file that is beyond a bound."""
+    """Return what to do about a file that is beyond a bound."""
     return f"deliver it in parts, or set PLATFORM_{setting.upper()} higher and deliver it anew"

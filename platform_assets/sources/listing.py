@@ -24,7 +24,7 @@ from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, format_of
 from platform_assets.lakehouse.layout import stored
 from platform_assets.places import folder_of
-from platform_assets.sources.area import Area, DateFolder, FolderArea, Seen
+from platform_assets.sources.area import Area, BucketArea, DateFolder, FolderArea, Seen
 from platform_assets.sources.landing import (
     IS_A_LINK,
     NOT_AS_LISTED,
@@ -33,10 +33,10 @@ from platform_assets.sources.landing import (
     Listing,
     Problem,
     State,
+    content_sha256,
     not_as_listed,
 )
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.taking import content_sha256
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
@@ -64,11 +64,11 @@ class Hashes:
     @staticmethod
     @cache
     def in_state(state: Path) -> Hashes:
-        """Those of an installation, which its process looks up in memory first."""
+        """Return those of an installation, which its process looks up in memory first."""
         return Hashes(state / "hashed.json")
 
     def of(self, file: Path, state: State) -> str | None:
-        """The sha256 of a version of a file; None where nobody read it yet."""
+        """Return the sha256 of a version of a file; None where nobody read it yet."""
         if (found := self._found(file, state)) is None and not self._is_looked_up:
             self._known |= self._kept()
             self._is_looked_up = True  # until somebody lets others know, and may know of others
@@ -194,7 +194,7 @@ def _not_complete(path: str, marker: str) -> Problem:
 
 
 def _by_date(paths: Iterable[str], folder: str) -> dict[str, set[str]]:
-    """Names of files by that of the date folder, of those that lie where a source lands them."""
+    """Return names of files by that of the date folder, of those that lie where a source lands them."""
     names: dict[str, set[str]] = defaultdict(set)
     for path in paths:
         above, _, name = path.rpartition("/")
@@ -266,14 +266,7 @@ def _growing(seen: Seen, settle_s: float) -> Problem | None:
 
 
 def landing_area(settings: Settings) -> Area:
-    """Where sources deliver, to be looked at once.
-
-    Raises:
-        LakeError: it lies in an object store, and the packages for these are not installed.
-    """
+    """Return where sources deliver, to be looked at once."""
     if folder := folder_of(settings.landing):
         return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
-    root = stored(settings.landing)
-    from platform_assets.sources.bucket_area import BucketArea  # which a landing folder does without
-
-    return BucketArea(root)
+    return BucketArea(stored(settings.landing))

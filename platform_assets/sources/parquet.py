@@ -79,7 +79,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def too_large_footer(stream: BinaryIO, size: int) -> str | None:
-    """That a footer is longer than anybody should have to read, if so."""
+    """Say that a footer is longer than anybody should have to read, if so."""
     stream.seek(max(size - _ENDING, 0))
     said = int.from_bytes(stream.read(4), "little")
     if _MOST_FOOTER < said < size:
@@ -94,7 +94,7 @@ def rows_of(metadata: pq.FileMetaData) -> int:
 
 
 def beyond(metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
-    """Which bound a file passes by what its footer says is in it, if it does."""
+    """Return which bound a file passes by what its footer says is in it, if it does."""
     if metadata.num_rows < 0:
         return f"is corrupt: its footer counts {metadata.num_rows:,} rows"
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
@@ -106,12 +106,12 @@ def beyond(metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
 
 
 def depth(type_: pa.DataType) -> int:
-    """How deep fields lie in each other: 1 for a plain one."""
+    """Return how deep fields lie in each other: 1 for a plain one."""
     return 1 + max((depth(type_.field(n).type) for n in range(type_.num_fields)), default=0)
 
 
 def wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
-    """All that keeps the columns of a file from becoming those of its contract, if anything."""
+    """Return all that keeps the columns of a file from becoming those of its contract, if anything."""
     declared = {column.name: column for column in contract.columns}
     becomes = [(field, declared[field.name]) for field in schema if field.name in declared]
     unusable = [(field.name, _unusable_type(field.type, column), column.type) for field, column in becomes]
@@ -125,7 +125,7 @@ def wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
 
 
 def unknown_encoding(metadata: pq.FileMetaData) -> str | None:
-    """That columns are written in a way that Spark does not read, if so; it then reads nothing of the file."""
+    """Say that columns are written in a way that Spark does not read, if so; it then reads nothing of the file."""
     groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
     encodings = {name for group in groups for n in range(group.num_columns) for name in group.column(n).encodings}
     if unknown := sorted(encodings & _UNKNOWN_ENCODINGS):
@@ -134,7 +134,7 @@ def unknown_encoding(metadata: pq.FileMetaData) -> str | None:
 
 
 def unknown_codec(metadata: pq.FileMetaData) -> str | None:
-    """That columns are compressed in a way that Spark does not know, if so."""
+    """Say that columns are compressed in a way that Spark does not know, if so."""
     groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
     codecs = {group.column(n).compression for group in groups for n in range(group.num_columns)}
     if unknown := sorted(codecs - _CODECS):
@@ -143,14 +143,14 @@ def unknown_codec(metadata: pq.FileMetaData) -> str | None:
 
 
 def _unusable_type(type_: pa.DataType, column: Column) -> str | None:
-    """The type, as a person may see it, if it cannot become that of a contract's column."""
+    """Return the type, as a person may see it, if it cannot become that of a contract's column."""
     type_ = _plain(type_)
     possible = (_is_text, _IS.is_null, *_BECOMES[column.type.partition("(")[0]], *(_NUMBERS if column.epoch else ()))
     return None if any(is_(type_) for is_ in possible) else str(type_)
 
 
 def unreadable_column(schema: pq.ParquetSchema) -> str | None:
-    """That a column is of a type that Spark cannot read, if so; it then reads nothing of the file."""
+    """Say that a column is of a type that Spark cannot read, if so; it then reads nothing of the file."""
     in_nanoseconds = dict(nanoseconds(schema))
     for column in (schema.column(n) for n in range(len(schema))):
         kind = column.logical_type.type
@@ -173,7 +173,7 @@ def nanoseconds(schema: pq.ParquetSchema) -> tuple[tuple[str, str], ...]:
 
 
 def _repeated_fields(type_: pa.DataType, path: str) -> Iterator[str]:
-    """The fields of a column, by their paths, whose names are one name to Spark; it then reads nothing of the file."""
+    """Return the fields of a column, by their paths, whose names are one name to Spark, which then reads nothing."""
     if _IS.is_struct(type_):
         fields = [type_.field(n) for n in range(type_.num_fields)]
         yield from (f"{path}.{name}" for name in repeated_names([field.name for field in fields]))
@@ -258,7 +258,7 @@ class _SaidTwiceError(ValueError):
 
 
 def said_to_spark(metadata: pq.FileMetaData) -> str:
-    """The schema that is meant for Spark, in its words; empty where there is none.
+    """Return the schema that is meant for Spark, in its words; empty where there is none.
 
     Raises:
         UnicodeDecodeError: it is no text.
@@ -267,7 +267,7 @@ def said_to_spark(metadata: pq.FileMetaData) -> str:
 
 
 def wrong_for_spark(said: str, schema: pa.Schema) -> str | None:
-    """What is wrong with what a file says to Spark, if anything: it has to be what the file holds."""
+    """Return what is wrong with what a file says to Spark, if anything: it has to be what the file holds."""
     if not said:
         return None
     classes: list[str] = []

@@ -36,7 +36,7 @@ _MARKED = [(written, meant) for written, meant in _MARKED_IN_BROKEN if meant not
 
 
 def on_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The content of a CSV file with each record on one line."""
+    """Yield the content of a CSV file with each record on one line."""
     records = Records()
     for chunk in chunks:
         yield records.take(chunk)
@@ -58,14 +58,14 @@ class Records:
         self._is_first = True
 
     def take(self, chunk: bytes) -> bytes:
-        """What can be said once some more bytes came."""
+        """Return what can be said once some more bytes came."""
         self._open += chunk
         if len(self._open) < self._enough:
             return b""
         return self._said(final=False)
 
     def end(self) -> bytes:
-        """What is left at the end of the file."""
+        """Return what is left at the end of the file."""
         return self._said(final=True)
 
     def _said(self, *, final: bool) -> bytes:
@@ -106,7 +106,7 @@ def _marked(content: bytes, marks: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def _walk(content: bytes, start: int, *, final: bool) -> tuple[int, list[_Span]]:
-    """How far records are complete, and where those parts of them lie that a line cannot hold as they are."""
+    """Return how far records are complete, and where those parts of them lie that a line cannot hold as they are."""
     spans: list[_Span] = []
     of_record: list[_Span] = []
     fault, record, at = "", start, start

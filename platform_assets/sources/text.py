@@ -71,7 +71,7 @@ class Lines:
     content: bytes
 
     def whole(self) -> list[bytes]:
-        """The lines as they are."""
+        """Return the lines as they are."""
         lines = self.content.splitlines()
         return lines if len(lines) == len(self.bare) else [line for line in lines if line.strip(_BLANK)]
 
@@ -101,7 +101,6 @@ def scan(file: LandedFile, look: Look, records: Records | None = None, limits: L
     Args:
         look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
         records: bring records that span lines onto one, where the format has such; its first line is a header.
-        limits: of lines, rows, and what is in a compressed file.
 
     Raises:
         CompressionError: it says that it is compressed, and cannot be unpacked.
@@ -196,27 +195,18 @@ class CompressionError(Exception):
 
 
 def is_compressed(file: Path) -> bool:
-    """Whether a file says that it is gzip."""
+    """Return whether a file says that it is gzip."""
     return file.suffix.lower() == COMPRESSED
 
 
 def holds_gzip(file: LandedFile) -> bool:
-    """Whether a file begins as gzip does, whatever its name."""
+    """Return whether a file begins as gzip does, whatever its name."""
     with file.open() as stream:
         return stream.read(len(_BEGINNING)) == _BEGINNING
 
 
 def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
-    """What is in a file, unpacked, piece by piece.
-
-    Args:
-        size: bytes of a piece.
-
-    Raises:
-        CompressionError: it is damaged or cut short, or not gzip though its name says so.
-        LimitError: too much is in it.
-        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
-    """
+    """Yield what is in a file, unpacked, piece by piece."""
     if not is_compressed(file.file):
         with file.open() as stream:
             while chunk := stream.read(size):
@@ -236,7 +226,7 @@ def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
 
 
 def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
-    """What is in all members of a gzip file; nothing may lie between or behind them, where Java takes nothing either.
+    """Yield what is in all members of a gzip file; nothing may lie between or behind them, as for Java.
 
     Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member it reads again
     what it had read, so that one of 20 bytes costs as much as one of 100,000.
@@ -264,15 +254,10 @@ def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
-    """The content of the copy, piece by piece.
+    """Return the content of the copy, piece by piece.
 
     Args:
         file: CSV, or JSON lines, which have no record on several lines.
-
-    Raises:
-        CompressionError: it cannot be unpacked.
-        LimitError: too much is in it.
-        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
     """
     content = chunks(file, limits, _CHUNK)
     return on_lines(content) if file.format == "csv" else content
@@ -283,8 +268,6 @@ def line_numbers(file: LandedFile, rows: Collection[int], limits: Limits = Limit
 
     Args:
         file: CSV, with its header, or JSON lines.
-        rows: numbers of rows.
-        limits: of what is in it.
     """
     row, line, rest, last = -(file.format == "csv"), 1, b"", max(rows, default=0)
     for chunk in chain(lines_of(file, limits), [b"\n"]):

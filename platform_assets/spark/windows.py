@@ -30,7 +30,7 @@ class Windowed:
     days: Collection[date]
 
     def per_day(self, frame: DataFrame | None = None) -> DataFrame:
-        """Each row once for every day to compute whose window holds it.
+        """Return each row once for every day to compute whose window holds it.
 
         Args:
             frame: rows to spread, by default all; aggregate to one row per key and `event_date` first, since every
@@ -45,7 +45,7 @@ class Windowed:
         return spread.where(in_ranges(ranges(self.days)))
 
     def _reached(self) -> Column:
-        """The days that a row of `source_date` may count for, in the calendar or not; some may be null."""
+        """Return the days that a row of `source_date` may count for, in the calendar or not; some may be null."""
         source = F.col("source_date")
         match self.window:
             case Span(before, after):

@@ -16,7 +16,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings
-from platform_assets.sources import taking
+from platform_assets.sources import landing
 from platform_assets.sources.landing import Problem
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import (
@@ -153,7 +153,7 @@ def test_why_reads_no_files_of_another_day(run: Run, products: Settings, monkeyp
         read.append(file)
         return "another"
 
-    monkeypatch.setattr(taking, "sha256_of", hashed)
+    monkeypatch.setattr(landing, "sha256_of", hashed)
     assert "good.csv was replaced" in run("why", SILVER, str(DAY)).out
     assert set(read) == {replaced}
 

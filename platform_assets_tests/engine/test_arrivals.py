@@ -26,7 +26,7 @@ from platform_assets.engine.ingest import ingest as ingesting
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.results import IngestResult
-from platform_assets.sources import taking
+from platform_assets.sources import landing
 from platform_assets.sources.landing import LandedFile, Problem, State, sha256_of
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.tables.failures import DiskFullError
@@ -87,7 +87,7 @@ def test_a_file_that_is_refused_for_what_is_in_it_is_hashed_once_and_left_if_it_
             os.utime(other, ns=(bad.stat().st_mtime_ns,) * 2)
             other.replace(bad)
 
-    monkeypatch.setattr(taking, "sha256_of", noted)
+    monkeypatch.setattr(landing, "sha256_of", noted)
     monkeypatch.setattr(arrivals, "failpoint", meanwhile)
     first = taken(world)
     assert not first.arrivals

@@ -13,7 +13,7 @@ from platform_assets.engine.day_contents import files_at
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.lineage.provenance import explain
 from platform_assets.operations.stages.compare import columns_beside, compared
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets.planning.windows import Read
 from platform_assets.spark.compare.row_diff import disagreements

@@ -12,10 +12,10 @@ from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import release
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.lineage.release_diff import changed_days
+from platform_assets.operations.lineage.amount_changes import changed_days
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.history import WINDOWS, person
 from platform_assets_tests.support.prepared import Lakes, Prepared

@@ -11,10 +11,12 @@ import pytest
 from platform_assets.cli.held_view import DayWarning
 from platform_assets.contracts import ContractError, LandingFiles
 from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.repeated_keys import keys_on_two_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.metrics import table_metrics
+from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.domains import feeds
 from platform_assets_tests.support.feeds import FEEDS, deliver, order
@@ -164,6 +166,10 @@ def test_a_day_delivered_again_is_what_its_newest_arrival_brought_until_that_is_
     assert amounts(world) == {1: "11.00", 2: "20.00", 9: "9.00"}
     assert balance(world) == {"raw": 5, "superseded": 3, "voided": 0, "quarantined": 0}
     with world.open() as platform:
+        found: dict[str, Any] = dict(table_metrics(LakeSnapshot.now(platform), {"silver.orders": date(2017, 1, 1)}))
+        assert [day["duplicates_per_1000"] for day in found["silver.orders"]["days"].values()] == [0.0], (
+            "replaced, not repeated"
+        )
         withdraw(platform, lambda: world.spark, [f"orders/{path}" for path in newer], person("a bad export"))
     world.refresh()
     assert amounts(world) == {1: "10.00", 2: "20.00", 3: "30.00"}

@@ -18,8 +18,7 @@ from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.work import AcceptError
-from platform_assets.operations.lineage.held_days import held_days, withdrawals
-from platform_assets.operations.lineage.warned_days import warned_day
+from platform_assets.operations.lineage.held_days import held_days, warned_day, withdrawals
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 from platform_assets_tests.support.history import TILLS, TWO_GOLDS, WINDOWS

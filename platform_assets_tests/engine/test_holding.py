@@ -18,8 +18,8 @@ from platform_assets.engine.step import stage as staging
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.stages.inspect import opened_stage
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
+from platform_assets.operations.stages.store import opened_stage
 from platform_assets.planning.steps import Step
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import ROLL_BACK, Hold

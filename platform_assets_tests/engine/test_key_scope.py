@@ -23,9 +23,9 @@ from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.lineage.provenance import explain
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
-from platform_assets.operations.stages.inspect import opened_stage
 from platform_assets.operations.stages.stages import publish_stage
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.stages.store import opened_stage
+from platform_assets.operations.verify import verify
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.day_states import Stale
 from platform_assets.planning.key_scope import ScopeError

@@ -19,7 +19,7 @@ from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.readers import read
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World

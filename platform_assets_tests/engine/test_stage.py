@@ -14,7 +14,7 @@ from platform_assets.engine.step import stage as staging
 from platform_assets.lakehouse.errors import OvertakenError
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.history import RETAIL
 from platform_assets_tests.support.places import on_disk

@@ -18,11 +18,12 @@ from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import Audit, audit_installation
-from platform_assets.operations.lineage.day_history import Decided, Event, Held, Published, life_of
+from platform_assets.operations.lineage.day_history import Event, Published, life_of
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.late_queue import LateSelection
-from platform_assets.records.history import ROLL_BACK
+from platform_assets.records.decisions import LateDecision
+from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets_tests.support.history import History, Version, person
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
@@ -44,18 +45,18 @@ def audited(story: History, *, session: Callable[[], SparkSession] | None = None
 
 def life(story: History, table: str) -> tuple[Event, ...]:
     with story.world.open() as platform:
-        return life_of(platform, table, DAY)
+        return tuple(event for _, event in life_of(platform, table, DAY))
 
 
 def kinds(events: tuple[Event, ...]) -> list[str]:
     return [
         event.head.kind
         if isinstance(event, Published)
-        else event.decision.kind
-        if isinstance(event, Decided)
-        else f"held by {event.hold.gate}"
-        if isinstance(event, Held)
-        else f"held no longer by {event.ended.hold.gate}"
+        else event.kind
+        if isinstance(event, LateDecision)
+        else f"held by {event.gate}"
+        if isinstance(event, Hold)
+        else f"held no longer by {event.hold.gate}"
         for event in events
     ]
 
@@ -107,13 +108,13 @@ def test_the_life_of_a_day_is_told_from_its_first_content_to_its_rollback(story:
     assert isinstance(first, Published)
     assert isinstance(corrected, Published)
     assert isinstance(undone, Published)
-    assert isinstance(held, Held), "with what it keeps"
+    assert isinstance(held, Hold), "with what it keeps"
     assert (first.before, corrected.before) == (None, first.after)
     assert (corrected.after or first.after, undone.after) != (first.after, corrected.after)
     assert [one.after.rows for one in (first, corrected, undone) if one.after] == [2, 3, 2]
     assert (undone.head.who, undone.head.why, undone.restores) == ("Zoë", "a wrong till", first.head.publication)
     assert corrected.record.reads == {RAW: 1}
-    assert held.hold.gate == ROLL_BACK
+    assert held.gate == ROLL_BACK
 
 
 def test_the_life_of_a_raw_day_names_its_arrivals_and_what_people_decided(story: History) -> None:
@@ -130,7 +131,7 @@ def test_the_life_of_a_raw_day_names_its_arrivals_and_what_people_decided(story:
     assert arrivals[0] == [("delivery", None)]
     assert arrivals[1] == [("approval", late)]
     assert ("withdrawal", late) in arrivals[2]
-    decisions = [event for event in events if isinstance(event, Decided)]
-    assert {(one.decision.table, one.decision.arrival, one.decision.who) for one in decisions} == {(RAW, late, "Zoë")}
+    decisions = [event for event in events if isinstance(event, LateDecision)]
+    assert {(one.table, one.arrival, one.who) for one in decisions} == {(RAW, late, "Zoë")}
     assert [kind for kind in kinds(life(story, SILVER)) if kind in ("refusal", "approval")] == ["refusal", "approval"]
     assert kinds(life(story, "late.transactions"))[:1] == ["ingest"]

@@ -14,8 +14,7 @@ from platform_assets.operations.backfill.explain import ApprovalError, approve, 
 from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
-from platform_assets.operations.plan_record import pause, read_record, unpause, write_record
-from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
+from platform_assets.operations.plan_record import pause, read_record, refuse_stage_of_a_plan, unpause, write_record
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.selection import Request

@@ -17,8 +17,14 @@ from platform_assets.operations.backfill.compare import compare_plan
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.maintenance.deletion import deletions_asked_for, usage
 from platform_assets.operations.plan_record import BackfillRecord, write_record
-from platform_assets.operations.stages.inspect import opened_stage, refuse_other_code, refuse_undeclared
-from platform_assets.operations.stages.store import open_stages, read_stage, write_stage
+from platform_assets.operations.stages.store import (
+    open_stages,
+    opened_stage,
+    read_stage,
+    refuse_other_code,
+    refuse_undeclared,
+    write_stage,
+)
 from platform_assets.records.staged_days import StagedDays
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session

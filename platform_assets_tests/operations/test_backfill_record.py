@@ -6,8 +6,14 @@ import pytest
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.backfill.report import before_publication
-from platform_assets.operations.plan_record import BackfillRecord, RecordError, all_records, read_record, write_record
-from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
+from platform_assets.operations.plan_record import (
+    BackfillRecord,
+    RecordError,
+    all_records,
+    read_record,
+    refuse_stage_of_a_plan,
+    write_record,
+)
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.ledger_records import day_record, nth

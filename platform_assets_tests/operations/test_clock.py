@@ -70,6 +70,6 @@ def test_a_ledger_that_is_made_anew_says_the_same_and_an_audit_finds_no_fault(se
 
 def test_the_life_of_a_day_is_told_in_the_order_in_which_it_was_published(set_back: Settings) -> None:
     with open_platform(set_back) as platform:
-        told = [event for event in life_of(platform, SILVER, DAY) if isinstance(event, Published)]
+        told = [event for _, event in life_of(platform, SILVER, DAY) if isinstance(event, Published)]
     assert [event.head.release for event in told] == [1, 2]
     assert told[1].before == told[0].after

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from platform_assets.contracts import Column, Contract, Input, same_day
-from platform_assets.contracts.amounts import amounts
 from platform_assets.contracts.columns import why_no_sum
+from platform_assets.contracts.table import amounts
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.stages.compare import StagedDay, compared
 from platform_assets.records.manifest import DataFile

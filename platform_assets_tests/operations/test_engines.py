@@ -33,16 +33,14 @@ from platform_assets.engine.step.compute import by_sail
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.engines.admitting import EngineError, EngineVerified, verify_engine
-from platform_assets.operations.engines.beside import compare_engines
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.engines import EngineError, EngineVerified, compare_engines, verify_engine
+from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.records.differences import DayChange
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.equal_list import EQUAL
-from platform_assets.spark.sail.server import SailError, start_server
+from platform_assets.spark.sail.server import SailError, ended_at_standstill, start_server
 from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
-from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
 from platform_assets.spark.tables.reading import read_files

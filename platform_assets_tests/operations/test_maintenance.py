@@ -24,7 +24,7 @@ from platform_assets.operations.maintenance.maintenance import Maintenance, dele
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.verify import verify
 from platform_assets.planning.retention import TASKS, Task
 from platform_assets.planning.selection import BY_PERSON, Selection
 from platform_assets.records.history import Hold

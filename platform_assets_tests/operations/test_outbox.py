@@ -21,7 +21,7 @@ from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.outbox.delivery import Delivery, OutboxError, deliver, drop, retry
+from platform_assets.operations.outbox import Delivery, OutboxError, deliver, drop, retry
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.outbox import key_of
@@ -216,7 +216,7 @@ def test_one_who_takes_a_message_and_dies_gets_it_again_with_the_same_key(world:
 
 
 def test_one_who_is_too_slow_is_asked_again(world: World, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform_assets.operations.outbox.delivery._TIMEOUT_S", (1.0, 0.2))
+    monkeypatch.setattr("platform_assets.operations.outbox._TIMEOUT_S", (1.0, 0.2))
     monkeypatch.delenv(WEEK)
     publish(world)
     hook.waits_s = 0.6

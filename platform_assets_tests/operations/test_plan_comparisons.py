@@ -13,8 +13,8 @@ from platform_assets.lakehouse.locks import comparison_lock
 from platform_assets.operations.backfill.compare import compare_plan
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.maintenance.tasks import maintain
-from platform_assets.operations.plan_record import RecordError
-from platform_assets.operations.plan_stages import (
+from platform_assets.operations.plan_record import (
+    RecordError,
     becomes_of_comparison,
     comparison_stage,
     ends_of,

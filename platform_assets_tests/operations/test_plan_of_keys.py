@@ -95,7 +95,7 @@ def test_a_plan_of_some_keys_is_explained_applied_recorded_and_undone(
         now = world.digests()[GOLD]
         assert {day for day in DAYS if now[day] != before[day]} == {DAYS[0], DAYS[3]}
         assert "Only rows of `store_id=330,337`; the others were carried over." in record_markdown(platform, record)
-        assert life_json(life_of(platform, GOLD, DAYS[0])[-1])["only"] == {"store_id": ("330", "337")}
+        assert life_json(life_of(platform, GOLD, DAYS[0])[-1][1])["only"] == {"store_id": ("330", "337")}
         proved = prove(platform, lambda: world.spark, record)
         assert "store_id=330,337" in note_proof(platform, record, proved).events[-1].what, "why it cannot be proved"
         roll_back(platform, "stores", author())
@@ -146,5 +146,5 @@ def test_a_plan_that_is_edited_computes_the_keys_that_its_file_has_now(
             applied(world, platform, file(before), progress=halt)
         unpause(platform.lake, "stores")
         assert applied(world, platform, file(after)).state == "published"
-        only = life_json(life_of(platform, GOLD, DAYS[0])[-1]).get("only")
+        only = life_json(life_of(platform, GOLD, DAYS[0])[-1][1]).get("only")
         assert only == ({"store_id": tuple(map(str, after))} if after else None)

@@ -24,9 +24,14 @@ from platform_assets.operations.maintenance import maintenance
 from platform_assets.operations.maintenance.maintenance import delete_unneeded, plan_maintenance
 from platform_assets.operations.stages import stages as named_stage
 from platform_assets.operations.stages.compare import StagedDay, compare
-from platform_assets.operations.stages.inspect import opened_stage, without_other_code
 from platform_assets.operations.stages.stages import StagePublished, drop_stage, publish_stage, refresh_stage
-from platform_assets.operations.stages.store import read_stage, stage_names, write_stage
+from platform_assets.operations.stages.store import (
+    opened_stage,
+    read_stage,
+    stage_names,
+    without_other_code,
+    write_stage,
+)
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets_tests.support.history import DAILY, RETAIL
 from platform_assets_tests.support.later import usage_later

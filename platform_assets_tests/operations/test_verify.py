@@ -22,8 +22,7 @@ from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.verify.verdicts import Verified
-from platform_assets.operations.verify.verify import VerifyError, verify
+from platform_assets.operations.verify import Verified, VerifyError, verify
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets_tests.support.cli.commands import Run, run, state

@@ -12,8 +12,8 @@ from threading import Thread
 import pytest
 from pydantic import SecretStr
 
-from platform_assets.operations.outbox import delivery
-from platform_assets.operations.outbox.delivery import WebhookError, post
+from platform_assets.operations import outbox
+from platform_assets.operations.outbox import WebhookError, post
 
 Answer = Callable[[socket], None]
 
@@ -62,7 +62,7 @@ def says(head: bytes, then: bytes = b"", pause_s: float = 0.0) -> Answer:
     ids=["come_again_in_an_hour", "endless_refusal", "elsewhere", "endless_patience", "byte_by_byte", "no_http"],
 )
 def test_nobody_keeps_a_sender(answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "_ANSWER_S", 0.5)
+    monkeypatch.setattr(outbox, "_ANSWER_S", 0.5)
     started = time.monotonic()
     with answering(answer) as url, pytest.raises(WebhookError, match=reason):
         post(SecretStr(url), "{}", "key")
@@ -97,7 +97,7 @@ def test_no_log_has_the_path_however_it_is_spelt(
     path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr(delivery, "_RETRIES", delivery._RETRIES.new(backoff_factor=0))
+    monkeypatch.setattr(outbox, "_RETRIES", outbox._RETRIES.new(backoff_factor=0))
     with answering(says(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")) as url, pytest.raises(WebhookError):
         post(SecretStr(url + path), "{}", "key")
     assert "POST" in caplog.text

@@ -22,7 +22,7 @@ from pydantic import SecretStr
 from platform_assets.contracts import ContractError
 from platform_assets.engine.platform import Author
 from platform_assets.operations.lineage.held_days import HeldDay
-from platform_assets.operations.outbox.delivery import WebhookError, post
+from platform_assets.operations.outbox import WebhookError, post
 from platform_assets.orchestration.assets.outcomes import days_left
 from platform_assets.orchestration.automation.announcements import (
     FailedRun,

@@ -7,8 +7,7 @@ from datetime import date
 import pytest
 
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
-from platform_assets.quality.deliveries import delivery_checks
-from platform_assets.quality.repairs import remedy, repaired_by
+from platform_assets.quality.deliveries import delivery_checks, remedy, repaired_by
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
 

@@ -9,10 +9,18 @@ import pytest
 
 from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
 from platform_assets.planning.windows import Calendar
-from platform_assets.quality.baseline import History, Interval, Undecided
+from platform_assets.quality.baseline import (
+    History,
+    Interval,
+    Rhythm,
+    Undecided,
+    loss_finding,
+    not_missed,
+    rows_before,
+    scant_finding,
+    with_rows_before,
+)
 from platform_assets.quality.findings import DayChecks, Finding, checked
-from platform_assets.quality.losses import loss_finding, not_missed, rows_before, scant_finding, with_rows_before
-from platform_assets.quality.seasonality import Rhythm
 from platform_assets.records.history import DayRecord
 
 DAY = date(2017, 1, 2)

@@ -14,6 +14,7 @@ SILVER = {"raw": 1010, "withdrawn": 10, "keys": 990, "quarantined": 20}
     [
         (970, SILVER, {"duplicates_per_1000": 10.0, "quarantined_share": 0.02}),
         (0, dict.fromkeys(SILVER, 0), {"duplicates_per_1000": 0.0, "quarantined_share": 0.0}),
+        (970, SILVER | {"raw": 1510, "replaced": 500}, {"duplicates_per_1000": 10.0, "quarantined_share": 0.02}),
         (12, {"lag_days": 5, "tombstones": 2}, {"lag_of_arrival_days": 0.5}),
         (0, {"lag_days": 0}, {"lag_of_arrival_days": 0.0}),
         (5, {}, {}),

@@ -8,7 +8,7 @@ import pytest
 
 from platform_assets.domains.retail.contracts import DAILY_SALES
 from platform_assets.quality.findings import ACCEPTABLE
-from platform_assets.quality.moved_keys import MovedKeys, moved_keys_finding
+from platform_assets.quality.gates import MovedKeys, moved_keys_finding
 
 DAY = date(2017, 1, 2)
 FIRST = "basket_id 7 from store_id 330 to store_id 331"

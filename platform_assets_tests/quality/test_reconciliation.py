@@ -8,8 +8,8 @@ from decimal import Decimal
 
 from platform_assets.contracts import Amount, Reconciliation
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
+from platform_assets.quality.gates import reconciled, reconciliation_finding
 from platform_assets.quality.masking import Masking
-from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.records.differences import Difference, Differences
 
 DAY = date(2017, 3, 4)

@@ -23,7 +23,7 @@ from platform_assets.contracts import (
 )
 from platform_assets.domains.retail import DOMAIN
 from platform_assets.planning.windows import Calendar, days_read
-from platform_assets.quality.seasonality import rhythm_of
+from platform_assets.quality.baseline import rhythm_of
 from platform_assets_tests.support.domains.windows import DOMAIN as SAME_DAY
 
 EVER = Calendar(date(2010, 1, 1), date(2030, 1, 1))

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Checks
 from platform_assets.domains.retail.contracts import DAILY_SALES, SILVER_PRODUCTS
 from platform_assets.planning.windows import Calendar
-from platform_assets.quality.baseline import Undecided
-from platform_assets.quality.seasonality import Rhythm
-from platform_assets.quality.volume import volume_finding, volume_verdicts
+from platform_assets.quality.baseline import Rhythm, Undecided, volume_finding, volume_verdicts
 
 MONDAY = date(2017, 1, 2)
 RHYTHM = Rhythm(Calendar(date(2016, 1, 1), date(2019, 1, 1)))

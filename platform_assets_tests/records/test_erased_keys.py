@@ -17,6 +17,11 @@ def keys(**values: str) -> ErasedKeys:
     return ErasedKeys(SECRET, [{field: hash_of(SECRET, field, text) for field, text in values.items()}], TYPES)
 
 
+def in_text(erased: ErasedKeys, text: str | None) -> bool:
+    """Whether a row is theirs of which nothing but a text was kept."""
+    return erased.has_row(*[None] * len(erased.fields), text)
+
+
 @pytest.mark.parametrize(
     ("text", "type_", "is_kept_as"),
     [
@@ -64,7 +69,7 @@ def test_all_fields_of_a_key_have_to_be_the_same() -> None:
     ],
 )
 def test_a_row_that_was_set_aside_is_told_by_its_text(payload: str | None, is_theirs: bool) -> None:
-    assert keys(person="42").has_payload(payload) is is_theirs
+    assert in_text(keys(person="42"), payload) is is_theirs
 
 
 @pytest.mark.timeout(10)
@@ -73,21 +78,21 @@ def test_a_row_that_was_set_aside_is_told_by_its_text(payload: str | None, is_th
     ["1,1e999999999,x", "[" * 100_000, '{"a":' * 50_000, '"\\' * 200_000, '"\\"' * 200_000 + "\\", '"' * 200_001],
 )
 def test_a_line_that_was_made_to_take_hours_is_looked_through_at_once(payload: str) -> None:
-    assert not keys(person="42").has_payload(payload)
-    assert keys(person="42").has_payload(f"42,{payload}")
+    assert not in_text(keys(person="42"), payload)
+    assert in_text(keys(person="42"), f"42,{payload}")
 
 
 @pytest.mark.parametrize(
     "line", ['{"name": "Zo\\u00eb", broken', '{"name": "Zo\\u00eb', '{"x": "\\"", "name": "Zo\\u00eb", \\', '1,"Zoë']
 )
 def test_a_text_is_found_in_a_broken_line_also_where_it_is_escaped_or_not_closed(line: str) -> None:
-    assert keys(name="Zoë").has_payload(line)
-    assert not keys(name="Zo").has_payload(line)
+    assert in_text(keys(name="Zoë"), line)
+    assert not in_text(keys(name="Zo"), line)
 
 
 @pytest.mark.parametrize("line", ['1,"Meier, Anna",x', '{"name": "Meier, Anna", ', "Meier, Anna"])
 def test_a_text_with_separators_is_found_in_a_broken_line(line: str) -> None:
-    assert keys(name="Meier, Anna").has_payload(line) is (line != "Meier, Anna")
+    assert in_text(keys(name="Meier, Anna"), line) is (line != "Meier, Anna")
 
 
 def test_a_row_is_told_by_either() -> None:

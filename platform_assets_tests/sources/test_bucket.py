@@ -16,10 +16,9 @@ from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import FORMATS
 from platform_assets.lakehouse.layout import stored
 from platform_assets.settings import load_settings
-from platform_assets.sources.bucket_area import BucketArea
-from platform_assets.sources.landing import Known, LandedFile, Listing
+from platform_assets.sources.area import BucketArea
+from platform_assets.sources.landing import Known, LandedFile, Listing, at_hand, changed_since, hashed
 from platform_assets.sources.listing import Hashes, landing_area, list_landing
-from platform_assets.sources.taking import at_hand, changed_since, hashed
 from platform_assets_tests.support.azurite import Azurite
 from platform_assets_tests.support.object_store import BUCKET, ObjectStore
 

@@ -16,7 +16,7 @@ import pytest
 from platform_assets.contracts import LandingFiles
 from platform_assets.lakehouse.layout import stored
 from platform_assets.lakehouse.storage import object_store
-from platform_assets.sources.bucket_area import BucketArea
+from platform_assets.sources.area import BucketArea
 from platform_assets.sources.landing import Listing
 from platform_assets.sources.listing import Hashes, list_landing
 

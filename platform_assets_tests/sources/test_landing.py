@@ -15,12 +15,11 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.sources import area, landing, listing, taking
+from platform_assets.sources import area, landing, listing
 from platform_assets.sources.area import FolderArea
-from platform_assets.sources.landing import Known, LandedFile, Listing, Problem
+from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, changed_since, hashed
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.listing import Hashes, list_landing
-from platform_assets.sources.taking import changed_since, hashed
 
 DAY = "2017-01-02"
 UNTIL = date(2017, 1, 5)
@@ -64,7 +63,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         seen.append(file)
         return read(file, path, state)
 
-    monkeypatch.setattr(taking, "sha256_of", counted)
+    monkeypatch.setattr(landing, "sha256_of", counted)
     return seen
 
 

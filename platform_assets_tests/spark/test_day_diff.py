@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import Column, Contract, Input, LandingFiles, Rule, same_day
-from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.table import amounts
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D, SILVER_TRANSACTIONS
 from platform_assets.records.differences import EXAMPLES, DayChange
-from platform_assets.spark.compare.day_diff import day_changes
 from platform_assets.spark.compare.examples import keys_not_as_expected, keys_of_several_rows, keys_without
+from platform_assets.spark.compare.row_diff import day_changes
 from platform_assets_tests.support.frames import rows_as_frame
 
 A, B, C = (date(2017, 1, day) for day in (1, 2, 3))

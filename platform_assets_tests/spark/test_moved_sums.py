@@ -8,7 +8,7 @@ from decimal import Decimal
 from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.records.differences import Sum
-from platform_assets.spark.compare.moved_sums import moved_sums
+from platform_assets.spark.compare.row_diff import moved_sums
 
 ONE, TWO, THREE = (date(2017, 1, n) for n in (1, 2, 3))
 WIDE = "9" * 27 + "." + "8" * 10

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.settings import Settings
-from platform_assets.spark.raw.payloads import as_json, payload
+from platform_assets.spark.raw.dead_letters import as_json, payload
 from platform_assets.spark.sail.session import columns_for, sail_session, stop_sail
 from platform_assets_tests.support.frames import rows_as_frame
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.domains.retail.sample import Simulation
 from platform_assets.domains.retail.sample.landing import land
-from platform_assets.operations.engines.admitting import why_refused
+from platform_assets.operations.engines import why_refused
 from platform_assets.settings import Settings
 from platform_assets.spark.sail import equal_list
 from platform_assets.spark.sail.session import sail_session, stop_sail

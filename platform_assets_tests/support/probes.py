@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.spark.compare.outer_union import outer_union
+from platform_assets.spark.compare.row_diff import outer_union
 
 SCHEMA = (
     "n int, g int, s string, t string, l bigint, m bigint, q bigint, i int, j int, k int, d decimal(12,2), "

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,7 +48,7 @@ from platform_assets.records.decisions import (
     from_content,
     signed,
 )
-from platform_assets.records.history import PublicationRecord
+from platform_assets.records.history import EndedHold, Hold, PublicationRecord
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
@@ -142,7 +142,7 @@ def show(
         asked = parse_day(day, platform.settings)
         events = life_of(platform, table, asked)
     if as_json:
-        print_json([life_json(event) for event in events])
+        print_json([life_json(event) for _, event in events])
     else:
         print_life(table, asked, events)
 
@@ -275,27 +275,25 @@ def _json(done: Audit) -> dict[str, object]:
     }
 
 
-def print_life(table: str, day: date, events: Sequence[Event]) -> None:
+def print_life(table: str, day: date, events: Sequence[tuple[datetime, Event]]) -> None:
     """Print every event with what is known of it, oldest first."""
     if not events:
         console.print(f"{table} {day}: nothing is on record.", highlight=False)
-    for event in events:
+    for moment, event in events:
         head, text, *more = _lines(event)
-        say(f"[bold]{event.moment:%Y-%m-%d %H:%M:%S}[/] [cyan]{head}[/]", text)
+        say(f"[bold]{moment:%Y-%m-%d %H:%M:%S}[/] [cyan]{head}[/]", text)
         for line in more:
             say("   ", line)
 
 
 def life_json(event: Event) -> dict[str, Any]:
     """An event as a JSON object; `event` says what it is."""
-    from platform_assets.operations.lineage.day_history import Decided, Held, Lifted
-
-    if isinstance(event, Held):
-        return {"event": "hold", **asdict(event.hold)}
-    if isinstance(event, Lifted):
-        return {"event": "hold ended", "ended_at": event.ended.ended_at, **asdict(event.ended.hold)}
-    if isinstance(event, Decided):
-        return {"event": event.decision.kind, **asdict(event.decision)}
+    if isinstance(event, Hold):
+        return {"event": "hold", **asdict(event)}
+    if isinstance(event, EndedHold):
+        return {"event": "hold ended", "ended_at": event.ended_at, **asdict(event.hold)}
+    if isinstance(event, LateDecision):
+        return {"event": event.kind, **asdict(event)}
     head, record = event.head, event.record
     return {
         "event": head.kind,
@@ -314,19 +312,16 @@ def life_json(event: Event) -> dict[str, Any]:
 
 def _lines(event: Event) -> Iterator[str]:
     """What happened, in a sentence, and then a line for every detail."""
-    from platform_assets.operations.lineage.day_history import Decided, Held, Lifted
-
-    if isinstance(event, Lifted):
-        hold = event.ended.hold
+    if isinstance(event, EndedHold):
+        hold = event.hold
         yield "held no longer"
         yield f"by {hold.gate}, as since {hold.created_at:%Y-%m-%d %H:%M:%S} UTC"
-    elif isinstance(event, Held):
+    elif isinstance(event, Hold):
         yield "held"
-        yield f"by {event.hold.gate}, run {event.hold.run}: {event.hold.reason}"
-    elif isinstance(event, Decided):
-        decision = event.decision
-        yield decision.kind
-        yield f"of waiting rows of {decision.arrival} for {decision.table}, by {_signed(decision)}: {decision.reason}"
+        yield f"by {event.gate}, run {event.run}: {event.reason}"
+    elif isinstance(event, LateDecision):
+        yield event.kind
+        yield f"of waiting rows of {event.arrival} for {event.table}, by {_signed(event)}: {event.reason}"
     else:
         yield from _published(event)
 

@@ -22,12 +22,11 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, Days, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.operations.verify.verdicts import Verdict
+from platform_assets.operations.verify import Verdict
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.engines.admitting import EngineVerified
-    from platform_assets.operations.engines.beside import EnginesBeside
+    from platform_assets.operations.engines import EnginesBeside, EngineVerified
 
 app = typer.Typer(help="Which tables Sail computes in place of Spark, and whether the two agree.", no_args_is_help=True)
 
@@ -84,7 +83,7 @@ def verify(
     """
     from platform_assets.engine.platform import Author
     from platform_assets.lakehouse.staging_folders import private_folder
-    from platform_assets.operations.engines.admitting import verify_engine
+    from platform_assets.operations.engines import verify_engine
     from platform_assets.planning.selection import Draw
 
     if days is not None and (sample is not None or seed is not None):
@@ -120,7 +119,7 @@ def compare(
 
     A table that differs is taken off Sail. Exit code 1 if anything differs.
     """
-    from platform_assets.operations.engines.beside import compare_engines
+    from platform_assets.operations.engines import compare_engines
 
     if days is None:
         raise UsageError("Say which days are to be computed.", "Add --days 2017-03-31, or A..B.")

@@ -21,7 +21,7 @@ from platform_assets.ledger.errors import LedgerCorruptError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
 from platform_assets.ledger.sync import rebuild as rebuild_index
-from platform_assets.operations.recovery.catch_up import held_again
+from platform_assets.operations.recovery import held_again
 from platform_assets.progress import meanwhile
 from platform_assets.settings import load_settings
 from platform_assets.words import counted

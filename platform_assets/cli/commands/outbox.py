@@ -24,7 +24,7 @@ from platform_assets.records.outbox import Message
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.outbox.delivery import Delivery
+    from platform_assets.operations.outbox import Delivery
 
 app = typer.Typer(
     help="Messages to what lies downstream: what waits, what was given up, and how to send it again.",
@@ -57,7 +57,7 @@ def list_messages(
 @app.command()
 def send(context: typer.Context, as_json: AsJson = False) -> None:
     """Deliver now what is due; exit code 1 if something was not taken, or has no address here."""
-    from platform_assets.operations.outbox.delivery import deliver
+    from platform_assets.operations.outbox import deliver
 
     with opened_platform() as platform, telling(context, "outbox send") as progress:
         done = deliver(platform, progress=progress)
@@ -78,7 +78,7 @@ def retry(
     """Have a message tried anew, with as many tries as at first; `outbox send` or the daemon then sends it."""
     if (message is None) != everything:
         raise UsageError("Say which message.", "Name one as `outbox list` shows it, or give --all.")
-    from platform_assets.operations.outbox.delivery import retry as try_anew
+    from platform_assets.operations.outbox import retry as try_anew
 
     with opened_platform() as platform:
         due = try_anew(platform, message)
@@ -95,7 +95,7 @@ def retry(
 def drop(message: Key, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
     """Decide that a message is sent no more."""
     author = decided_by(reason, by)
-    from platform_assets.operations.outbox.delivery import drop as leave
+    from platform_assets.operations.outbox import drop as leave
 
     with opened_platform() as platform:
         dropped = leave(platform, message, author)

@@ -309,7 +309,7 @@ def rollback(
 ) -> None:
     """Put exactly the days of a plan back as they were before it, and hold them there."""
     from platform_assets.operations.backfill.afterwards import roll_back
-    from platform_assets.operations.rollback.amounts import rolled_back_amounts
+    from platform_assets.operations.rollback.rollback import rolled_back_amounts
 
     author = decided_by(reason, by, LASTING if until_lifted else "")
     with opened_platform() as platform, telling(context, "plan rollback") as progress:

@@ -9,7 +9,7 @@ import typer
 from platform_assets.cli.console import console, print_json, say
 from platform_assets.cli.options import AsJson, By, Reason, decided_by
 from platform_assets.cli.progress import telling
-from platform_assets.operations.recovery.recover import recover_installation
+from platform_assets.operations.recovery import recover_installation
 from platform_assets.progress import meanwhile
 from platform_assets.settings import load_settings
 

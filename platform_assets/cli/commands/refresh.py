@@ -36,13 +36,13 @@ from platform_assets.operations.lineage.ended_rollbacks import (
     ended_rollbacks,
 )
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
+from platform_assets.operations.plan_record import refuse_stage_of_a_plan
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.key_scope import scope_of
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.planning.selection import Request
-from platform_assets.quality.repairs import remedy
+from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival, new_publication
 from platform_assets.settings import Settings

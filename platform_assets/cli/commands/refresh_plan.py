@@ -36,8 +36,13 @@ from platform_assets.operations.lineage.ended_rollbacks import (
     standing_rollbacks,
 )
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.operations.stages.inspect import opened_stage, stage_basis, without_other_code
-from platform_assets.operations.stages.store import checked_stage, stage_names
+from platform_assets.operations.stages.store import (
+    checked_stage,
+    opened_stage,
+    stage_basis,
+    stage_names,
+    without_other_code,
+)
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import Request, wanted_days
 from platform_assets.records.history import ArrivalRecord, Hold

@@ -27,7 +27,7 @@ WhichOrNow = Annotated[str | None, typer.Argument(help=f"{_NAMED}; the current o
 @app.command()
 def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -> None:
     """Show what a release changed, in rows and amounts, why and by whom, and the version of every table it shows."""
-    from platform_assets.operations.lineage.release_diff import changed_amounts, changed_days
+    from platform_assets.operations.lineage.amount_changes import changed_amounts, changed_days
     from platform_assets.operations.pins import pinned_releases
 
     with opened_platform() as platform, without_numpy():
@@ -64,7 +64,7 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Show which days differ between two releases, in rows and amounts, and which publications made the difference."""
-    from platform_assets.operations.lineage.release_diff import changed_amounts, changed_days
+    from platform_assets.operations.lineage.amount_changes import changed_amounts, changed_days
 
     with opened_platform() as platform, without_numpy():
         old, new = _chosen(platform, before), _chosen(platform, after)

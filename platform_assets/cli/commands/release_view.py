@@ -17,8 +17,7 @@ from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.words import counted, size
 
 if TYPE_CHECKING:
-    from platform_assets.operations.lineage.amount_changes import AmountChanges
-    from platform_assets.operations.lineage.release_diff import DayDifference
+    from platform_assets.operations.lineage.amount_changes import AmountChanges, DayDifference
     from platform_assets.operations.pins import Pin
 
 _FILES_SHOWN = 5

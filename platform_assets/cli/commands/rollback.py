@@ -46,8 +46,7 @@ def rollback(
     if dry_run and reason is None:
         reason = "a dry run"
     author = decided_by(reason, by, "rollback lifted" if lift else LASTING if until_lifted else "")
-    from platform_assets.operations.rollback.amounts import rolled_back_amounts
-    from platform_assets.operations.rollback.rollback import lift_rollbacks
+    from platform_assets.operations.rollback.rollback import lift_rollbacks, rolled_back_amounts
     from platform_assets.operations.rollback.rollback import rollback as roll_back
     from platform_assets.operations.rollback.selection import chosen_publications
 

@@ -36,7 +36,7 @@ Name = Annotated[str, typer.Argument(help="As `stage list` has it.")]
 def list_stages(as_json: AsJson = False) -> None:
     """List the open stages: over which release each lies, whose it is, and what it holds."""
     from platform_assets.cli.commands.stage_view import print_stages, stage_json
-    from platform_assets.operations.plan_stages import becomes_of_comparison, is_of_a_comparison
+    from platform_assets.operations.plan_record import becomes_of_comparison, is_of_a_comparison
     from platform_assets.operations.stages.store import all_stages
 
     with opened_platform() as platform:
@@ -57,8 +57,8 @@ def list_stages(as_json: AsJson = False) -> None:
 def show(name: Name, as_json: AsJson = False) -> None:
     """Show which days of which tables a stage holds, why they were computed, and which failed a gate."""
     from platform_assets.cli.commands.stage_view import print_stage, stage_json
-    from platform_assets.operations.plan_stages import filled_by
-    from platform_assets.operations.stages.inspect import of_other_code, opened_stage
+    from platform_assets.operations.plan_record import filled_by
+    from platform_assets.operations.stages.store import of_other_code, opened_stage
 
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
@@ -82,7 +82,7 @@ def read(
 ) -> None:
     """Print rows of a table as the stage shows it: its own days, and the release's for all others."""
     from platform_assets.lakehouse.reading import version_in
-    from platform_assets.operations.stages.inspect import opened_stage, stage_basis
+    from platform_assets.operations.stages.store import opened_stage, stage_basis
 
     with opened_platform() as platform:
         only = selected(table, days, platform.settings)
@@ -110,7 +110,7 @@ def compare(
     """Compare rows, keys and sums of every staged day with the release that the stage lies over."""
     from platform_assets.cli.commands.stage_view import comparison_json, print_comparison
     from platform_assets.operations.stages.compare import compare as compared
-    from platform_assets.operations.stages.inspect import opened_stage
+    from platform_assets.operations.stages.store import opened_stage
 
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
@@ -141,7 +141,7 @@ def publish(
     Days that others have published meanwhile, and those that read them, are computed again first.
     """
     from platform_assets.engine.state.planner import plan_steps
-    from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
+    from platform_assets.operations.plan_record import refuse_stage_of_a_plan
     from platform_assets.operations.stages.stages import publish_stage
     from platform_assets.planning.selection import BY_PERSON
 
@@ -168,7 +168,7 @@ def publish(
 @app.command()
 def drop(name: Name, as_json: AsJson = False) -> None:
     """Close a stage and delete what lies in it; nothing that was published is touched."""
-    from platform_assets.operations.plan_stages import refuse_comparison_at_work
+    from platform_assets.operations.plan_record import refuse_comparison_at_work
     from platform_assets.operations.stages.stages import drop_stage
 
     with opened_platform() as platform:

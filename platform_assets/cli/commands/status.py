@@ -35,8 +35,8 @@ from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, 
 from platform_assets.planning.days_on_demand import newest as newest_of
 from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.windows import between, days_later, which
-from platform_assets.quality.repairs import remedy
-from platform_assets.quality.seasonality import quiet_days
+from platform_assets.quality.baseline import quiet_days
+from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import DayMark, DayRecord, DayTotals
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState

@@ -22,7 +22,7 @@ from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.verify.verdicts import TableVerified, Verified
+    from platform_assets.operations.verify import TableVerified, Verified
 
 _DRAWN = 3
 """Days drawn from each table besides its newest."""
@@ -79,7 +79,7 @@ def _look_at_keys(settings: Settings, table: str | None, *, as_json: bool) -> No
 def _verified(
     context: typer.Context, settings: Settings, table: str | None, days: str | None, draw: Draw | None
 ) -> Sequence[TableVerified]:
-    from platform_assets.operations.verify.verify import verify as verify_days
+    from platform_assets.operations.verify import verify as verify_days
 
     with _ended_by_a_signal(), opened_platform(settings) as platform:
         only = selected(None if table is None else platform.catalogue[table].name, days, settings)

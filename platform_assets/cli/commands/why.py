@@ -30,7 +30,7 @@ from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
-from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.lineage.held_days import HeldDay, WarnedDay, held_days, warned_day
 from platform_assets.operations.lineage.provenance import (
     Difference,
     Explanation,
@@ -39,7 +39,6 @@ from platform_assets.operations.lineage.provenance import (
     explain,
     replaced_files,
 )
-from platform_assets.operations.lineage.warned_days import WarnedDay, warned_day
 from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.replays import REPLAY, UNDATED

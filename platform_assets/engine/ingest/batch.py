@@ -39,14 +39,20 @@ from platform_assets.quality.set_aside import FAULT
 from platform_assets.records.line_copies import ENDING
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.inspect import Inspection, inspect
-from platform_assets.sources.landing import NOT_AS_LISTED, ChangedError, LandedFile, Problem, not_as_listed
+from platform_assets.sources.landing import (
+    NOT_AS_LISTED,
+    ChangedError,
+    LandedFile,
+    Problem,
+    changed_since,
+    not_as_listed,
+    replaced_since,
+)
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.taking import changed_since, replaced_since
 from platform_assets.sources.text import CompressionError, lines_of
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
-from platform_assets.spark.raw.dead_letters import commonest_faults, is_refused, refused_rows
+from platform_assets.spark.raw.dead_letters import commonest_faults, is_refused, late_rows, refused_rows
 from platform_assets.spark.raw.erased import erased_rows, without_erased
-from platform_assets.spark.raw.late_rows import late_rows
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.versions import MOST_BROADCAST
 from platform_assets.spark.session.cluster import computes_here

@@ -28,8 +28,7 @@ from platform_assets.records.manifest import (
     new_publication,
 )
 from platform_assets.sources.inspect import inspect_soon
-from platform_assets.sources.landing import LandedFile, Problem
-from platform_assets.sources.taking import at_hand
+from platform_assets.sources.landing import LandedFile, Problem, at_hand
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.schemas import raw_schema
 

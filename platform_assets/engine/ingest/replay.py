@@ -21,7 +21,7 @@ from platform_assets.engine.raw.turn import ingest_turn
 from platform_assets.planning.quarantine import AsideRow, AsideSelection
 from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress, no_progress
-from platform_assets.sources.taking import at_hand
+from platform_assets.sources.landing import at_hand
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 

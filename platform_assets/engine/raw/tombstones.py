@@ -33,10 +33,9 @@ from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.tombstones import VERSION, tombstones
-from platform_assets.spark.raw.undated import is_undated, reached, waiting
-from platform_assets.spark.raw.undated import tombstones as undated_tombstones
 from platform_assets.spark.raw.versions import identified
-from platform_assets.spark.raw.withdrawals import absences, as_raw, effective_rows
+from platform_assets.spark.raw.withdrawals import absences, as_raw, effective_rows, is_undated, reached, waiting
+from platform_assets.spark.raw.withdrawals import tombstones as undated_tombstones
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import kept_frames, read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema

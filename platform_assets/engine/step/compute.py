@@ -53,10 +53,10 @@ from platform_assets.records.history import DayRecord, Hold
 from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.settings import Settings
-from platform_assets.spark.compare.day_diff import day_changes
 from platform_assets.spark.compare.profiles import Profile
+from platform_assets.spark.compare.row_diff import day_changes
+from platform_assets.spark.sail.server import ended_at_standstill
 from platform_assets.spark.sail.session import GONE, MEMORY, columns_for, sail_session, server_of, stop_sail
-from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import in_ranges, no_rows
@@ -162,6 +162,7 @@ def _computed(
             scope=work.scope,
             made_from=state.made_from,
             parts=parts,
+            to_come=to_come,
         )
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}

@@ -25,25 +25,34 @@ from platform_assets.engine.step.rules import examples_of
 from platform_assets.engine.step.staging import Staged
 from platform_assets.planning.windows import days_read, ranges
 from platform_assets.quality import baseline
-from platform_assets.quality.baseline import Interval, Undecided
-from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
-from platform_assets.quality.gates import conservation_findings, contract_findings
-from platform_assets.quality.losses import (
+from platform_assets.quality.baseline import (
+    Interval,
+    Undecided,
     is_loss,
     loss_finding,
     not_missed,
+    rhythm_of,
     rows_before,
     scant_finding,
+    volume_finding,
+    volume_verdicts,
     with_rows_before,
 )
+from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
+from platform_assets.quality.gates import (
+    broken_beyond,
+    conservation_findings,
+    contract_findings,
+    judged_in_check,
+    moved_keys_finding,
+    reconciled,
+    reconciliation_finding,
+    rule_finding,
+    rules_checked,
+)
 from platform_assets.quality.metrics import MISMATCHES
-from platform_assets.quality.moved_keys import moved_keys_finding
-from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
-from platform_assets.quality.rules import broken_beyond, judged_in_check, rule_finding, rules_checked
-from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.quality.settled import MOST, as_figures, drift_of, is_settled, settled_finding
-from platform_assets.quality.volume import volume_finding, volume_verdicts
 from platform_assets.records.differences import Differences, Moves, Sum
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.examples import (
@@ -53,8 +62,8 @@ from platform_assets.spark.compare.examples import (
     keys_of_several_rows,
     keys_without,
 )
-from platform_assets.spark.compare.moved_sums import moved_sums
 from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.compare.row_diff import moved_sums
 from platform_assets.spark.compare.rules import keys_in_quarantine
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import in_ranges, no_rows
@@ -249,7 +258,9 @@ def _rules(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], s
         broken = {day: count for day, count in broken.items() if broken_beyond(rule, count)}
         examples: Mapping[date, Sequence[str]] = {}
         if broken and not rule.quarantines:
-            examples = examples_of(snapshot, contract, rule, staged.profiles, _rows(staged), broken, staged.inputs)
+            examples = examples_of(
+                snapshot, contract, rule, staged.profiles, _rows(staged), broken, staged.inputs, staged.to_come
+            )
         elif broken:
             source = snapshot.platform.catalogue[contract.inputs[0].table]
             raw, shown = staged.inputs[source.name], snapshot.platform.masking.shown_key

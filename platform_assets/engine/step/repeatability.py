@@ -27,7 +27,7 @@ from platform_assets.quality.masking import Masking
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import profile
 from platform_assets.spark.compare.row_diff import disagreements
-from platform_assets.spark.tables.determinism import is_row_by_row, not_repeatable
+from platform_assets.spark.tables.scans import is_row_by_row, not_repeatable
 from platform_assets.spark.tables.schemas import spark_schema
 
 Cause = Literal["again", "order", "alone"]

@@ -29,6 +29,7 @@ def judge_beside_others(
     rows: DataFrame,
     folder: Location,
     inputs: Mapping[str, InputRows],
+    to_come: Collection[date],
 ) -> None:
     """Add to the profiles of staged days the rows that break rules only beside others.
 
@@ -39,7 +40,7 @@ def judge_beside_others(
         if rule.kind.is_condition:
             continue
         left = set(profiles)
-        beside = _beside(snapshot, contract, rule, rows, days, inputs)
+        beside = _beside(snapshot, contract, rule, rows, days, inputs, to_come)
         if beside is None and is_one_process(rows.sparkSession):
             left -= days_of_unique_keys(folder, rule.kind.columns)
         some = rows.where(F.col(DAY).isin(sorted(left)))
@@ -56,9 +57,10 @@ def examples_of(
     rows: DataFrame,
     days: Collection[date],
     inputs: Mapping[str, InputRows],
+    to_come: Collection[date],
 ) -> dict[date, tuple[str, ...]]:
     """Return the first keys, or values, of rows that break a rule on some of the staged days, sensitive ones masked."""
-    beside = _beside(snapshot, contract, rule, rows, staged, inputs)
+    beside = _beside(snapshot, contract, rule, rows, staged, inputs, to_come)
     names, found = keys_breaking(rule, rows, days, contract.row_key, beside)
     shown = snapshot.platform.masking.shown_key
     return {day: tuple(shown(contract, names, key) for key in keys) for day, keys in found.items()}
@@ -71,6 +73,7 @@ def _beside(
     rows: DataFrame,
     days: Collection[date],
     inputs: Mapping[str, InputRows],
+    to_come: Collection[date],
 ) -> Beside:
     if rule.kind.table:
         reference = inputs[rule.kind.table]
@@ -81,7 +84,7 @@ def _beside(
     platform = snapshot.platform
     within = platform.catalogue[contract.inputs[0].table].moves_within_days
     near = {day + timedelta(n) for day in days for n in range(-within, within + 1)}
-    near &= snapshot.files(contract.name).keys() - set(days)
+    near &= snapshot.files(contract.name).keys() - {*days, *to_come}
     there = published_rows(rows.sparkSession, contract, snapshot, ranges(near)) if near else None
     if there is None or not set(rule.kind.columns) <= set(there.columns):
         return Neighbours(rows.where(F.lit(False)), within)  # staged days may still be too near to each other

@@ -24,13 +24,11 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.steps import NO_PARTS
 from platform_assets.planning.windows import FilesRead
-from platform_assets.quality.gates import RowBalance
-from platform_assets.quality.moved_keys import MovedKeys
+from platform_assets.quality.gates import MovedKeys, RowBalance
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.raw.rules import rule_counts
-from platform_assets.spark.sail.session import is_sail
-from platform_assets.spark.sail.types import as_spark_counts
+from platform_assets.spark.sail.session import as_spark_counts, is_sail
 from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import refuse_other_settings, software_of
@@ -57,6 +55,7 @@ class Staged:
         tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
         software: that computed them, as a manifest has it.
         moved: records that moved between the computed rows and those that were carried over, by day.
+        to_come: days that the step computes later.
     """
 
     profiles: Mapping[date, Profile] = field(default_factory=dict)
@@ -70,6 +69,7 @@ class Staged:
     tells_reads: bool = True
     software: Mapping[str, str] = field(default_factory=dict)
     moved: Mapping[date, MovedKeys] = field(default_factory=dict)
+    to_come: Collection[date] = ()
 
     def profile(self, day: date) -> Profile:
         """Of any staged day, an empty one included."""
@@ -100,7 +100,7 @@ class Staged:
         counts = self.counts.get(day, {})
         return together | {
             **{name: counts.get(name, 0) for name in ("keys", "keys_quarantined")},
-            **({"rivals": rivals} if (rivals := counts.get("rivals", 0)) else {}),
+            **{name: counts[name] for name in ("rivals", "replaced") if counts.get(name)},
             "raw": row_balance.raw,
             "superseded": row_balance.superseded,
             "voided": row_balance.voided,
@@ -121,6 +121,7 @@ def stage_days(
     scope: KeyScope | None = None,
     made_from: Mapping[date, str] | None = None,
     parts: Mapping[date, int] = NO_PARTS,
+    to_come: Collection[date] = (),
 ) -> Staged:
     """Compute some days into a stage, and count what lies there.
 
@@ -131,6 +132,7 @@ def stage_days(
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
         parts: of each large day of what is read; Sail makes none.
+        to_come: days that the step computes later.
 
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for, or failed on values.
@@ -164,7 +166,7 @@ def stage_days(
             rows = read_staged(session, folder)
             moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
         profiles = _profiles(session, contract, days, rows, folder)
-        judge_beside_others(snapshot, contract, days, profiles, rows, folder, prepared.inputs)
+        judge_beside_others(snapshot, contract, days, profiles, rows, folder, prepared.inputs, to_come)
         of_made = profiles if scope is None else profile(made, (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:
@@ -186,6 +188,7 @@ def stage_days(
         tells_reads=shows_plans(session),
         software=software_of(session),
         moved=moved,
+        to_come=to_come,
     )
 
 

@@ -28,9 +28,6 @@ class Shown:
     """A release as far as it can be read.
 
     Args:
-        number: of the release.
-        publication: that it shows.
-        versions: of every table.
         manifest: of the publication; None where it cannot be read, or was not to be.
     """
 
@@ -46,8 +43,6 @@ class ChainHead:
 
     Args:
         first: release with which the chain starts; -1 without one.
-        release: the newest.
-        chain: the hash up to it.
     """
 
     first: int = -1
@@ -59,7 +54,6 @@ class ChainAudit:
     """Walks through the releases, oldest first.
 
     Args:
-        newest: release to go up to.
         findings: where faults are written down.
     """
 
@@ -71,7 +65,7 @@ class ChainAudit:
         self.chains: dict[int, str] = {}
 
     def walk(self, *, parse: bool) -> Iterator[Shown]:
-        """Every release that can be read.
+        """Yield every release that can be read.
 
         Args:
             parse: also read what the manifests say; else only their bytes are hashed.

@@ -21,7 +21,6 @@ class DecisionAudit:
     """Looks at the chain of decisions: first by itself, then beside the manifests, which count where the two differ.
 
     Args:
-        entries: all of it, by number.
         findings: where faults are written down.
     """
 
@@ -41,11 +40,7 @@ class DecisionAudit:
         self._of = {each.publication: number for number, each in found if isinstance(each, PublicationDecision)}
 
     def compare(self, record: PublicationRecord) -> None:
-        """Hold the chain against a manifest.
-
-        Args:
-            record: what the ledger has to keep of a publication that it knows.
-        """
+        """Hold the chain against a manifest."""
         wanted, number = of_publication(record), self._of.get(record.publication)
         if wanted is None:
             return
@@ -59,11 +54,7 @@ class DecisionAudit:
             self._fault(f"{self._named(number)} says something else than the manifest of {record.publication}.")
 
     def note_unknown(self, released: Collection[str]) -> None:
-        """Mention decisions of publications that the lake does not have.
-
-        Args:
-            released: publications that it has.
-        """
+        """Mention decisions of publications that the lake does not have."""
         for number, decision in self._found.items():
             if isinstance(decision, PublicationDecision | LiftDecision) and decision.publication not in released:
                 self._findings.notes.append(
@@ -82,7 +73,7 @@ class DecisionAudit:
 
 
 def heads_of(lake: Lake, ledger: Ledger) -> Heads:
-    """Where both chains stand now; nothing is looked at besides, so it costs next to nothing."""
+    """Return where both chains stand now; nothing is looked at besides, so it costs next to nothing."""
     newest = newest_release(lake)
     chain = commits.commit(lake.releases_path, newest).chain if newest >= 0 else ""
     return Heads(Head(newest, chain) if chain else Head(), ledger.decision_head())
@@ -91,10 +82,9 @@ def heads_of(lake: Lake, ledger: Ledger) -> Heads:
 def compare_heads(
     expected: Heads, releases: Mapping[int, str], decisions: Mapping[int, str] | None, findings: Findings
 ) -> None:
-    """Whether both chains go through heads that somebody kept; what follows may have come since.
+    """Check that both chains go through heads that somebody kept; what follows may have come since.
 
     Args:
-        releases: the chain up to each release that can be read.
         decisions: the chain up to each decision; None where the ledger cannot be read, which was told already.
     """
     _compare("releases", expected.releases, releases, "lake", findings)

@@ -31,7 +31,6 @@ class Scope(Selection):
 
     Args:
         tables: as of every selection. The chain is always looked at as a whole.
-        days: as of every selection.
         fast: only the chain and the logs, neither what commits changed nor any file.
         every_release: also files that only older releases refer to.
         read_bytes: about how much of the files is read page by page; None is all of it, 0 nothing.
@@ -47,12 +46,7 @@ class Fault:
     """Something that is not as it should be.
 
     Args:
-        check: that found it.
         what: one sentence that names file, table or day.
-        todo: what repairs it.
-        table: where there is one.
-        day: where there is one.
-        file: where there is one.
     """
 
     check: Check
@@ -68,7 +62,6 @@ class Findings:
     """What an audit has looked at and found so far.
 
     Args:
-        faults: in the order they were found.
         notes: what a person should know though nothing is wrong.
         seen: how much every check looked at.
     """
@@ -84,5 +77,5 @@ class Findings:
         self.faults.append(Fault(check, what, todo, table, day, str(file)))
 
     def of(self, check: Check) -> int:
-        """How many faults a check found."""
+        """Return how many faults a check found."""
         return sum(fault.check == check for fault in self.faults)

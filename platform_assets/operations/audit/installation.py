@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING
 
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.releases import published
+from platform_assets.lakehouse.releases import manifest_of, published
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import recorder, require_one_history
 from platform_assets.operations.audit.chain import ChainHead
 from platform_assets.operations.audit.decisions import DecisionAudit, compare_heads
 from platform_assets.operations.audit.faults import Findings, Scope
-from platform_assets.operations.audit.lake import audit
+from platform_assets.operations.audit.lake import Audited, audit, repair_of
+from platform_assets.operations.audit.tables import TableAudit
+from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.records.chain import Entry, Head, Heads
+from platform_assets.records.digest import Digest
+from platform_assets.records.manifest import change_of
 from platform_assets.settings import Settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
@@ -32,9 +42,6 @@ class Audit:
 
     Args:
         release: the newest, up to which everything was looked at; -1 without any.
-        chain: where the chain of releases stands.
-        decisions: where the chain of decisions stands.
-        findings: faults, notes, and how much was looked at.
     """
 
     release: int
@@ -75,9 +82,7 @@ def audit_installation(
         chains = None if decisions is None else {entry.number: entry.chain for entry in decisions}
         compare_heads(expected, audited.chains, chains, findings)
     if spark is not None:
-        from platform_assets.operations.audit.digests import hash_days
-
-        hash_days(lake, audited, spark, settings.batch_days, findings, progress)
+        _hash_days(lake, audited, spark, settings.batch_days, findings, progress)
     return Audit(audited.release, audited.chain, decisions[-1].head if decisions else Head(), findings)
 
 
@@ -90,7 +95,7 @@ def _compare_ledger(
     findings: Findings,
     progress: OnProgress,
 ) -> None:
-    """Whether the ledger says what the manifests say; what is not indexed yet, the next command indexes."""
+    """Check that the ledger says what the manifests say; what is not indexed yet, the next command indexes."""
     released: dict[str, int] = {}
     # A release that cannot be read was told already: what follows it cannot be compared.
     with suppress(PlatformError):
@@ -126,3 +131,61 @@ def _compare_ledger(
                     f"The ledger says something else of publication {name} (release {release}) than its manifest.",
                     "`platform-assets ledger rebuild` indexes the manifests anew.",
                 )
+
+
+def _hash_days(
+    lake: Lake, audited: Audited, spark: SparkOnDemand, batch_days: int, findings: Findings, progress: OnProgress
+) -> None:
+    """Compute the digest of every day that was looked at, and compare it with the one that was published.
+
+    Args:
+        audited: its audit; days of a table whose log or files are damaged are left out.
+    """
+    for name, table in sorted(audited.tables.items()):
+        broken = {fault.day for fault in findings.faults if fault.table == name}
+        if not table.is_whole:
+            findings.notes.append(f"The days of {name} were not hashed: its log is damaged.")
+            continue
+        alike = list(_by_schema(lake, table, broken))
+        now = Progress("hashing", f"digests of {name}", 0, sum(len(days) for _, days in alike))
+        progress(now)
+        for schema, days in alike:
+            for batch in batches(days, batch_days):
+                _hash(table, schema, batch, spark(), findings)
+                now = replace(now, done=now.done + len(batch))
+                progress(now)
+        progress(replace(now, finished=True))
+
+
+def _by_schema(lake: Lake, table: TableAudit, broken: set[date | None]) -> Iterator[tuple[str, tuple[date, ...]]]:
+    """Yield days by the columns that their table had when they were published."""
+    find = cache(lambda publication: manifest_of(lake, publication))
+    groups: defaultdict[str, list[date]] = defaultdict(list)
+    for day, content in table.recorded.items():
+        if day and content.digest and day not in broken and table.scope.has_day(day):
+            made_by = content.restores or table.made_by[day]
+            groups[change_of(find(made_by), table.table).schema_string].append(day)
+    for schema_string, days in groups.items():
+        yield schema_string, tuple(sorted(days))
+
+
+def _hash(table: TableAudit, schema: str, days: tuple[date, ...], spark: SparkSession, findings: Findings) -> None:
+    from pyspark.sql.types import StructType
+
+    from platform_assets.spark.compare.profiles import digests_in_files
+
+    path = table.lake.table_path(table.table)
+    files = [file.path for day in days for file in table.recorded[day].files]
+    lying = digests_in_files(spark, path, files, StructType.fromJson(json.loads(schema)))
+    for day in days:
+        findings.seen["digests"] += 1
+        digest = lying.get(day, Digest())
+        if digest != Digest.parse(table.recorded[day].digest):
+            findings.fault(
+                "digests",
+                f"The files of {table.table} {day} hold other rows than were published: their digest is {digest}, not "
+                f"{table.recorded[day].digest}.",
+                repair_of(table.table, day),
+                table=table.table,
+                day=day,
+            )

@@ -102,7 +102,7 @@ def _looked_at(table: TableAudit) -> Iterator[tuple[str, tuple[DataFile, date]]]
 
 
 def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
-    """How many rows a file holds; None if it is not what was published."""
+    """Return how many rows a file holds; None if it is not what was published."""
     table.findings.seen["files"] += 1
     path = table.lake.table_path(table.table) / file.path
     problem = other_length(path, file.size)
@@ -129,7 +129,7 @@ def _fault(table: TableAudit, check: Check, file: DataFile, day: date, place: Lo
 
 
 def repair_of(table: str, *days: date) -> str:
-    """What to do about days' content: what was delivered is nowhere else, what was computed can be computed again."""
+    """Return what to do about days' content: what was delivered is nowhere else, the rest can be computed again."""
     if table.startswith(("silver.", "gold.")):
         named = ",".join(as_named(days))
         again = f"`platform-assets refresh {table} --days {named} --force`"
@@ -144,9 +144,7 @@ class Audited:
 
     Args:
         release: the newest, up to which everything was looked at; -1 without any.
-        chain: where the chain stands.
         chains: the chain up to every release that can be read.
-        tables: every table that was looked at, followed up to that release.
     """
 
     release: int
@@ -188,7 +186,7 @@ def audit(lake: Lake, scope: Scope, findings: Findings, progress: OnProgress) ->
 
 
 def _released_after(lake: Lake, number: int) -> set[str]:
-    """Publications released since the audit began; what is wrong with their releases, it has said."""
+    """Return publications released since the audit began; what is wrong with their releases, it has said."""
     released: set[str] = set()
     with suppress(LakeError):
         released.update(publication for _, publication in published(lake, after=number))

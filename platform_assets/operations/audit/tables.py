@@ -27,8 +27,6 @@ class TableAudit:
     """Follows one table through the releases.
 
     Args:
-        scope: which days.
-        findings: where faults are written down.
         version: up to which the log was followed.
         recorded: what the manifests say of every day, newest.
         made_by: publication whose manifest that is.
@@ -142,13 +140,13 @@ class TableAudit:
         return actions
 
     def _damaged(self, error: LakeError, number: int) -> None:
-        """What follows cannot be told any more."""
+        """Note a damaged commit, after which nothing can be told any more."""
         self.is_whole = False
         file = commits.commit_file(self._path, number)
         self.findings.fault("logs", error.what, "Restore the file from a backup.", table=self.table, file=file)
 
     def _publication(self, number: int) -> str | None:
-        """The publication that made a commit which no release shows."""
+        """Return the publication that made a commit which no release shows."""
         if commits.is_torn(self._path, number):
             self.findings.notes.append(f"Commit {number} of {self.table} is torn; whoever publishes next removes it.")
             return None
@@ -227,7 +225,7 @@ class TableAudit:
 
 
 def _changes(shown: Shown, table: str) -> dict[date | None, DayContent]:
-    """What the manifest says of the table; nothing where it cannot be read."""
+    """Return what the manifest says of the table; nothing where it cannot be read."""
     changes = shown.manifest.tables if shown.manifest else ()
     return {day: content for change in changes if change.table == table for day, content in change.days.items()}
 

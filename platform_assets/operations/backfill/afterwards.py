@@ -24,8 +24,7 @@ from platform_assets.operations.rollback.rollback import Rollback, rollback
 from platform_assets.operations.rollback.selection import chosen_publications, rolled_back_already
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.operations.stages.store import stage_names
-from platform_assets.operations.verify.verdicts import TableVerified, Verified
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.verify import TableVerified, Verified, verify
 from platform_assets.planning.backfill.pace import may_compute
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, no_progress
@@ -47,9 +46,6 @@ def prove(
 
     Args:
         most: days of each table besides its newest; all by default.
-
-    Raises:
-        BackfillError: it was not published, or not in this lake.
     """
     days = _published(platform, record)
     proved: list[TableVerified] = []
@@ -65,7 +61,7 @@ def prove(
 
 
 def _replaced(platform: Platform, table: str, published: Mapping[date, DayRecord]) -> tuple[Verified, ...]:
-    """The days of which readers see something else than a backfill published, each with what made it of them."""
+    """Return the days of which readers see something else than a backfill published, each with what made it of them."""
     now = platform.ledger.current_days(table, among=published)
     replaced: list[Verified] = []
     for day, record in sorted(published.items()):
@@ -99,20 +95,16 @@ def prove_sample(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> tuple[BackfillRecord, tuple[TableVerified, ...]]:
-    """What a plan asks for once it is published: a sample is computed once more, and all of it goes if a day differs.
+    """Compute a sample once more, as a plan asks for once it is published; all of it goes if a day differs.
 
     It begins within the hours of the plan, and then goes to its end: of a proof that was broken off nothing is left,
     and one that never fitted into the hours would be begun for ever.
-
-    Args:
-        spark: gives the session; not called where the plan asks for nothing.
 
     Returns:
         What became of it, and what was computed once more: nothing of one that was proved and came out equal.
 
     Raises:
         StoppedError: it may not compute now; it stays published, and the next call proves it.
-        BackfillError: it is not published.
     """
     asked = record.file.afterwards
     was_equal = record.state == "published" and record.proved and not record.different_days
@@ -147,7 +139,6 @@ def roll_back(
 
     Raises:
         BackfillError: it was not published, or is rolled back already.
-        RollbackError: as for every rollback.
     """
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
@@ -173,11 +164,7 @@ def roll_back(
 
 
 def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
-    """Give a backfill up that was not published: what it staged is deleted.
-
-    Raises:
-        BackfillError: it was published, or is over.
-    """
+    """Give a backfill up that was not published: what it staged is deleted."""
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
         if record.state in OVER or (record.state == "publishing" and publication_by(platform, record)):
@@ -194,7 +181,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
 
 
 def rollback_of(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
-    """The publication that rolled a backfill back, also where whoever did died before saying so; None if nobody did."""
+    """Return the publication that rolled a backfill back, also if its maker died before saying so; None without any."""
     platform.settle()
     # One of the same name and content, whose record is gone, may have been published and undone before this one.
     since = -1 if record.release is None else record.release
@@ -204,7 +191,7 @@ def rollback_of(platform: Platform, record: BackfillRecord) -> PublicationRecord
 
 
 def _undoing(record: BackfillRecord) -> str:
-    """The run that its rollback names."""
+    """Return the run that its rollback names."""
     return f"{ROLLBACK_OF}{record.run}"
 
 

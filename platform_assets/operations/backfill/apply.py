@@ -92,12 +92,7 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
 
 
 def as_published(platform: Platform, record: BackfillRecord, newest: PublicationRecord) -> BackfillRecord:
-    """What became of a backfill once others see it.
-
-    Args:
-        record: of before.
-        newest: publication that it made.
-    """
+    """Return what became of a backfill once others see it."""
     published = platform.ledger.publication(newest.publication)
     days = {(day.table, day.day) for day in published.days} if published else set()
     record = record.model_copy(
@@ -121,7 +116,7 @@ def _tell_overtaken(sitting: Sitting, before: OpenStage | None, now: OpenStage, 
 
 
 def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
-    """Days that somebody else staged there were never explained, nor looked at by the gates."""
+    """Refuse days that somebody else staged there: no one explained them, and no gate looked at them."""
     names = sitting.platform.catalogue.names
     strange = [(table, day) for table, days in stage.staged.days.items() if table in names for day in days]
     strange = sorted(set(strange) - sitting.record.planned)
@@ -135,12 +130,7 @@ def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
 
 
 def overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:
-    """What was computed again since it was staged, and whose publications made it so; empty where nothing was.
-
-    Args:
-        before: what was staged.
-        now: what is going to be published of it.
-    """
+    """Return what was computed again since it was staged, and because of whose publications; empty for nothing."""
     again = _again(platform, before, now)
     if not again:
         return ""
@@ -155,7 +145,7 @@ def overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:
 
 
 def _again(platform: Platform, before: OpenStage, now: OpenStage) -> dict[str, set[date]]:
-    """The staged days that are others now, or are no more, by table; those that came with them included."""
+    """Return the staged days that are others now, or are no more, by table; those that came with them included."""
     again: dict[str, set[date]] = {}
     for table in platform.catalogue.names:
         was, becomes = before.staged.of(table), now.staged.of(table)
@@ -165,7 +155,7 @@ def _again(platform: Platform, before: OpenStage, now: OpenStage) -> dict[str, s
 
 
 def _since(platform: Platform, release: int, again: dict[str, set[date]]) -> Iterator[PublicationRecord]:
-    """What was published after a release of some days of tables, or of the days that these read, newest first."""
+    """Yield what was published after a release of some days of tables, or of the days that these read, newest first."""
     for _, name in sorted(published(platform.lake, after=release), reverse=True):
         record = platform.ledger.publication(name)
         if record is not None and any(_reaches(platform, record, table, days) for table, days in again.items()):
@@ -199,7 +189,6 @@ def apply(
     """Stage what a plan comes to, step by step and each held against its gates, and publish it in one release.
 
     Args:
-        spark: gives the session; not called where there is nothing to compute.
         place: where the plan was read, so that another file of its name does not take it over.
 
     Returns:
@@ -207,7 +196,6 @@ def apply(
         given back.
 
     Raises:
-        PlanFileError: another file began a plan of this name.
         BackfillError: something is in the way, an approval is missing, or it was applied before.
         StoppedError: a gate failed, the budget is used up, or somebody paused it; the next call goes on.
         LockTimeoutError: somebody else applies it.

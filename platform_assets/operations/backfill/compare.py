@@ -7,18 +7,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
 
-from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.reading import resolve
 from platform_assets.operations.backfill.explain import explain, scope_in
 from platform_assets.operations.backfill.files import PlanFileError
-from platform_assets.operations.plan_record import STAGE, BackfillRecord
-from platform_assets.operations.plan_stages import comparison_stage
+from platform_assets.operations.plan_record import STAGE, BackfillRecord, comparison_stage
 from platform_assets.operations.stages.compare import ColumnBeside, Example, Files, StagedDay, columns_beside, compared
-from platform_assets.operations.stages.inspect import opened_stage, stage_basis
 from platform_assets.operations.stages.stages import comparison, refresh_stage
-from platform_assets.operations.stages.store import stage_names
+from platform_assets.operations.stages.store import opened_stage, stage_basis, stage_names
 from platform_assets.planning.backfill.days import request_for, sampled_days
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, no_progress
@@ -30,11 +28,8 @@ class TableBeside:
     """Days of a table before and after.
 
     Args:
-        table: of the days.
         code: versions that made the days before, and the one that made them after.
         days: compared, oldest first.
-        columns: of all these days together.
-        examples: keys that differ.
     """
 
     table: str
@@ -54,8 +49,6 @@ class Comparison:
     """A plan beside what readers see.
 
     Args:
-        name: of the plan.
-        release: that is before.
         what: is after, as a phrase.
         tables: inputs first.
         failed: days that did not pass the gates of their contract, with the reason, by table: there is nothing to
@@ -89,17 +82,12 @@ def compare_plan(
     """Compute a sample of a plan with the code that is here, lay it beside the release, and delete it again.
 
     Args:
-        spark: gives the session; not called where there is nothing to compute.
         most_days: of those that it names, in the order of its rollout.
         most_examples: of each way in which keys of a table differ.
         only: days in place of the first.
-        progress: told after every batch, and every day that is compared.
 
     Raises:
         PlanFileError: it cannot be explained, or names none of the days.
-        StageError: somebody has a stage of the name in which they would be computed.
-        DamagedStageError: there is such a stage, and it cannot be read.
-        LockTimeoutError: somebody else compares it.
     """
     found = explain(platform, file)
     chosen = [day for day in found.days if only is None or day in only]

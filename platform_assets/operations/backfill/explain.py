@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.amounts import amounts
 from platform_assets.contracts.columns import why_no_sum
 from platform_assets.contracts.errors import unknown_table
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, scoped_plan
@@ -87,11 +87,7 @@ def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
 
 
 def refuse_other_code(platform: Platform, file: PlanFile) -> None:
-    """Refuse a plan that is about other code than the one that is here, before anything is computed by it.
-
-    Raises:
-        PlanFieldError: a table that it names under `code` is computed by another version.
-    """
+    """Refuse a plan that is about other code than the one that is here, before anything is computed by it."""
     for table, said in (file.code or {}).items():
         here = platform.version(table).code
         if here != said:
@@ -103,7 +99,7 @@ def refuse_other_code(platform: Platform, file: PlanFile) -> None:
 
 
 def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
-    """The keys of a plan, held against the contracts of its tables; None where it is about all of them.
+    """Return the keys of a plan, held against the contracts of its tables; None where it is about all of them.
 
     Raises:
         PlanFieldError: a table does not promise that its rows can be computed by a column, or a value is none of it.
@@ -131,14 +127,10 @@ def narrowed(
 
 
 def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
-    """What somebody should know of the keys of a plan before it is written: values that no row has.
+    """Return what somebody should know of the keys of a plan before it is written: values that no row has.
 
     Args:
         file: the plan. Where it does not name its days itself, the newest are looked at.
-
-    Raises:
-        PlanFileError: it names tables that are not there.
-        PlanFieldError: as for `scope_in`.
     """
     refuse_unknown_tables(platform, file)
     scope = scope_in(platform, file)
@@ -181,7 +173,7 @@ def _counted(snapshot: LakeSnapshot, scope: KeyScope, table: str, days: Sequence
 
 
 def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Values that no row has, each with the nearest that there are; where none is near, the first."""
+    """Return values that no row has, each with the nearest that there are; where none is near, the first."""
     there: set[str] = set()
     for batch in rows.to_batches(columns=[column]):  # one at a time: days may be large, and values few
         there.update(str(value) for value in batch.column(0).unique().to_pylist() if value is not None)
@@ -189,7 +181,7 @@ def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, 
 
 
 def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
-    """What the parts of a backfill of some tables take here, by all that was taken before.
+    """Return what the parts of a backfill of some tables take here, by all that was taken before.
 
     What backfills of before the newest took is left out, unless nothing else is known of a table: in how many jobs they
     computed its days is not looked up.
@@ -307,7 +299,7 @@ def _named_days(platform: Platform, file: PlanFile) -> frozenset[date]:
 
 
 def _place_of(file: PlanFile, day: date) -> tuple[int | str, ...]:
-    """Where a plan says a day."""
+    """Return where a plan says a day."""
     if file.days.list is not None and day in file.days.list:
         return ("days", "list", file.days.list.index(day))
     return ("days", "range") if file.days.range is not None else ("days",)
@@ -354,7 +346,7 @@ def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, 
 
 
 def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -> dict[str, dict[date, str]]:
-    """What a person rolled back and the plan makes again, with the reason of that."""
+    """Return what a person rolled back and the plan makes again, with the reason of that."""
     found: dict[str, dict[date, str]] = {}
     for hold in snapshot.holds:
         if hold.is_of_good_content and hold.day in planned.get(hold.table, ()):
@@ -363,7 +355,7 @@ def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -
 
 
 def _exposed(platform: Platform, asked: Mapping[str, frozenset[date]], plan: Plan) -> tuple[str, ...]:
-    """Tables outside of what is asked for that read, also through others, what is computed."""
+    """Return tables outside of what is asked for that read, also through others, what is computed."""
     computed = {step.table for step in plan.steps}
     return tuple(name for name in platform.catalogue.with_dependants(computed) if name not in computed | asked.keys())
 
@@ -377,9 +369,6 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
 
     Args:
         hash: that `explain` showed to whoever approves.
-
-    Returns:
-        The backfill, with the approval.
 
     Raises:
         ApprovalError: it comes to something else by now, something is in the way of it, or its owner approves.

@@ -59,7 +59,7 @@ class PlanFileError(PlatformError):
 
 
 def plan_text(path: Path) -> str:
-    """What a file says, whatever it is.
+    """Return what a file says, whatever it is.
 
     Raises:
         PlanFileError: there is none, it has no end that a plan would have, or is no text.
@@ -92,10 +92,7 @@ class _KeysAsWritten(RoundTripConstructor):
 
 
 def said_in(text: str, name: str) -> CommentedMap:
-    """The fields of a plan, not looked at yet, each with its line.
-
-    Args:
-        text: YAML 1.2.
+    """Return the fields of a plan, not looked at yet, each with its line.
 
     Raises:
         PlanFileError: it is no YAML, repeats what it said elsewhere, or holds no fields.
@@ -147,10 +144,9 @@ def _refuse_what_grows(text: str, name: str) -> None:
 
 
 def plan_in(folder: Path, name: str) -> Path:
-    """The file of a plan that lies in the folder of plans; what lies elsewhere has no name there.
+    """Return the file of a plan that lies in the folder of plans; what lies elsewhere has no name there.
 
     Args:
-        folder: of plan files, and of folders with such.
         name: of the file, with or without its ending.
 
     Raises:
@@ -186,11 +182,7 @@ class PlacedError(PlatformError):
     field: tuple[int | str, ...] = ()
 
     def within(self, text: str, name: str) -> PlatformError:
-        """The same with the line of the field.
-
-        Args:
-            text: of the plan, which can be read.
-        """
+        """Return the same with the line of the field."""
         if not self.field:
             return self
         first, *more = self.lines
@@ -201,8 +193,6 @@ class PlanFieldError(PlanFileError):
     """A field of a plan says what cannot be on this platform.
 
     Args:
-        what: is wrong, as a sentence.
-        todo: about it.
         field: where in the file.
     """
 
@@ -211,21 +201,13 @@ class PlanFieldError(PlanFileError):
         self.field = field
 
     def within(self, text: str, name: str) -> PlanFileError:
-        """The same with the line of the field.
-
-        Args:
-            text: of the plan, which can be read.
-        """
+        """Return the same with the line of the field."""
         return PlanFileError(f"{name}, line {_line(said_in(text, name), self.field)}, {self.what}", self.todo)
 
 
 @contextmanager
 def plan_at(path: Path) -> Iterator[PlanFile]:
-    """The plan in a file, to work with: a field that turns out to be wrong is told with its line.
-
-    Raises:
-        PlanFileError: as for `read_plan`, and where the work finds a field to be wrong.
-    """
+    """Yield the plan in a file, to work with: a field that turns out to be wrong is told with its line."""
     text = plan_text(path)
     try:
         yield parse_plan(text, str(path))
@@ -234,12 +216,12 @@ def plan_at(path: Path) -> Iterator[PlanFile]:
 
 
 def line_of(path: Path, field: tuple[int | str, ...]) -> int:
-    """The line of a field, or of what is around it, in a plan file that can be read."""
+    """Return the line of a field, or of what is around it, in a plan file that can be read."""
     return _line(said_in(plan_text(path), str(path)), field)
 
 
 def read_plan(path: Path) -> PlanFile:
-    """The plan in a file.
+    """Return the plan in a file.
 
     Raises:
         PlanFileError: there is none, it is no YAML, or fields of it are wrong: all of them, each with its line.
@@ -248,14 +230,7 @@ def read_plan(path: Path) -> PlanFile:
 
 
 def parse_plan(text: str, name: str) -> PlanFile:
-    """The plan in a text.
-
-    Args:
-        text: YAML 1.2.
-
-    Raises:
-        PlanFileError: as for `read_plan`.
-    """
+    """Return the plan in a text."""
     said = said_in(text, name)
     for field, (means, holds) in _NEVER_BLANK.items():
         if said.get(field, said) is None:
@@ -299,7 +274,7 @@ def new_plan(file: PlanFile, place: Path) -> None:
 
 
 def written(file: PlanFile) -> str:
-    """A plan as YAML, with what every field that it sets means above it, and the others as comments to fill in."""
+    """Return a plan as YAML, with the meaning of every field that it sets above it, and the others as comments."""
     yaml = YAML()
     yaml.width = 100
     lines = ["# A backfill as reviewed code. `platform-assets plan explain FILE` shows what it comes to.", ""]
@@ -318,7 +293,7 @@ def written(file: PlanFile) -> str:
 
 
 def _explained(field: FieldInfo) -> Iterator[str]:
-    """What a field means, as comments, and what those in it do."""
+    """Yield what a field means, as comments, and what those in it do."""
     types = (field.annotation, *get_args(field.annotation))
     part = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), None)
     yield f"# {field.description or (part.__doc__ if part else '')}"
@@ -334,7 +309,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    """A value as a person would write it; text is in quotes unless it is plain words."""
+    """Return a value as a person would write it; text is in quotes unless it is plain words."""
     match value:
         case str() if not _WORDS.fullmatch(value):
             return DoubleQuotedScalarString(value)
@@ -353,7 +328,7 @@ def _plain(value: object) -> str:
 
 
 def _mistakes(error: ValidationError, said: CommentedMap) -> Iterator[tuple[int, str]]:
-    """What is wrong, each with its line."""
+    """Yield what is wrong, each with its line."""
     for wrong in error.errors(include_url=False):
         cause = wrong.get("ctx", {}).get("error")
         loc = (*wrong["loc"], *(cause.field if isinstance(cause, MisplacedError) else ()))
@@ -396,13 +371,12 @@ def _fields_beside(loc: tuple[int | str, ...]) -> tuple[str, ...]:
 
 
 def refuse_namesake(lake: Lake, file: PlanFile, place: Path) -> None:
-    """A plan that is not over belongs to the file that began it, as long as that is there and says something else.
+    """Refuse a file whose name belongs to a plan that is not over, and whose own file still says something else.
 
     A file that was edited, renamed or moved is the same plan; so is a copy that says the same.
 
     Raises:
         PlanFileError: another file began a plan of this name.
-        RecordError: what became of that plan cannot be read.
     """
     record = find_record(lake, file.name)
     if record is not None and (other := began_by_another(record, file, place)):
@@ -415,7 +389,7 @@ def refuse_namesake(lake: Lake, file: PlanFile, place: Path) -> None:
 
 
 def began_by_another(record: BackfillRecord, file: PlanFile, place: Path) -> Path | None:
-    """The file that began a plan which is not over, if it is another one and still says another plan of this name."""
+    """Return the other file that began the unfinished plan of this name, if it still says another plan."""
     if record.state in OVER or not record.place or record.file == file:
         return None
     other = Path(record.place)
@@ -423,7 +397,7 @@ def began_by_another(record: BackfillRecord, file: PlanFile, place: Path) -> Pat
 
 
 def said_besides(record: BackfillRecord, file: PlanFile, place: Path) -> str:
-    """That a file says another plan than the one of its name that was begun, as a sentence; empty where it does not."""
+    """Return a sentence if a file says another plan than the one of its name that was begun; else nothing."""
     if record.file == file:
         return ""
     begun = f"the plan of this name that {record.place or 'a file'} began ({record.came_to})"

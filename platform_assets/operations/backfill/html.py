@@ -37,7 +37,7 @@ _MOST_PLOTS = 3
 
 
 def before_and_after(title: str, values: Mapping[date, tuple[Number | None, Number]]) -> str:
-    """Two lines by day: before is dashed with open circles, after is whole with filled squares.
+    """Return two lines by day: before is dashed with open circles, after is whole with filled squares.
 
     Args:
         title: what is shown, and of what; also the picture's name for whoever does not see it.
@@ -97,7 +97,7 @@ class Month:
 
 
 def record_html(report: Report) -> str:
-    """The record of a backfill: why, who, what, at what price, before and after, and how to do it again."""
+    """Return the record of a backfill: why, who, what, at what price, before and after, and how to do it again."""
     tables = [
         {
             "of": table,
@@ -110,7 +110,7 @@ def record_html(report: Report) -> str:
 
 
 def backfill_html(backfill: Backfill) -> str:
-    """What a plan comes to, to be looked at before it is approved."""
+    """Return what a plan comes to, to be looked at before it is approved."""
     of_table: defaultdict[str, dict[date, Cell]] = defaultdict(dict)
     for at, step in enumerate(backfill.steps):
         shade = 4 - round(3 * at / max(len(backfill.steps) - 1, 1))
@@ -148,7 +148,7 @@ def _change(day: DayChange, measure: str) -> Cell:
 
 
 def _short(percent: Decimal) -> str:
-    """A number for a small cell."""
+    """Return a number for a small cell."""
     if percent < Decimal("0.1"):
         return "<.1"
     return f"{percent:.1f}" if percent < 10 else f"{percent:.0f}" if percent < 1000 else ">999"
@@ -189,7 +189,7 @@ def rendered(template: str, **values: Any) -> str:
 
 
 def _signed(pair: Iterable[Decimal | int]) -> str:
-    """By how much the second differs from the first."""
+    """Return by how much the second differs from the first."""
     before, after = pair
     difference = after - before
     percent = f" ({difference / before:+.2%})" if before else ""
@@ -197,5 +197,5 @@ def _signed(pair: Iterable[Decimal | int]) -> str:
 
 
 def _shown(value: object) -> object:
-    """What people wrote acts nowhere, and hides nothing: what cannot be seen is shown by its name."""
+    """Return what people wrote so that it acts nowhere and hides nothing: what cannot be seen is shown by its name."""
     return visible(value, breaks=True) if type(value) is str else value

@@ -19,8 +19,8 @@ from platform_assets.operations.plan_record import (
     RecordError,
     backfill_names,
     find_record,
+    is_of_a_comparison,
 )
-from platform_assets.operations.plan_stages import is_of_a_comparison
 from platform_assets.operations.stages.store import all_stages
 from platform_assets.places import folder_of
 from platform_assets.planning.backfill.backfill import Backfill, Narrowed, Obstacle
@@ -39,11 +39,10 @@ _ROOM = 1.2
 
 
 def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iterator[Obstacle]:
-    """What is in the way, and what somebody should know.
+    """Yield what is in the way, and what somebody should know.
 
     Args:
         backfill: without its obstacles.
-        cores: that Spark computes with, where that is known.
     """
     file, plan = backfill.file, backfill.plan
     yield from _before(platform, file)
@@ -83,11 +82,7 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
 
 
 def applied_before(record: BackfillRecord) -> Obstacle | None:
-    """That a plan is over, so that nobody applies it again; None of one that goes on, or that may begin anew.
-
-    Args:
-        record: what became of the plan of that name.
-    """
+    """Say that a plan is over, so that nobody applies it again; None of one that goes on, or that may begin anew."""
     if record.state not in OVER or record.state == "cancelled":
         return None
     replay = f" `platform-assets plan replay {record.name}` is the proof of that one." if record.wants_proof else ""
@@ -99,7 +94,7 @@ def applied_before(record: BackfillRecord) -> Obstacle | None:
 
 
 def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
-    """Values of keys that no row has: new ones in what a table is made from, or misspelt."""
+    """Yield values of keys that no row has: new ones in what a table is made from, or misspelt."""
     for found in narrowed:
         looked_at = f"on {counted(found.days, 'day')} that {'was' if found.days == 1 else 'were'} looked at"
         for (column, value), nearest in found.absent.items():
@@ -120,7 +115,7 @@ def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
 
 
 def _before(platform: Platform, file: PlanFile) -> Iterator[Obstacle]:
-    """What became of the plan of that name; whoever applies it is told of a record that cannot be read."""
+    """Yield what became of the plan of that name; whoever applies it is told of a record that cannot be read."""
     with suppress(RecordError):
         record = find_record(platform.lake, file.name)
         if record is None or not (over := applied_before(record)):
@@ -154,7 +149,7 @@ def _protected(backfill: Backfill) -> Iterator[Obstacle]:
 
 
 def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
-    """Plans that are not over come to their days before they have staged one; a stage says what else lies there."""
+    """Yield plans that come to the same days, staged or not, and stages that hold some of them."""
     mine = {(step.table, day) for step in backfill.plan.steps for day in step.days}
     own = STAGE + backfill.file.name
     plans, broken = _open_plans(platform)
@@ -177,7 +172,7 @@ def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
 
 
 def _open_plans(platform: Platform) -> tuple[dict[str, BackfillRecord], dict[str, RecordError]]:
-    """By their stages, plans that are not over, and what is wrong with records that cannot be read."""
+    """Return, by stage, the plans that are not over, and what is wrong with records that cannot be read."""
     plans: dict[str, BackfillRecord] = {}
     broken: dict[str, RecordError] = {}
     for name in backfill_names(platform.lake):
@@ -200,7 +195,7 @@ def _of_the_same(shared: Set[tuple[str, date]]) -> str:
 
 
 def _damaged(error: DamagedStageError, record: BackfillRecord | None, mine: Set[tuple[str, date]]) -> Obstacle:
-    """A stage that cannot be read; what it may hold at most, the record of its plan says."""
+    """Return a stage that cannot be read; what it may hold at most, the record of its plan says."""
     if record is None:
         return Obstacle(
             f"{error.what} Whether it has days of the same tables cannot be told.", error.todo, blocks=False
@@ -213,7 +208,7 @@ def _damaged(error: DamagedStageError, record: BackfillRecord | None, mine: Set[
 
 
 def _other(stage: str, shared: Set[tuple[str, date]], unread: RecordError | None) -> Obstacle:
-    """A stage with days that a backfill is about, too; that of a plan whose state nobody can read may not be over."""
+    """Return a stage with the same days; the plan of one whose record cannot be read may not be over."""
     has = f"The stage {stage} has {_of_the_same(shared)} staged"
     if unread is not None:
         return Obstacle(f"{has}, and {unread.what[:1].lower()}{unread.what[1:]}", unread.todo)
@@ -233,12 +228,7 @@ def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
 
 
 def beyond_limits(platform: Platform, file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle]:
-    """What will not do by what a backfill is expected to take, and what of it nobody knows.
-
-    Args:
-        file: the plan, with its budget and its hours.
-        cores: that Spark computes with, where that is known.
-    """
+    """Yield what will not do by what a backfill is expected to take, and what of it nobody knows."""
     yield from _disk(platform, cost)
     yield from _budget(file, cost, cores)
     yield from _too_late(file, cost)

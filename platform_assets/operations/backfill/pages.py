@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def backfill_markdown(backfill: Backfill) -> list[str]:
-    """What a plan comes to, as the lines of a comment of a pull request."""
+    """Return what a plan comes to, as the lines of a comment of a pull request."""
     file = backfill.file
     lines = [f"## Backfill {file.name}", "", as_code(file.reason), ""]
     lines += ["| table | days | why | which |", "| --- | ---: | --- | --- |"]
@@ -38,7 +38,7 @@ def backfill_markdown(backfill: Backfill) -> list[str]:
 
 
 def record_markdown(platform: Platform, record: BackfillRecord, most_days: int | None = None) -> list[str]:
-    """A page to keep: why, who, what, before and after per table, what happened, and how to do it again.
+    """Return a page to keep: why, who, what, before and after per table, what happened, and how to do it again.
 
     Args:
         most_days: that are named one by one; all by default.
@@ -109,7 +109,7 @@ def _before_and_after(platform: Platform, record: BackfillRecord, most_days: int
 
 
 def facts(backfill: Backfill) -> Iterator[str]:
-    """What somebody wants to know besides the days, in sentences."""
+    """Yield what somebody wants to know besides the days, in sentences."""
     yield f"About {_cost(backfill.price)}."
     yield from _only(backfill)
     for table, days in backfill.up_to_date.items():
@@ -137,7 +137,7 @@ def facts(backfill: Backfill) -> Iterator[str]:
 
 
 def standing(record: BackfillRecord, now: Standing | None = None) -> str:
-    """Where a backfill stands, in a line.
+    """Return where a backfill stands, in a line.
 
     Args:
         now: how far it is by what lies in its stage, and how long the rest takes; by default as it was explained.
@@ -150,7 +150,7 @@ def standing(record: BackfillRecord, now: Standing | None = None) -> str:
 
 
 def days_told(record: BackfillRecord) -> str:
-    """How many days it is about; once it is published, those that it left alone apart."""
+    """Return how many days it is about; once it is published, those that it left alone apart."""
     if not record.left_alone:
         return f"{counted(record.days, 'day')} of tables"
     return f"{counted(record.days - record.left_alone, 'day')} of tables, {record.left_alone:,} more left as they were"

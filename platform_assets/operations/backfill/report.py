@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from operator import itemgetter
 
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.files import written
@@ -16,6 +17,7 @@ from platform_assets.planning.backfill.plan_file import Gate
 from platform_assets.planning.backfill.verdicts import Figures, GateVerdict, Number, difference_percent, judged
 from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import DayRecord
+from platform_assets.records.manifest import DayContent
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,6 @@ class DayChange:
     """One day of one table; every pair is before and after.
 
     Args:
-        table: of the day.
-        day: the day.
         rows: number of rows; None before where the day was never computed.
         bytes: of its files; None likewise.
         digests: of its whole content; empty likewise.
@@ -49,7 +49,7 @@ class DayChange:
         return self.digests[0] == self.digests[1]
 
     def percent(self, column: str = "") -> Decimal:
-        """How far the sum of a column, or the number of rows, is from what it was."""
+        """Return how far the sum of a column, or the number of rows, is from what it was."""
         if column and self.figures:
             before, after = self.figures.sums.get(column, (0, 0))
             return difference_percent(Decimal(str(before)), Decimal(str(after)))
@@ -59,67 +59,46 @@ class DayChange:
 def day_changes(platform: Platform, record: BackfillRecord) -> tuple[DayChange, ...]:
     """Before and after of every day that a backfill published or has staged, by table and day."""
     figures = {(one.table, one.day): one for one in kept_figures(platform.lake, record.name)}
-    after = sorted(_after(platform, record), key=lambda one: (one.table, one.day))
+    after = _after(platform, record)
     before = _before(platform, record, after)
     changes = []
-    for day in after:
-        was = before.get((day.table, day.day))
-        changes.append(
-            DayChange(
-                day.table,
-                day.day,
-                (was.rows if was else None, day.rows),
-                (was.bytes if was else None, day.bytes),
-                (was.digest if was else "", day.digest),
-                figures.get((day.table, day.day)),
-            )
-        )
+    for (table, day), now in sorted(after.items(), key=itemgetter(0)):
+        was = before.get((table, day))
+        rows, size = (was.rows, was.bytes) if was else (None, None)
+        digests = (was.digest if was else "", now.digest)
+        changes.append(DayChange(table, day, (rows, now.rows), (size, now.bytes), digests, figures.get((table, day))))
     return tuple(changes)
 
 
 def changed_amounts(platform: Platform, record: BackfillRecord, changes: Iterable[DayChange]) -> AmountChanges:
-    """What the days of a backfill come to, before and after; nothing while it is not published."""
+    """Return what the days of a backfill come to, before and after; nothing while it is not published."""
     if record.release is None:
         return AmountChanges()
     before, after = record.release - 1, record.release
     return amount_changes(
         platform,
         {
-            (one.table, one.day): (
-                None if one.is_new else Shown(before, one.bytes[0] or 0),
-                Shown(after, one.bytes[1]),
-            )
+            (one.table, one.day): (None if one.is_new else Shown(before, one.bytes[0] or 0), Shown(after, one.bytes[1]))
             for one in changes
             if not one.is_equal
         },
     )
 
 
-@dataclass(frozen=True)
-class _After:
-    table: str
-    day: date
-    rows: int
-    bytes: int
-    digest: str
+def _after(platform: Platform, record: BackfillRecord) -> dict[tuple[str, date], DayRecord | DayContent]:
+    if published := platform.ledger.publication(record.publication) if record.publication else None:
+        return {(day.table, day.day): day for day in published.days}
+    changes = stage.staged.tables if (stage := stage_of(platform, record.name)) else {}
+    return {(table, day): content for table, change in changes.items() for day, content in change.days.items()}
 
 
-def _after(platform: Platform, record: BackfillRecord) -> Iterator[_After]:
-    published = platform.ledger.publication(record.publication) if record.publication else None
-    if published:
-        for day in published.days:
-            yield _After(day.table, day.day, day.rows, day.bytes, day.digest)
-    elif stage := stage_of(platform, record.name):
-        for table, change in stage.staged.tables.items():
-            for its_day, content in change.days.items():
-                yield _After(table, its_day, content.rows, content.bytes, content.digest)
-
-
-def _before(platform: Platform, record: BackfillRecord, days: Iterable[_After]) -> dict[tuple[str, date], DayRecord]:
-    """What these days were before the publication of a backfill; what they are, while it has none."""
+def _before(
+    platform: Platform, record: BackfillRecord, days: Iterable[tuple[str, date]]
+) -> dict[tuple[str, date], DayRecord]:
+    """Return these days before the publication of a backfill; as they are, while it has none."""
     among: dict[str, list[date]] = {}
-    for day in days:
-        among.setdefault(day.table, []).append(day.day)
+    for table, day in days:
+        among.setdefault(table, []).append(day)
     found = {}
     for table, of_table in among.items():
         for its_day, records in platform.ledger.histories(table, of_table).items():
@@ -130,7 +109,7 @@ def _before(platform: Platform, record: BackfillRecord, days: Iterable[_After]) 
 
 
 def before_publication(records: Sequence[DayRecord], publication: str | None) -> DayRecord | None:
-    """What a day was before a publication made something of it; what it is, where there is none yet.
+    """Return what a day was before a publication made something of it; what it is, where there is none yet.
 
     Args:
         records: all that it has ever been, newest first: by releases, since names go by the clocks of machines, and by
@@ -146,7 +125,6 @@ class TableReport:
     """One table of a backfill.
 
     Args:
-        table: its name.
         days: before and after, oldest first.
         measure: column by whose sum days are compared; empty for their rows.
         amounts: sums that differ over all its days, before and after; None where no day is there.
@@ -189,7 +167,7 @@ class TableReport:
         return {**amounts, **self.sums}
 
     def plotted(self, column: str = "") -> Mapping[date, tuple[Number | None, Number]]:
-        """The sum of a column, or the number of rows, by day, before and after."""
+        """Return the sum of a column, or the number of rows, by day, before and after."""
         if not column:
             return {day.day: day.rows for day in self.days}
         there = [day for day in self.days if day.figures and column in day.figures.sums]
@@ -205,9 +183,6 @@ class MadeBy:
     """By what days of a table were made, so that they can be made again.
 
     Args:
-        table: its name.
-        code: versions of its transform.
-        configuration: of its contract.
         commits: of the repository that the code lies in; empty where it lies in none.
         reads: versions of the tables that were read, by table.
     """
@@ -224,13 +199,9 @@ class Report:
     """All that is told of one.
 
     Args:
-        record: what became of it.
         plan: its file, as YAML.
         approvals: of the plan, of whatever hash, oldest first.
-        tables: that it is about.
         gates: what those of the plan said, by share of the rollout.
-        made_by: by what its published days were made.
-        cores: that Spark computes with, where that is known.
     """
 
     record: BackfillRecord
@@ -270,7 +241,7 @@ def report(platform: Platform, record: BackfillRecord) -> Report:
 
 
 def table_reports(platform: Platform, record: BackfillRecord) -> tuple[tuple[TableReport, ...], Mapping[str, str]]:
-    """Each table of a backfill before and after, inputs first; and whose amounts are not told, with the reason."""
+    """Return each table of a backfill before and after, inputs first; and why amounts of some are not told."""
     changes = day_changes(platform, record)
     measures = measures_of(record.file.gates)
     names = [*platform.catalogue.names, *sorted({day.table for day in changes}.difference(platform.catalogue.names))]
@@ -284,7 +255,7 @@ def table_reports(platform: Platform, record: BackfillRecord) -> tuple[tuple[Tab
 
 
 def measures_of(gates: Sequence[Gate]) -> dict[str, str]:
-    """The column by whose sum days of a table are compared, empty for their rows: the first gate that has either says.
+    """Return the column by whose sum days of a table are compared, empty for their rows: by the first gate of either.
 
     Nulls, distributions and changed keys are no sums, and their columns need not be numbers.
     """
@@ -292,7 +263,7 @@ def measures_of(gates: Sequence[Gate]) -> dict[str, str]:
 
 
 def _gates(platform: Platform, record: BackfillRecord) -> dict[int, tuple[GateVerdict, ...]]:
-    """What each step of the rollout came to: all days up to it, by the figures that were kept."""
+    """Return what each step of the rollout came to: all days up to it, by the figures that were kept."""
     figures = kept_figures(platform.lake, record.name)
     verdicts: dict[int, tuple[GateVerdict, ...]] = {}
     so_far: set[tuple[str, date]] = set()

@@ -43,12 +43,7 @@ class BackfillError(PlatformError):
 
 
 class ObstructedError(BackfillError, PlacedError):
-    """Something is in the way.
-
-    Args:
-        name: of the plan.
-        obstacles: that block it.
-    """
+    """Something is in the way."""
 
     def __init__(self, name: str, obstacles: Sequence[Obstacle]) -> None:
         first, *more = obstacles
@@ -66,10 +61,6 @@ class Sitting:
 
     Args:
         platform: as it was at the start.
-        spark: gives the session; not called where there is nothing to compute.
-        author: who works.
-        record: what became of the backfill so far.
-        progress: told after every batch.
     """
 
     platform: Platform
@@ -107,13 +98,10 @@ def sitting_over(
     """Begin a backfill, or go on with it; nobody else works on it meanwhile.
 
     Args:
-        spark: gives the session; not called where there is nothing to compute.
         place: where the plan was read, so that another file of its name does not take it over.
 
     Raises:
-        PlanFileError: another file began a plan of this name.
         BackfillError: something is in the way, an approval is missing, or it was applied before.
-        LockTimeoutError: somebody else works on it, or begins another one for too long.
     """
     platform.sync()
     with plan_lock(platform.lake, file.name):
@@ -128,11 +116,7 @@ def sitting_over(
 
 
 def stop_if_paused(sitting: Sitting) -> None:
-    """Stand still where somebody asked for it.
-
-    Raises:
-        StoppedError: somebody did.
-    """
+    """Stand still where somebody asked for it."""
     name = sitting.record.name
     if is_paused(sitting.platform.lake, name):
         todo = f"`platform-assets plan resume {name}`, then apply it again."
@@ -140,11 +124,7 @@ def stop_if_paused(sitting: Sitting) -> None:
 
 
 def refuse_overruled(sitting: Sitting) -> None:
-    """Stand still where a backfill would overrule a decision of which nobody knew who explained or approved it.
-
-    Raises:
-        StoppedError: there is one.
-    """
+    """Stand still where a backfill would overrule a decision of which nobody knew who explained or approved it."""
     sitting.platform.sync()
     if found := list(overruled(sitting.platform, sitting.record)):
         raise sitting.stop(found[0].what, found[0].todo, [one.what for one in found[1:]])
@@ -176,11 +156,7 @@ def may_go_on(sitting: Sitting) -> None:
 
 @contextmanager
 def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
-    """Stand still where the rest of a day cannot stay as it is, beside the rows of some keys.
-
-    Raises:
-        StoppedError: so it is.
-    """
+    """Stand still where the rest of a day cannot stay as it is, beside the rows of some keys."""
     try:
         yield
     except ScopeError as error:
@@ -195,7 +171,7 @@ def accepted_by_plan(sitting: Sitting) -> tuple[Check, ...]:
 
 
 def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
-    """The publication that a backfill made, also where whoever made it died before it could say so."""
+    """Return the publication that a backfill made, also where whoever made it died before it could say so."""
     platform.settle()
     # One of the same name and content, whose record is gone, may have been published before this one began.
     since = -1 if record.looked_at is None else record.looked_at
@@ -204,12 +180,12 @@ def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRec
 
 
 def why_of(file: PlanFile) -> str:
-    """What is kept with all that a plan publishes."""
+    """Return what is kept with all that a plan publishes."""
     return f"plan {file.name}: {file.reason}"
 
 
 def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord:
-    """The record to go on with: of this very plan as it was begun, or a new one."""
+    """Return the record to go on with: of this very plan as it was begun, or a new one."""
     before = find_record(platform.lake, file.name)
     if before and before.wants_proof and before.file == file:
         return before
@@ -249,10 +225,6 @@ def _keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: Bac
     """Take out of a stage what a plan no longer comes to; nobody approves, or holds against gates, what is left of it.
 
     Of other keys than before all of it goes: what was staged beside them was carried over, and is to be computed.
-
-    Args:
-        before: as the plan was begun.
-        now: as it is begun anew.
     """
     if stage_of(platform, now.name) is None:
         return

@@ -28,20 +28,20 @@ _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,.*)?\])?")
 
 
 def stage_of(platform: Platform, name: str) -> OpenStage | None:
-    """What a backfill has staged; None while there is nothing."""
+    """Return what a backfill has staged; None while there is nothing."""
     stage = STAGE + name
     return read_stage(platform.lake, stage) if stage in stage_names(platform.lake) else None
 
 
 def cores_of(platform: Platform) -> int | None:
-    """How many cores Spark computes with, as far as the settings say so."""
+    """Return how many cores Spark computes with, as far as the settings say so."""
     if platform.settings.spark_remote is None and (local := _LOCAL.fullmatch(platform.settings.spark_master)):
         return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
     return None
 
 
 def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
-    """How far it is, by its record and what lies in its stage."""
+    """Return how far it is, by its record and what lies in its stage."""
     stage = stage_of(platform, record.name)
     staged = stage.staged.days if stage else {}
     current = record.steps[record.done].days if record.done < len(record.steps) else {}
@@ -102,11 +102,7 @@ def staged_figures(
     gates: Collection[Gate],
     progress: OnProgress = no_progress,
 ) -> tuple[Figures, ...]:
-    """The figures of all staged days of the tables that gates look at; only days that were staged since are read.
-
-    Args:
-        progress: told before every day that is read.
-    """
+    """Return the figures of staged days of the tables that gates look at; only days staged since are read."""
     sums: dict[str, set[str]] = {gate.table: set() for gate in gates}
     columns: dict[str, set[str]] = {gate.table: set() for gate in gates}
     for gate in gates:
@@ -135,13 +131,13 @@ def staged_figures(
 
 
 def kept_figures(lake: Lake, name: str) -> tuple[Figures, ...]:
-    """What the gates of a backfill looked at last, also once its stage is gone; nothing where there were none."""
+    """Return what the gates of a backfill looked at last, also once its stage is gone; nothing without any."""
     kept = _read(lake, name)
     return tuple(one.figures for one in kept.days) if kept else ()
 
 
 def _is_of(kept: _Kept | None, content: DayContent, summed: Collection[str], columns: Collection[str]) -> bool:
-    """Whether figures are those of a staged day; a gate that is newer may ask for a column that they do not have."""
+    """Return whether figures are those of a staged day, with all columns that gates ask for by now."""
     return (
         kept is not None
         and (kept.files, kept.base) == (_paths(content), content.base)
@@ -170,7 +166,7 @@ def _kept(day: StagedDay, contents: Mapping[date, DayContent]) -> _Kept:
 
 
 def _read(lake: Lake, name: str) -> _KeptDays | None:
-    """What is kept; None where there is nothing, or it cannot be read: then the days are read again."""
+    """Return what is kept; None where there is nothing, or it cannot be read: then the days are read again."""
     content = _file(lake, name).read()
     try:
         return _KeptDays.model_validate_json(content) if content is not None else None

@@ -24,8 +24,8 @@ from platform_assets.operations.backfill.sitting import (
 )
 from platform_assets.operations.backfill.staged import cores_of, stage_of, staged_figures
 from platform_assets.operations.plan_record import STAGE, RecordedStep
-from platform_assets.operations.stages.inspect import without_other_code
 from platform_assets.operations.stages.stages import refresh_stage
+from platform_assets.operations.stages.store import without_other_code
 from platform_assets.planning.backfill.days import request_for
 from platform_assets.planning.backfill.pace import nearly_spent
 from platform_assets.planning.backfill.verdicts import judged
@@ -48,7 +48,6 @@ class Jobs:
     """The jobs of one sitting.
 
     Args:
-        sitting: works on the backfill.
         report: told where a job failed, and where a budget comes to its end.
     """
 
@@ -63,9 +62,6 @@ class Jobs:
 
         Args:
             days: that are not staged yet, by table, each table after those it reads.
-
-        Raises:
-            StoppedError: it may compute no further now.
         """
         left = {table: tuple(sorted(of_table)) for table, of_table in days.items() if of_table}
         done: list[StepResult] = []
@@ -132,7 +128,7 @@ class Jobs:
                 )
 
     def _note(self, seconds: float, **changes: object) -> None:
-        """How far it is; told once where a budget comes to its end, written down every second."""
+        """Note how far it is, every second; say once that a budget comes to its end."""
         sitting, platform = self._sitting, self._sitting.platform
         starts = self._starts_before + (self._spark.waited > 0)
         record = sitting.record.model_copy(update={"seconds": seconds, "starts": starts, **changes})
@@ -158,12 +154,12 @@ class Jobs:
 
 
 def wants_more(now: Progress) -> bool:
-    """Whether work goes on computing: what is done already costs nothing more, whatever its budget and its hours."""
+    """Return whether work goes on computing: what is done costs nothing more, whatever its budget and its hours."""
     return not now.finished and not (now.total and now.done >= now.total)
 
 
 def _next(left: Days, most: int | None) -> Days:
-    """All that is left, if no table has more days than a job may have; else as many of the first table.
+    """Return all that is left, if no table has more days than a job may have; else as many of the first table.
 
     Without a bound, the engine cuts them.
     """
@@ -210,17 +206,13 @@ def stage_rollout(sitting: Sitting, report: Callable[[str], None]) -> None:
 
 
 def _there(sitting: Sitting) -> dict[str, tuple[date, ...]]:
-    """The days that are staged and stay so, by table."""
+    """Return the days that are staged and stay so, by table."""
     staged = stage_of(sitting.platform, sitting.record.name)
     return without_other_code(sitting.platform, staged).staged.days if staged else {}
 
 
 def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[str, date]]:
-    """All that is staged; days of steps that are behind are not come by again in this sitting, and would be left out.
-
-    Raises:
-        StoppedError: days that were known to be staged are gone.
-    """
+    """Return all that is staged; days of earlier steps that are gone would be left out of this sitting."""
     there = {(table, day) for table, days in _there(sitting).items() for day in days}
     if gone := sorted(known - there):
         table, day = gone[0]
@@ -256,11 +248,7 @@ def _stage(sitting: Sitting, step: RecordedStep, jobs: Jobs) -> tuple[StepResult
 
 
 def refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], share: int) -> None:
-    """Stand still where days did not pass the gates of their contract: a plan is published whole.
-
-    Raises:
-        StoppedError: there are any.
-    """
+    """Stand still where days did not pass the gates of their contract: a plan is published whole."""
     if lines := _lines(failed):
         raise sitting.stop(
             f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
@@ -281,9 +269,6 @@ def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: Op
     Args:
         share: percent of the named days that are staged.
         stage: with what is staged; as it is kept by default.
-
-    Raises:
-        StoppedError: a gate failed.
     """
     file = sitting.record.file
     stage = stage or stage_of(sitting.platform, file.name)

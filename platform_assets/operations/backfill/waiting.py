@@ -11,7 +11,7 @@ from platform_assets.lakehouse.locks import plan_holder, publish_holder
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.staged import cores_of, stage_of
 from platform_assets.operations.plan_record import OVER, BackfillRecord, is_paused
-from platform_assets.operations.stages.inspect import undeclared_days
+from platform_assets.operations.stages.store import undeclared_days
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.selection import protected_in
@@ -21,12 +21,12 @@ from platform_assets.words import counted
 
 
 def is_at_work(platform: Platform, record: BackfillRecord) -> bool:
-    """Whether a process applies it now."""
+    """Return whether a process applies it now."""
     return record.state not in OVER and bool(plan_holder(platform.lake, record.name))
 
 
 def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
-    """What has to happen before a backfill goes on, as sentences; nothing of one that is over or at work.
+    """Return what has to happen before a backfill goes on, as sentences; nothing of one that is over or at work.
 
     What is published and not proved yet, as its file asks for, is not quite over.
     """
@@ -36,7 +36,7 @@ def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
 
 
 def waits_to_begin(backfill: Backfill) -> tuple[str, ...]:
-    """What has to happen before a plan that was never applied can be."""
+    """Return what has to happen before a plan that was never applied can be."""
     waits = [f"{obstacle.told} {obstacle.todo}" for obstacle in backfill.blocking]
     consent = backfill.consent
     if not consent.is_there:
@@ -77,7 +77,7 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
 
 
 def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
-    """The decisions since a backfill began that it would overrule, each as a phrase, and what to do."""
+    """Yield the decisions since a backfill began that it would overrule, each as a phrase, and what to do."""
     planned: dict[str, set[date]] = {}
     for step in record.steps:
         for table, days in step.days.items():

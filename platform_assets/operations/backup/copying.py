@@ -30,14 +30,14 @@ Sizes = dict[Location, int]
 
 
 def live_files(lake: Lake, versions: Mapping[str, int]) -> Iterator[tuple[Location, int]]:
-    """The data files of a release."""
+    """Yield the data files of a release."""
     for table, version in versions.items():
         path = lake.table_path(table)
         yield from ((path / name, file.size) for name, file in table_snapshot(path, version).files.items())
 
 
 def added_files(lake: Lake, now: Release, had: Release) -> Iterator[tuple[Location, int]]:
-    """The data files that entered tables since a release."""
+    """Yield the data files that entered tables since a release."""
     for table, version in now.versions.items():
         path = lake.table_path(table)
         for number in range(had.versions.get(table, -1) + 1, version + 1):
@@ -46,7 +46,7 @@ def added_files(lake: Lake, now: Release, had: Release) -> Iterator[tuple[Locati
 
 
 def shown_since(lake: Lake, now: Release, had: Release, cut: int, again: Sizes) -> Sizes:
-    """The data files that a copy lacks: what entered tables since its release, and what it could not get before.
+    """Return the data files that a copy lacks: what entered tables since its release, and what it could not get before.
 
     Of an erasure, nothing that only releases before its cut show. The files may still lie there: whoever deletes them
     notes the cut first.
@@ -58,7 +58,7 @@ def shown_since(lake: Lake, now: Release, had: Release, cut: int, again: Sizes) 
 
 
 def naming_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
-    """What names the data files: manifests and logs."""
+    """Yield what names the data files: manifests and logs."""
     for number, publication in published(lake, after=had.number):
         if number <= now.number:
             yield manifest_file(lake, publication)
@@ -72,7 +72,7 @@ def naming_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
 
 
 def _log(path: Location, after: int, version: int) -> Iterator[Location]:
-    """Commits and checkpoints up to a version; without the hint where it points beyond, since all is found without."""
+    """Yield commits and checkpoints up to a version; the hint only where it does not point beyond."""
     names = [name for name in (path / "_delta_log").names() if name[:20].isdigit()]
     new = [name for name in names if after < int(name[:20]) <= version]
     yield from (path / "_delta_log" / name for name in sorted(new, key=lambda name: (not name.endswith(".json"), name)))
@@ -81,7 +81,7 @@ def _log(path: Location, after: int, version: int) -> Iterator[Location]:
 
 
 def release_files(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
-    """What makes a reader see the releases after one: to be copied when all else is there."""
+    """Yield what makes a reader see the releases after one: to be copied when all else is there."""
     for number in range(had.number + 1, now.number + 1):
         adds = (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
         yield from (lake.releases_path / unquote(add["path"]) for add in adds)
@@ -92,9 +92,6 @@ def forget_deleted(copy: Lake) -> int:
     """Remove from a copy the data files that the lake deletes because no release that is kept whole shows them.
 
     Whether it came to that does not matter: what an erasure took out may still lie there, if that was killed.
-
-    Returns:
-        How many.
     """
     before = horizon_of(copy).before
     if before == 0:
@@ -119,7 +116,6 @@ class LakeCopied:
     """What a backup copied.
 
     Args:
-        release: that the copy shows now.
         before: that it showed; -1 where there was none.
         files: copied; those that were there already are not among them.
         bytes: of these.
@@ -202,14 +198,14 @@ def _drop_beyond(copy: Lake, had: Release) -> None:
 
 
 def _faults(copy: Lake) -> list[Fault]:
-    """What is wrong with the chain, the logs and the manifests of a copy."""
+    """Return what is wrong with the chain, the logs and the manifests of a copy."""
     findings = Findings()
     audit(copy, Scope(fast=True), findings, no_progress)
     return findings.faults
 
 
 def _named_in(lake: Lake, copy: Lake, faults: Iterable[Fault]) -> Iterator[Location]:
-    """The files of the lake that can take the place of damaged ones."""
+    """Yield the files of the lake that can take the place of damaged ones."""
     for fault in faults:
         path = located(fault.file).below(copy.root) if fault.file else None
         if path and (lake.root / path).size() is not None:
@@ -246,7 +242,7 @@ class _Copying:
         sync({*self.done, *(file.parent for file in self.done)})
 
     def _is_there(self, file: Location) -> bool:
-        """Whether the copy has a data file, which never changes; what names them is copied whatever lies there."""
+        """Return whether the copy has a data file, which never changes; what names them is always copied."""
         there = _place(self.lake, self.target, file).size()
         published = self.live.get(file, self.older.get(file))
         if file in self.names or there is None or there != published:
@@ -320,6 +316,6 @@ def _place(lake: Lake, copy: Lake, file: Location) -> Location:
 
 
 def _table_of(lake: Lake, file: Location) -> str:
-    """Whose file it is; manifests are nobody's."""
+    """Return whose file it is; manifests are nobody's."""
     layer, name, *_ = (file.below(lake.root) or "").split("/")
     return f"{layer}.{name}" if layer in LAYERS else "manifests"

@@ -103,16 +103,12 @@ class BackupFolder:
     folder: Path
 
     def generations(self) -> list[Generation]:
-        """All that are whole, oldest first."""
+        """Return all that are whole, oldest first."""
         named = {path: match for path in self._every.glob("*") if (match := _NAME.fullmatch(path.name))}
         return [Generation(path) for path in sorted(named, key=lambda path: int(named[path][1]))]
 
     def generation(self, name: str | None = None) -> Generation:
-        """One of them; the newest without a name.
-
-        Raises:
-            BackupError: there is none.
-        """
+        """Return one of them; the newest without a name."""
         every = self.generations()
         if not every:
             raise BackupError(f"There is no backup in {self.folder}.", "Name the folder that `backup` was given.")
@@ -153,11 +149,7 @@ class BackupFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one who works on the backup; what a killed process left is removed.
-
-        Raises:
-            BackupError: somebody else is at work on it, or the folder cannot be written.
-        """
+        """Be the only one who works on the backup; what a killed process left is removed."""
         lock = FileLock(self.folder / ".lock", timeout=0)
         try:
             make_folder(self.folder, _MODE)
@@ -184,7 +176,6 @@ class BackupFolder:
         """Make what was begun the newest generation, and remove the oldest ones.
 
         Args:
-            draft: whole.
             kept: how many generations stay, this one included.
         """
         before = self.generations()
@@ -235,7 +226,7 @@ class BackupFolder:
 
 
 def same(one: Generation, other: Generation) -> bool:
-    """Whether two generations of the same release differ in nothing: ledger, secret, horizon, what they lack."""
+    """Return whether two generations of the same release differ in nothing: ledger, secret, horizon, what they lack."""
     pairs = [(each.ledger, each.secret, each.lake / "_horizon.json") for each in (one, other)]
     return one.lacking == other.lacking and all(_same(first, second) for first, second in zip(*pairs, strict=True))
 
@@ -247,7 +238,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def linked(lake: Path, target: Path) -> None:
-    """A second lake of the same files, which are never changed; copied where the file system has no hard links."""
+    """Make a second lake of the same files, which are never changed; copied where there are no hard links."""
     for name in _COPIED:
         if (lake / name).is_dir():
             shutil.copytree(lake / name, target / name, copy_function=_link)
@@ -265,7 +256,7 @@ def _link(source: str, target: str) -> None:
 
 
 def erasures_after(lake: Lake, number: int, until: int) -> Iterator[Manifest]:
-    """What was erased by releases after one, up to another, oldest first; one that was only lifted is not among it."""
+    """Yield what releases after one, up to another, erased, oldest first; without what was only lifted."""
     for after in range(number + 1, until + 1):
         made = commits.commit(lake.releases_path, after)
         if made.kind == ERASURE and made.publication:
@@ -275,7 +266,7 @@ def erasures_after(lake: Lake, number: int, until: int) -> Iterator[Manifest]:
 
 
 def erased_since(backup: BackupFolder, generation: Generation) -> tuple[Manifest, ...]:
-    """What was erased after a generation was taken, as far as newer ones know; its rows are in that generation."""
+    """Return what was erased after a generation was taken, as far as newer ones know; its rows are in it."""
     newest = backup.generations()[-1]
     return tuple(erasures_after(Lake.at(newest.lake), generation.release, newest.release))
 
@@ -284,11 +275,7 @@ def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
     """Keep no copy of rows that nobody is shown any more, and whose files are still to be deleted.
 
     Args:
-        now: its newest release.
         cut: before which release the newest erasure that came so far cut history.
-
-    Raises:
-        ErasedError: there are such rows.
     """
     for manifest in erasures_after(lake, cut, now.number):
         raise ErasedError(
@@ -300,11 +287,7 @@ def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
 
 
 def refuse_what_is_erased(lake: Lake, copied: Release) -> None:
-    """Keep no copy of rows that were erased since it was begun: it would look like one from after that.
-
-    Raises:
-        ErasedError: some were.
-    """
+    """Keep no copy of rows that were erased since it was begun: it would look like one from after that."""
     since = range(copied.number + 1, current_release(lake).number + 1)
     if any(commits.commit(lake.releases_path, number).kind == ERASURE for number in since):
         raise ErasedError(

@@ -43,10 +43,6 @@ def restore_to_store(source: Lake, lake: Lake, generation: str, progress: OnProg
 
     Nobody can publish meanwhile, as far as locks reach; whoever tried would find tables ahead of what is released.
 
-    Args:
-        source: of the backup.
-        generation: name of it.
-
     Raises:
         BackupError: something else lies there; nothing was replaced.
     """
@@ -57,7 +53,7 @@ def restore_to_store(source: Lake, lake: Lake, generation: str, progress: OnProg
             if there:
                 raise is_there(lake.root)
             mark.replace(generation.encode())
-        elif newest_release(lake) >= 0 and _shown_in_store(lake) != _shown_in_store(source):
+        elif newest_release(lake) >= 0 and _shown(lake) != _shown(source):
             raise is_there(lake.root)  # somebody has worked with it since
         files = source.root.files()
         for number, path in enumerate(in_order(files), start=1):
@@ -69,7 +65,7 @@ def restore_to_store(source: Lake, lake: Lake, generation: str, progress: OnProg
 
 
 def in_order(paths: Iterable[str]) -> list[str]:
-    """The files of a lake so that it shows nothing before the last of them that count: its first release."""
+    """Return the files of a lake so that it shows nothing before the last of them that count: its first release."""
 
     def place(path: str) -> tuple[int, int, str]:
         name = path.removeprefix(_LOG)
@@ -83,7 +79,7 @@ def in_order(paths: Iterable[str]) -> list[str]:
 
 
 def is_there(place: object) -> BackupError:
-    """What is said where a restore would replace something."""
+    """Return what is said where a restore would replace something."""
     return BackupError(
         f"{place} is there already, and a restore replaces nothing.",
         "Stop the platform and move it aside, or restore elsewhere: set PLATFORM_STATE, or PLATFORM_LAKE, to an empty "
@@ -91,7 +87,7 @@ def is_there(place: object) -> BackupError:
     )
 
 
-def _shown_in_store(lake: Lake) -> tuple[int, str | None]:
+def _shown(lake: Lake) -> tuple[int, str | None]:
     newest = newest_release(lake)
     return newest, publication_of(lake, newest)
 
@@ -101,10 +97,7 @@ class Rehearsed:
     """What a rehearsal of a restore found.
 
     Args:
-        generation: that was restored.
-        release: which it shows.
         faults: what is not as it was published; none if it can be relied on.
-        seen: how much every check looked at.
         said: what the platform said when it was opened, in a sentence each.
     """
 
@@ -146,7 +139,7 @@ def restore(
 
 
 def _place_of(lake: Path, generation: Generation) -> Path:
-    """Where the lake is to lie: nothing is there, or what a restore that was cut short left.
+    """Return where the lake is to lie: nothing is there, or what a restore that was cut short left.
 
     One that died with all in its place left the lake as the generation shows it; whatever shows anything else was at
     work since, and is nobody's leftover.
@@ -156,15 +149,12 @@ def _place_of(lake: Path, generation: Generation) -> Path:
         raise BackupError(f"{lake} leads to {place}, which is not there.", "Mount the disk, or make the folder.")
     if place.exists() and not place.is_dir():
         raise is_there(lake)
-    is_left = (place / _DRAFT).exists() and (not (place / _LAST).exists() or _shown(place) == _shown(generation.lake))
+    is_left = (place / _DRAFT).exists() and (
+        not (place / _LAST).exists() or _shown(Lake.at(place)) == _shown(Lake.at(generation.lake))
+    )
     if place.exists() and _in(place) and not is_left:
         raise is_there(lake)
     return place
-
-
-def _shown(lake: Path) -> tuple[int, str | None]:
-    newest = newest_release(Lake.at(lake))
-    return newest, publication_of(Lake.at(lake), newest)
 
 
 def _in(folder: Path) -> list[Path]:
@@ -212,11 +202,7 @@ def _restore_lake(source: Path, lake: Path, progress: OnProgress) -> None:
 
 
 def rehearse(backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress) -> Rehearsed:
-    """Restore a generation beside itself, open the platform on it, read every page of every file, and remove it again.
-
-    Raises:
-        PlatformError: the platform cannot be opened on it; the message says why.
-    """
+    """Restore a generation beside itself, open the platform on it, read every page of it, and remove it again."""
     with backup.alone(), TemporaryDirectory(prefix=".rehearsal-", dir=generation.folder.parent) as place:
         restored = Path(place)
         with meanwhile(progress, "restoring"):

@@ -22,18 +22,19 @@ from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.erasure.places import (
     ErasureError,
+    Found,
     Reach,
     Request,
     Unreached,
     reach,
     refuse_named_value,
+    search,
     unreached,
 )
-from platform_assets.operations.erasure.search import Found, search
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, ended_rollbacks
 from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
-from platform_assets.operations.plan_stages import ends_of
+from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import open_stages, stage_names
 from platform_assets.planning.backfill.days import reached_days
 from platform_assets.progress import OnProgress, meanwhile, no_progress
@@ -50,14 +51,14 @@ _TURNS = 5
 
 
 def is_remembered(platform: Platform, where: Reach, secret: bytes) -> bool:
-    """Whether a key was erased from one of some tables, and not lifted since."""
+    """Return whether a key was erased from one of some tables, and not lifted since."""
     return any(
         place.hashes(secret) == erasure.key for place in where.places for erasure in standing(platform, place.table)
     )
 
 
 def is_remembered_everywhere(platform: Platform, where: Reach, secret: bytes) -> bool:
-    """Whether no raw table of some takes rows of a key: one that was named later, or is new, may not know it."""
+    """Return whether no raw table of some takes rows of a key: one that was named later, or is new, may not know it."""
     hashes = {place.table: place.hashes(secret) for place in where.places}
     return all(
         hashes[contract.name] in [erasure.key for erasure in standing(platform, contract.name)]
@@ -72,7 +73,6 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
         The release that says so.
 
     Raises:
-        UnknownTableError: there is no such table.
         ErasureError: the key is not remembered as erased, or the reason names its value.
     """
     where = reach(platform.catalogue, request.table, request.key, request.also)
@@ -101,7 +101,6 @@ def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
         The release that says so.
 
     Raises:
-        UnknownTableError: there is no such table.
         ErasureError: nothing was erased from it under another secret.
     """
     name = platform.catalogue[table].name
@@ -129,20 +128,13 @@ class Erased:
     """What an erasure does, or would do.
 
     Args:
-        tables: that were looked at.
         namesakes: tables with the same fields that get their rows from elsewhere, and were not.
-        found: where the rows lie, or lay.
-        before: the release that was looked at.
         pins: pinned releases that cannot stay, all of before.
         remembered: the key had been erased before, and this goes on with it.
         release: that shows none of the rows; None where nothing was published.
-        refreshed: days of tables that were computed anew.
         not_refreshed: days that could not be, by table, and why: what they add up still has the rows in it.
         cut: the release before which nothing can be read any more.
-        files: that were deleted.
         left: rows that still lie in files, by table: of stages that a process is at work on.
-        ended: rollbacks whose days were computed anew.
-        unreached: copies elsewhere.
     """
 
     tables: tuple[str, ...]
@@ -167,13 +159,7 @@ class Erased:
 
 
 def planned_erasure(platform: Platform, request: Request, progress: OnProgress = no_progress) -> Erased:
-    """What an erasure would do; nothing is changed.
-
-    Raises:
-        UnknownTableError: there is no such table.
-        ErasureError: it could not be done.
-        DamagedTableError: a file cannot be read, so that nobody can tell whose rows it holds.
-    """
+    """Return what an erasure would do; nothing is changed."""
     platform.settle()
     where = reach(platform.catalogue, request.table, request.key, request.also)
     _refuse_stages(platform)
@@ -191,12 +177,7 @@ def erase(
     delivered with it later is dropped. Then history is cut there and its files are deleted, stale days are computed
     anew as a schedule would, and history is cut once more, behind these. Called again, it goes on where it was ended.
 
-    Args:
-        spark: gives the session; not called where no day has to be written anew.
-        progress: told while files are searched, days computed and files deleted.
-
     Raises:
-        UnknownTableError: there is no such table.
         ErasureError: there is nothing to erase, a stage is open, or a file holds other rows than were published;
             nothing was changed.
         DamagedTableError: a file cannot be read, so that nobody can tell whose rows it holds.
@@ -328,7 +309,7 @@ def _refresh(
 
 
 def _counting(platform: Platform, where: Reach) -> dict[str, Collection[date]]:
-    """Days of the tables that are made from those with the key which its rows reach, by table."""
+    """Return days of the tables that are made from those with the key which its rows reach, by table."""
     secret = installation_secret(platform.settings)
     keys = {place.table: place.hashes(secret) for place in where.places}
     erased: defaultdict[str, set[date]] = defaultdict(set)
@@ -341,7 +322,7 @@ def _counting(platform: Platform, where: Reach) -> dict[str, Collection[date]]:
 
 
 def _held(platform: Platform, table: str) -> dict[date, str]:
-    """Days that keep what was computed before the erasure, since a gate or a person refused what they would become."""
+    """Return days that stay as before the erasure, since a gate or a person refused what they would become."""
     erased = newest(platform)
     assert erased is not None
     holds = {hold.day: f"held: {hold.reason}" for hold in platform.ledger.holds(table)}

@@ -1,27 +1,37 @@
-"""Where the rows of a key can lie, told from contracts, and what an erasure cannot reach, so that somebody can."""
+"""Where the rows of a key can lie, told from contracts, where they do lie, and what an erasure cannot reach."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from platform_assets.contracts import Catalogue, Contract
+from platform_assets.contracts import DAY, Catalogue, Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.erasures import made
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_bytes, parsed, published
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import damaged, opened
 from platform_assets.operations.plan_record import all_records
 from platform_assets.planning.late_queue import late_table
-from platform_assets.records.erased_keys import KEY_TYPES, ErasedKeys, canonical, hash_of
+from platform_assets.progress import OnProgress, Progress
+from platform_assets.records.erased_keys import AS_DELIVERED, KEY_TYPES, ErasedKeys, canonical, hash_of
+from platform_assets.records.manifest import is_publication
 from platform_assets.sources.listing import landing_area
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 Fields = Mapping[str, str]
 """The value of each field of a key, as text."""
@@ -45,7 +55,6 @@ class Request:
 
     Args:
         table: one that has the key.
-        key: value of each field, by field.
         also: other tables, each with the field that has the same value there.
     """
 
@@ -59,7 +68,6 @@ class Place:
     """A table that can hold rows of a key.
 
     Args:
-        table: `<layer>.<table>`.
         types: of the fields of the key there, by field.
         values: of the key, canonical texts by field.
         is_payload: its rows were set aside, and kept as a text each.
@@ -71,11 +79,11 @@ class Place:
     is_payload: bool = False
 
     def hashes(self, secret: bytes) -> dict[str, str]:
-        """What is kept of the key."""
+        """Return what is kept of the key."""
         return {field: hash_of(secret, field, text) for field, text in self.values.items()}
 
     def keys(self, secret: bytes) -> ErasedKeys:
-        """What tells its rows of the key."""
+        """Return what tells its rows of the key."""
         return ErasedKeys(secret, [self.hashes(secret)], self.types)
 
 
@@ -97,18 +105,15 @@ class Reach:
 
 
 def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[str, str]] = ()) -> Reach:
-    """Where the rows of a key can lie.
+    """Return where the rows of a key can lie.
 
     These are the tables that the named one is made from and that have all fields of the key, and the tables that are
     made from those and have them; and where rows of all of these are set aside.
 
     Args:
-        table: that somebody names.
-        key: by field.
         also: tables and the fields that have the same value there, which nothing tells by their names.
 
     Raises:
-        UnknownTableError: one of the tables is not declared.
         ErasureError: a table lacks a field, or it is of a type that names nobody, or the value is none of that type; or
             arrivals of a raw table replace days.
     """
@@ -118,8 +123,8 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
         )
     own = _family(catalogue, catalogue[table], frozenset(key), key)
     named = {name: (frozenset(key), key) for name in own}
-    for other, field in also:
-        value = dict.fromkeys([field], next(iter(key.values())))
+    for other, column in also:
+        value = dict.fromkeys([column], next(iter(key.values())))
         for name in _family(catalogue, catalogue[other], frozenset(value), value):
             named.setdefault(name, (frozenset(value), value))
     for contract in catalogue:
@@ -175,7 +180,7 @@ def refuse_named_value(where: Reach, request: Request, author: Author) -> None:
 
 
 def _plain(text: str) -> str:
-    """What ways to write a text have in common: capital letters, accents that are signs of their own."""
+    """Return what ways to write a text have in common: capital letters, accents that are signs of their own."""
     return normalize("NFKC", text).casefold()
 
 
@@ -195,14 +200,14 @@ def _family(catalogue: Catalogue, contract: Contract, fields: frozenset[str], ke
 
 
 def _require(catalogue: Catalogue, contract: Contract, key: Fields) -> None:
-    for field, text in key.items():
-        if field not in contract.column_names:
+    for name, text in key.items():
+        if name not in contract.column_names:
             having = [other.name for other in catalogue if set(key) <= set(other.column_names)]
             tables = f"Tables that have it: {', '.join(having)}." if having else f"It has {_listed(contract)}."
             raise ErasureError(
-                f"{contract.name} has no column {field}.", did_you_mean(field, contract.column_names) + tables
+                f"{contract.name} has no column {name}.", did_you_mean(name, contract.column_names) + tables
             )
-        _value(contract, field, text)
+        _value(contract, name, text)
 
 
 def _listed(contract: Contract) -> str:
@@ -210,7 +215,7 @@ def _listed(contract: Contract) -> str:
 
 
 def _value(contract: Contract, field: str, text: str) -> str:
-    """The canonical text of a field's value; the value itself is in no message."""
+    """Return the canonical text of a field's value; the value itself is in no message."""
     type_ = contract.column(field).type
     if type_ not in KEY_TYPES:
         raise ErasureError(
@@ -225,7 +230,7 @@ def _value(contract: Contract, field: str, text: str) -> str:
 
 
 def _is_text(text: str) -> bool:
-    """Whether a table can hold it: an argument may have bytes that are none."""
+    """Return whether a table can hold it: an argument may have bytes that are none."""
     return bool(text) and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -253,7 +258,7 @@ def _places(catalogue: Catalogue, contract: Contract, key: Fields) -> list[Place
 
 
 def _aside(table: str, source: Contract, key: Fields) -> Place:
-    """Where rows of a raw table are kept as they were delivered."""
+    """Return where rows of a raw table are kept as they were delivered."""
     types = {field: source.column(field).type for field in key}
     return Place(table, types, {field: _value(source, field, text) for field, text in key.items()}, is_payload=True)
 
@@ -279,7 +284,7 @@ class Unreached:
 
 
 def unreached(platform: Platform, where: Reach, secret: bytes) -> Unreached:
-    """What stays of a key, as far as the installation knows."""
+    """Return what stays of a key, as far as the installation knows."""
     keys = {place.table: place.hashes(secret) for place in where.places}
     brought: set[str] = set()
     for _, erasures in made(platform):
@@ -318,7 +323,7 @@ def _scoped(lake: Lake, places: Collection[Place]) -> Iterator[str]:
 
 
 def is_among(keys: Mapping[str, Collection[str]], places: Collection[Place]) -> bool:
-    """Whether one of the values of some fields is that of a key, however it is written."""
+    """Return whether one of the values of some fields is that of a key, however it is written."""
     return any(
         canonical(text, place.types[field]) == value
         for place in places
@@ -338,7 +343,7 @@ def _undeclared(platform: Platform, where: Reach) -> tuple[str, ...]:
 
 
 def _bounded(lake: Lake, place: Place) -> int:
-    """How many files of a table ever had a value of the key as a bound."""
+    """Return how many files of a table ever had a value of the key as a bound."""
     path = lake.table_path(place.table)
     return sum(
         any(
@@ -354,7 +359,7 @@ def _bounded(lake: Lake, place: Place) -> int:
 
 
 def is_told_by(bound: str, value: str, *, is_payload: bool = False) -> bool:
-    """Whether a bound is a value, or what Delta keeps of one that is a long text; of kept rows, whether it is in it."""
+    """Return whether a bound is a value, or Delta's cut of a long one; of kept rows, whether the value is in it."""
     is_cut = len(value) > _BOUND and bound[:_BOUND] == value[:_BOUND]
     return bound == value or is_cut or (is_payload and value in bound)
 
@@ -363,3 +368,114 @@ def _stats(lake: Lake, table: str, version: int) -> Iterator[str]:
     for action in commits.actions(lake.table_path(table), version):
         if "add" in action and (stats := action["add"].get("stats")):
             yield stats
+
+
+_ROWS = 65_536
+
+Hits = Mapping[date, Mapping[str, int]]
+"""How many rows of the key files have, by day and path."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where rows of a key lie.
+
+    Args:
+        live: in files that readers see, by table; tables without any are left out.
+        older: in files that only older releases show, or that were left behind by nobody alive: rows by table.
+    """
+
+    live: Mapping[str, Hits] = field(default_factory=dict)
+    older: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> dict[str, dict[date, int]]:
+        """That readers see, by table and day."""
+        return {
+            table: {day: sum(files.values()) for day, files in sorted(hits.items())}
+            for table, hits in self.live.items()
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self.live or self.older)
+
+
+def search(snapshot: LakeSnapshot, places: Collection[Place], secret: bytes, progress: OnProgress) -> Found:
+    """Look into every file of some tables, whether a release shows it or not.
+
+    Raises:
+        DamagedTableError: a file that readers see, or one that cannot be opened, does not tell whose rows it holds.
+    """
+    lake = snapshot.platform.lake
+    live: dict[str, dict[date, dict[str, int]]] = {}
+    older: dict[str, int] = {}
+    for place in places:
+        path, keys = lake.table_path(place.table), place.keys(secret)
+        seen = {file.path: day for day, files in snapshot.files(place.table).items() for file in files}
+        paths = sorted({*seen, *_data_files(lake, place.table)})
+        for number, name in enumerate(paths, start=1):
+            progress(Progress("searching", place.table, number, len(paths), "file", finished=number == len(paths)))
+            rows = _rows_in(path / name, place, keys, is_shown=name in seen)
+            if rows and name in seen:
+                live.setdefault(place.table, {}).setdefault(seen[name], {})[name] = rows
+            elif rows:
+                older[place.table] = older.get(place.table, 0) + rows
+    return Found(live, older)
+
+
+def _data_files(lake: Lake, table: str) -> Iterator[str]:
+    for name in lake.table_path(table).files():
+        publication = name.partition("/")[0]  # what others have put beside publications may lie in no folder
+        if is_publication(publication) and f"/{DAY}=" in name and name.endswith(".parquet"):
+            yield name
+
+
+def _rows_in(file: Location, place: Place, keys: ErasedKeys, *, is_shown: bool) -> int:
+    """Return how many rows of the key lie in a file; none in one that goes meanwhile, or is left half written."""
+    import pyarrow as pa
+
+    try:
+        with opened(file) as parquet:
+            there = set(parquet.schema_arrow.names)
+            wanted = [name for name in (*place.types, *AS_DELIVERED) if name in there]
+            return sum(_matching(batch, place, keys) for batch in parquet.iter_batches(_ROWS, columns=wanted))
+    except FileNotFoundError:
+        return 0
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, pa.ArrowInvalid) and not is_shown:
+            return 0
+        raise damaged(file, f"cannot be read ({str(error).splitlines()[0].rstrip('.')})") from error
+
+
+def _matching(batch: pa.RecordBatch, place: Place, keys: ErasedKeys) -> int:
+    names = batch.schema.names
+    matches = _by_values(batch, place) if set(place.values) <= set(names) else [False] * batch.num_rows
+    kept = [name for name in AS_DELIVERED if name in names]
+    if any(batch.column(names.index(name)).null_count < batch.num_rows for name in kept):
+        texts = [_texts(batch, name) for name in (*keys.fields, *kept)]
+        matches = [
+            known or (any(row[len(keys.fields) :]) and keys.has_row(*row))
+            for known, row in zip(matches, zip(*texts, strict=True), strict=True)
+        ]
+    return sum(matches)
+
+
+def _texts(batch: pa.RecordBatch, name: str) -> list[str | None]:
+    import pyarrow.compute as pc
+
+    if (index := batch.schema.get_field_index(name)) < 0:
+        return [None] * batch.num_rows
+    texts: list[str | None] = pc.cast(batch.column(index), "string").to_pylist()
+    return texts
+
+
+def _by_values(batch: pa.RecordBatch, place: Place) -> list[bool]:
+    import pyarrow.compute as pc
+
+    matches = None
+    for name, value in place.values.items():
+        texts = pc.cast(batch.column(batch.schema.get_field_index(name)), "string")
+        equal = pc.fill_null(pc.equal(texts, value), False)
+        matches = equal if matches is None else pc.and_(matches, equal)
+    found: list[bool] = matches.to_pylist() if matches is not None else []
+    return found

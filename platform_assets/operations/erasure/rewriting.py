@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import date
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -16,7 +15,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import computed_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
-from platform_assets.operations.erasure.places import ErasureError, Place
+from platform_assets.operations.erasure.places import ErasureError, Hits, Place
 from platform_assets.planning.steps import bytes_among, parts_of
 from platform_assets.quality.findings import FELL_FROM
 from platform_assets.quality.metrics import LAG
@@ -24,17 +23,11 @@ from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, Erasure, TableChange
 from platform_assets.secret import name_of
-from platform_assets.spark.compare.mixed_columns import by_columns, digests_in_files
-from platform_assets.spark.compare.profiles import RawProfile, profile, profile_raw
+from platform_assets.spark.compare.profiles import RawProfile, by_columns, digests_in_files, profile, profile_raw
 from platform_assets.spark.raw.erased import is_erased
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.staging import stage
-
-if TYPE_CHECKING:
-    pass
-
-from platform_assets.operations.erasure.search import Hits
 
 
 def without_rows(
@@ -43,11 +36,6 @@ def without_rows(
     """Stage the days of a table that hold rows of a key without these.
 
     What is left is counted again from the files, and with what was taken out it has to be what was published before.
-
-    Args:
-        place: the table, and the key there.
-        hits: its files that hold such rows.
-        publication: that stages them.
 
     Raises:
         DamagedTableError: a file of these days is not as it was written; nothing was changed.
@@ -146,7 +134,7 @@ def _sum(one: Mapping[date, int], other: Mapping[date, int]) -> dict[date, int]:
 
 
 def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
-    """What was counted of a day, without what was taken out of it; of a computed day as it was, until it is anew.
+    """Return the counts of a day without what was taken out of it; of a computed day as they were, until it is anew.
 
     But from how many rows it fell: what of these may never come back is not known.
     """

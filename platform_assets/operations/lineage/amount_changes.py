@@ -1,19 +1,23 @@
-"""What a change of published days comes to: sums of their amounts before and after, read from their files. No JVM."""
+"""What a change of published days comes to, and how two releases differ: sums of amounts, read from files. No JVM."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from platform_assets.contracts import DAY
-from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.table import amounts
+from platform_assets.engine.day_contents import is_kept_aside
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.reading import row_reader
+from platform_assets.lakehouse.reading import row_reader, version_in
+from platform_assets.lakehouse.releases import Release
+from platform_assets.planning.selection import EVERYTHING, Selection
+from platform_assets.records.history import DayRecord
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,12 +31,7 @@ MOST_BYTES = 256 * 2**20
 
 
 class Shown(NamedTuple):
-    """A day as a release shows it.
-
-    Args:
-        release: its number.
-        bytes: of the day's files.
-    """
+    """A day as a release shows it."""
 
     release: int
     bytes: int
@@ -51,7 +50,7 @@ class AmountChanges:
     unread: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, table: str, days: Collection[date]) -> dict[str, tuple[Amount | None, Amount | None]]:
-        """The amounts of some days of a table that differ, before and after; None where none of them is there."""
+        """Return the amounts of days of a table that differ, before and after; None where none of them is there."""
         sides = [
             [sums for day in days if (sums := self.by_day.get((table, day), (None, None))[side]) is not None]
             for side in (0, 1)
@@ -102,7 +101,7 @@ def amount_changes(
 def _sums(
     platform: Platform, table: str, names: Collection[str], shown: Mapping[date, Shown]
 ) -> dict[date, dict[str, Amount | None]]:
-    """The sums of each day; of one without rows there are none, which is nothing of everything."""
+    """Return the sums of each day; of one without rows there are none, which is nothing of everything."""
     sums: dict[date, dict[str, Amount | None]] = {}
     by_release: defaultdict[int, list[date]] = defaultdict(list)
     for day, at in shown.items():
@@ -132,3 +131,100 @@ def _sum(values: pa.Array) -> Amount:
 def _total(name: str, sides: Collection[Sums]) -> Amount | None:
     there = [amount for sums in sides if (amount := sums.get(name, 0)) is not None]
     return sum(there) if there else None
+
+
+@dataclass(frozen=True)
+class DayDifference:
+    """A day that two releases show differently.
+
+    Args:
+        before: what the first release shows; None for a day it does not have.
+        after: what the second one shows.
+        releases: numbers of those between the two that made something of the day, oldest first.
+    """
+
+    table: str
+    day: date
+    before: DayRecord | None
+    after: DayRecord | None
+    releases: tuple[int, ...]
+
+    @property
+    def figures(self) -> dict[str, tuple[int | None, int | None]]:
+        """Counts that the gates looked at and that differ, before and after."""
+        then = self.before.figures if self.before else {}
+        now = self.after.figures if self.after else {}
+        names = [name for name in {**then, **now} if not is_kept_aside(name) and then.get(name) != now.get(name)]
+        return {name: (then.get(name), now.get(name)) for name in names}
+
+
+def changed_days(
+    platform: Platform,
+    before: Release,
+    after: Release,
+    only: Selection = EVERYTHING,
+) -> tuple[DayDifference, ...]:
+    """Return the days whose content differs between two releases, by table and day.
+
+    A day that was published again with the same content, or put back, does not differ. A day without rows that was
+    loaded meanwhile does, though the table has the same version.
+
+    Raises:
+        NeverPublishedError: neither release has it.
+    """
+    both = before.versions | after.versions
+    newer = max(before, after, key=lambda release: release.number)
+    for table in sorted(only.tables - both.keys()):
+        version_in(platform.lake, table, newer, platform.catalogue.names)
+    # Whatever was not published between the two is what it was.
+    published = platform.ledger.counts.published_between(*sorted((before.number, after.number)))
+    return tuple(
+        change
+        for name in sorted(both.keys() & published.keys())
+        if only.has_table(name)
+        for change in _of_table(
+            platform,
+            name,
+            before.number,
+            after.number,
+            published[name] if only.days is None else published[name].intersection(only.days),
+        )
+    )
+
+
+def changed_amounts(
+    platform: Platform, before: Release, after: Release, changes: Iterable[DayDifference]
+) -> AmountChanges:
+    """Return what the differences of two releases come to, read from the files of both."""
+
+    def at(release: Release, record: DayRecord | None) -> Shown | None:
+        return Shown(release.number, record.bytes) if record else None
+
+    return amount_changes(
+        platform,
+        {(change.table, change.day): (at(before, change.before), at(after, change.after)) for change in changes},
+    )
+
+
+def _of_table(platform: Platform, table: str, before: int, after: int, days: Collection[date]) -> list[DayDifference]:
+    then = platform.ledger.current_days(table, at=before, among=days)
+    now = platform.ledger.current_days(table, at=after, among=days)
+    differing = [day for day in sorted({*then, *now}) if _digest(then.get(day)) != _digest(now.get(day))]
+    if not differing:
+        return []
+    first, last = sorted((before, after))
+    history = platform.ledger.revisions(table, differing, at=last)
+    return [
+        DayDifference(
+            table=table,
+            day=day,
+            before=then.get(day),
+            after=now.get(day),
+            releases=tuple(revision.release for revision in history[day] if revision.release > first),
+        )
+        for day in differing
+    ]
+
+
+def _digest(record: DayRecord | None) -> str | None:
+    return record.digest if record else None

@@ -13,8 +13,7 @@ from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.lineage.provenance import arrivals_in
 from platform_assets.planning.late_queue import late_table
 from platform_assets.records.decisions import LateDecision
-from platform_assets.records.ended_hold import EndedHold
-from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
+from platform_assets.records.history import ArrivalRecord, DayRecord, EndedHold, Hold, PublicationRecord
 from platform_assets.records.manifest import DayContent, change_of
 
 
@@ -31,7 +30,6 @@ class Published:
     """A publication that made something of the day.
 
     Args:
-        head: release, when, kind, who, why, run, git commit.
         before: what the day was; None if it had never been computed.
         after: what it became; None if a rollback made it as if it had never been computed.
         record: all that is on record of the day then, the versions of the tables it was made from among it.
@@ -48,76 +46,33 @@ class Published:
     restores: str
     keys: Mapping[str, tuple[str, ...]]
 
-    @property
-    def moment(self) -> datetime:
-        """When."""
-        return self.head.created_at
+
+Event = Published | Hold | EndedHold | LateDecision
+"""A publication; a hold that began, or ended; what a person decided about late rows of the day."""
 
 
-@dataclass(frozen=True)
-class Held:
-    """A hold that stands, or stood."""
-
-    hold: Hold
-
-    @property
-    def moment(self) -> datetime:
-        """When."""
-        return self.hold.created_at
-
-
-@dataclass(frozen=True)
-class Lifted:
-    """That a hold ended: what the day is from then on, a publication says."""
-
-    ended: EndedHold
-
-    @property
-    def moment(self) -> datetime:
-        """When."""
-        return self.ended.ended_at
-
-
-@dataclass(frozen=True)
-class Decided:
-    """What a person decided about late rows of the day."""
-
-    decision: LateDecision
-
-    @property
-    def moment(self) -> datetime:
-        """When."""
-        return self.decision.created_at
-
-
-Event = Published | Held | Lifted | Decided
-
-
-def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
-    """Everything that is on record of a day, oldest first.
+def life_of(platform: Platform, table: str, day: date) -> tuple[tuple[datetime, Event], ...]:
+    """Return everything that is on record of a day, each with its moment, oldest first.
 
     Args:
         table: with a contract, or one that keeps rows aside (refused, late, quarantine).
-
-    Raises:
-        UnknownTableError: there is no such table.
     """
     published = [*_publications(platform, table, day)]
     if not published:
         table = platform.catalogue[table].name
-    events: list[Event] = [Held(hold) for hold in platform.ledger.holds(table) if hold.day == day]
+    # Releases say which publication came first, also where somebody set the clock back between the two.
+    moments = accumulate((event.head.created_at for event in published), max)
+    timed: list[tuple[datetime, Event]] = [*zip(moments, published, strict=True)]
+    timed += [(hold.created_at, hold) for hold in platform.ledger.holds(table) if hold.day == day]
     for ended in platform.ledger.ended_holds(table, day):
-        events += [Held(ended.hold), Lifted(ended)]
+        timed += [(ended.hold.created_at, ended.hold), (ended.ended_at, ended)]
     raw = _raw_tables_of(platform, table)
-    events += [
-        Decided(decision)
+    timed += [
+        (decision.created_at, decision)
         for decision in platform.ledger.decisions(LateDecision, as_far_as_readable=True)
         if decision.table in raw and decision.day == day
     ]
-    # Releases say which publication came first, also where somebody set the clock back between the two.
-    moments = accumulate((event.moment for event in published), max)
-    timed = [*zip(moments, published, strict=True), *((event.moment, event) for event in events)]
-    return tuple(event for _, event in sorted(timed, key=itemgetter(0)))
+    return tuple(sorted(timed, key=itemgetter(0)))
 
 
 def _publications(platform: Platform, table: str, day: date) -> Iterator[Published]:
@@ -137,7 +92,7 @@ def _keys(content: DayContent) -> Mapping[str, tuple[str, ...]]:
 
 
 def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: DayContent) -> Iterator[ArrivalRecord]:
-    """Arrivals whose rows entered a raw day, as far as the files are still there, and those taken out again."""
+    """Yield arrivals whose rows entered a raw day, as far as the files are still there, and those taken out again."""
     path = platform.lake.table_path(table)
     entered = [path / file.path for file in content.files if file.path not in content.base]
     of_table = [arrival for arrival in head.arrivals if arrival.table == table]
@@ -146,7 +101,7 @@ def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: 
 
 
 def _raw_tables_of(platform: Platform, table: str) -> set[str]:
-    """Raw tables whose rows of a day the table's own day is made from, or keeps waiting."""
+    """Return raw tables whose rows of a day the table's own day is made from, or keeps waiting."""
     raw: set[str] = set()
     waiting = [contract.name for contract in platform.catalogue if table in (contract.name, late_table(contract.name))]
     while waiting:

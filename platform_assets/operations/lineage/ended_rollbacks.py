@@ -13,7 +13,7 @@ from datetime import date
 from functools import cached_property
 
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.lineage.new_since import NewSince
+from platform_assets.operations.lineage.provenance import NewSince
 from platform_assets.planning.rollback import TableDay
 from platform_assets.planning.windows import which
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, Hold, PublicationRecord
@@ -31,9 +31,7 @@ class EndedRollback:
     """What becomes, or became, of days that were rolled back.
 
     Args:
-        table: of the days.
         days: oldest first.
-        rollback: that had put them back.
         files: that are new since then in what they are made from, newest first.
         by: what was published of them since; None while nothing is.
         withdrawn: files whose rows were among what they are made from, and that were withdrawn since.
@@ -88,35 +86,22 @@ def _named(files: Sequence[str]) -> str:
 
 
 def ending_rollbacks(platform: Platform, planned: Mapping[str, Collection[date]]) -> tuple[EndedRollback, ...]:
-    """Rollbacks that a plan ends.
-
-    Args:
-        platform: what to look at.
-        planned: the days that it computes, by table.
-    """
+    """Return rollbacks that a plan ends."""
     standing = [hold for hold in platform.ledger.holds() if hold.day in planned.get(hold.table, ())]
     return _Past(platform).ended(_put_back(standing), computed=False) if standing else ()
 
 
 def ended_rollbacks(platform: Platform, stood: Iterable[Hold]) -> tuple[EndedRollback, ...]:
-    """Of the rollbacks that held days before, those that hold them no more because the days were computed.
-
-    Args:
-        platform: as it is now.
-        stood: what held days before.
-    """
+    """Of the rollbacks that held days before, those that hold them no more because the days were computed."""
     gone = _put_back(stood)
     gone -= _put_back(platform.ledger.holds()) if gone else set()
     return _Past(platform).ended(gone, computed=True) if gone else ()
 
 
 def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> EndedRollback | None:
-    """The rollback that ended when a day became what it is, or that ends once it is computed.
+    """Return the rollback that ended when a day became what it is, or that ends once it is computed.
 
     Args:
-        platform: what to look at.
-        table: of the day.
-        day: event date.
         stale: whether the day is going to be computed.
     """
     stands = (table, day) in _put_back(platform.ledger.holds(table))
@@ -131,7 +116,7 @@ def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> En
 
 
 def standing_rollbacks(platform: Platform, tables: Collection[str]) -> tuple[EndedRollback, ...]:
-    """The rollbacks that hold days of some tables; what ends them is not known yet."""
+    """Return the rollbacks that hold days of some tables; what ends them is not known yet."""
     held = {key for key in _put_back(platform.ledger.holds()) if key[0] in tables}
     return _Past(platform).ended(held, computed=False, with_files=False) if held else ()
 
@@ -155,10 +140,9 @@ class _Past:
     def ended(
         self, days: Collection[TableDay], *, computed: bool, with_files: bool = True
     ) -> tuple[EndedRollback, ...]:
-        """Those of some days that a rollback put back, together as far as the same is to be said of them.
+        """Return those of some days that a rollback put back, together as far as the same is to be said of them.
 
         Args:
-            days: of any tables.
             computed: whether something else was made of them since, by what ended it; else they are as put back.
             with_files: whether to look for files.
         """

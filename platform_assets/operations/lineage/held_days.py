@@ -1,16 +1,17 @@
-"""Held days as people are told of them: since when, what readers see instead, and which arrivals came since."""
+"""Held days and days warned of, as people are told of them: since when, what readers see, and what came since."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
-from platform_assets.operations.lineage.new_since import NewSince
+from platform_assets.operations.lineage.provenance import NewSince
 from platform_assets.planning.day_states import in_force
 from platform_assets.planning.loaded import comes_with
 from platform_assets.quality.findings import ACCEPTABLE
@@ -56,12 +57,9 @@ class HeldDay:
     """A day that is held.
 
     Args:
-        hold: that says why; the newest.
         since: when it was first held so, UTC.
         shown: what readers have of it; None where they have nothing.
-        shown_by: the publication that made this.
         arrivals: that are new since then, in whatever the day is made from, newest first.
-        older: what holds it besides.
         undelivered: the raw table of which nothing was delivered for the day, so that there is nothing to accept yet.
     """
 
@@ -124,7 +122,7 @@ class HeldDay:
 
 
 def withdrawals(days: Iterable[ToBlame]) -> tuple[str, ...]:
-    """The commands that take out what is new on some days, each arrival once; of more than a few how many."""
+    """Return the commands that take out what is new on some days, each arrival once; of more than a few how many."""
     lines: dict[str, str] = {}
     for day in days:
         for arrival in day.arrivals:
@@ -134,12 +132,9 @@ def withdrawals(days: Iterable[ToBlame]) -> tuple[str, ...]:
 
 
 def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
-    """Held days about which there is the same to say, as one: many that a gate holds with the same arrivals new.
+    """Return held days about which there is the same to say, as one: many that a gate holds with the same arrivals new.
 
     Days that are tied to another are as one, too: what is new on them is not what holds them. A few stay by themselves.
-
-    Args:
-        held: by table and day.
     """
     groups: dict[tuple[str, ...], list[HeldDay]] = {}
     for day in held:
@@ -151,12 +146,12 @@ def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
 
 
 def withdraw_command(path: str, why: str) -> str:
-    """The command that takes an arrival out again, ready for a shell."""
+    """Return the command that takes an arrival out again, ready for a shell."""
     return f"platform-assets withdraw {for_shell(path)} --reason {for_shell(why)}"
 
 
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:
-    """What is to be said of held days, by table and day; of holds that keep nothing from readers now, nothing.
+    """Return what is to be said of held days, by table and day; of holds that keep nothing from readers now, nothing.
 
     Nor of those of a table that no domain declares any more: nobody computes it, so nothing is kept back, and nothing
     that a person could do would lift them. They stay for the day on which it is declared again.
@@ -212,7 +207,7 @@ def _undelivered(snapshot: LakeSnapshot, hold: Hold, came: dict[str, set[date]])
 
 
 def _by_whom(holds: Sequence[Hold]) -> list[OlderHold]:
-    """The newest hold of gates and of people, the newer of them first; a gate may have refused a day more than once."""
+    """Return the newest hold of gates and of people, the newer first; a gate may have refused a day more than once."""
     kinds = ([hold for hold in holds if hold.is_of_good_content is of_people] for of_people in (False, True))
     newest = [OlderHold(kind[-1], min(hold.created_at for hold in kind)) for kind in kinds if kind]
     return sorted(newest, key=lambda each: each.hold.created_at, reverse=True)
@@ -224,3 +219,38 @@ def _without_day(hold: Hold) -> str:
 
 def _moment(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+@dataclass(frozen=True)
+class WarnedDay:
+    """A day that readers see though gates found something.
+
+    Args:
+        since: the publication from which on the same gates warn of it.
+        arrivals: that were new then, in whatever the day is made from, and count still; newest first.
+    """
+
+    record: DayRecord
+    since: PublicationRecord | None
+    arrivals: tuple[ArrivalRecord, ...]
+
+    @property
+    def complaint(self) -> str:
+        """What is to be said of an arrival that is taken out because of it."""
+        gates = dict.fromkeys(warned.gate for warned in self.record.warnings)
+        return f"{' and '.join(gates)} warned of {self.record.table} {self.record.day}"
+
+
+def warned_day(platform: Platform, record: DayRecord) -> WarnedDay | None:
+    """Return what is to be said of a day as it was published last; None where no gate warned of it."""
+    gates = {warned.gate for warned in record.warnings}
+    if not gates:
+        return None
+    history = platform.ledger.history(record.table, record.day)
+    alike = list(takewhile(lambda each: gates & {warned.gate for warned in each.warnings}, history))
+    before = history[len(alike)] if len(alike) < len(history) else None
+    new = NewSince(platform)
+    at = new.released(record.publication)
+    arrivals = new.arrivals(record.table, record.day, before)
+    came_with_it = tuple(arrival for arrival in arrivals if new.released(arrival.publication) <= at)
+    return WarnedDay(record, platform.ledger.head(alike[-1].publication), came_with_it)

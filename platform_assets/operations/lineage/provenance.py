@@ -1,4 +1,4 @@
-"""Where a published day comes from: back through what it read to the files that were delivered, without a JVM."""
+"""Where a published day comes from, back to the files that were delivered, and what is new there since. No JVM."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
+from typing import NamedTuple
 
 from platform_assets.contracts import Contract, Input
 from platform_assets.engine.ingest.listing import each_once, list_arrivals
@@ -27,10 +29,11 @@ from platform_assets.planning.day_states import (
     stale_through_data,
     unblocked,
 )
+from platform_assets.planning.new_arrivals import RawDay, new_arrivals
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
 from platform_assets.planning.windows import days_before_calendar, days_read, window_text
 from platform_assets.records.code_version import Version
-from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
+from platform_assets.records.history import COMPACTION, ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import Scope
 from platform_assets.sources.landing import Problem
 
@@ -49,7 +52,6 @@ class Origin:
         days: every day read that was there, with its record then.
         publications: that made these days, newest first; of compacted ones also that which computed them.
         arrivals: files whose rows lie in these days of a raw table; None where there are too many days to look.
-        inputs: what the days come from.
     """
 
     table: str
@@ -77,7 +79,6 @@ class Explanation:
     """All that is known of one day of a table.
 
     Args:
-        state: of the day.
         reasons: why it is stale, whether it can be computed or not; none if it is what it would be now.
         lacking: input days that were never loaded, by table, the first of each.
         held: what keeps the day as it is, or unpublished, while nothing changes of what it would be made from.
@@ -106,7 +107,7 @@ class Explanation:
 
 
 def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
-    """Where a day comes from, and what of that is no longer so."""
+    """Return where a day comes from, and what of that is no longer so."""
     table = contract.name
     snapshot = LakeSnapshot.now(platform)
     tables, states = states_around(snapshot, contract, [day])
@@ -193,7 +194,7 @@ def _origin(
 
 
 def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Mapping[date, DayRecord]) -> Origin:
-    """What some days read of one input. Where they read a day at several versions, its newest counts."""
+    """Return what some days read of one input. Where they read a day at several versions, its newest counts."""
     wanted: defaultdict[int, set[date]] = defaultdict(set)
     for day, record in readers.items():
         version = record.reads.get(read.table, -1)
@@ -219,7 +220,7 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
 def _arrivals(
     platform: Platform, shown_by: ReleaseIndex, contract: Contract, version: int, days: Collection[date]
 ) -> tuple[ArrivalRecord, ...] | None:
-    """The files whose rows lie in some days of a raw table, from the column that says so."""
+    """Return the files whose rows lie in some days of a raw table, from the column that says so."""
     if len(days) > _FILES_OF_DAYS:
         return None
     names = arrivals_named(platform.lake.table_path(contract.name), version, days)
@@ -235,7 +236,7 @@ def _arrivals(
 
 
 def arrivals_in(files: Iterable[Location]) -> set[str]:
-    """Paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
+    """Return paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
     names: set[str] = set()
     for file in files:
         with opened(file, once=["_arrival"]) as parquet:
@@ -245,7 +246,7 @@ def arrivals_in(files: Iterable[Location]) -> set[str]:
 
 
 def arrivals_named(path: Location, version: int, days: Collection[date]) -> set[str] | None:
-    """The arrivals that rows of some days name as theirs; None if a file is not there any more."""
+    """Return the arrivals that rows of some days name as theirs; None if a file is not there any more."""
     live = live_files(path, version) if version >= 0 else {}
     files = [path / file.path for day in days for file in live.get(day, ())]
     return arrivals_in(files) if all(file.exists() for file in files) else None
@@ -254,11 +255,9 @@ def arrivals_named(path: Location, version: int, days: Collection[date]) -> set[
 def delivered_since(
     platform: Platform, explanation: Explanation, most: int
 ) -> Mapping[tuple[str, date], tuple[ArrivalRecord, ...]]:
-    """The deliveries that an input day is made of now, and that nothing was made of that the explained day read.
+    """Return the deliveries that an input day is made of now, and that nothing was made of that the explained day read.
 
     Args:
-        platform: as it is now.
-        explanation: of the day.
         most: differing input days that are looked at, the first ones.
 
     Returns:
@@ -285,7 +284,7 @@ def _is_known(origin: Origin | None) -> bool:
 
 
 def _files(origin: Origin | None) -> Iterator[ArrivalRecord]:
-    """All below an origin."""
+    """Yield all below an origin."""
     if origin is not None:
         yield from origin.arrivals or ()
         for read in origin.inputs:
@@ -293,12 +292,7 @@ def _files(origin: Origin | None) -> Iterator[ArrivalRecord]:
 
 
 def replaced_files(platform: Platform, origin: Origin) -> tuple[Problem, ...]:
-    """What is wrong with each, and what to do; none of a day made from more days than files are named of.
-
-    Args:
-        platform: as it is now.
-        origin: of the day.
-    """
+    """Return what is wrong with each, and what to do; none of a day made from more days than files are named of."""
     return each_once(_replaced(platform, origin))
 
 
@@ -310,3 +304,93 @@ def _replaced(platform: Platform, origin: Origin) -> Iterator[Problem]:
         yield from (problem for problem in listed.problems if problem.is_replaced)
     for read in origin.inputs:
         yield from _replaced(platform, read)
+
+
+class Changes(NamedTuple):
+    """How what a day would be made from differs from what it was made from.
+
+    Args:
+        arrivals: that are new and count, newest first.
+        withdrawals: since then, of arrivals whose rows lie there.
+        of_older: whether any of these is of an arrival that the day was made from.
+    """
+
+    arrivals: tuple[ArrivalRecord, ...]
+    withdrawals: tuple[ArrivalRecord, ...]
+    of_older: bool
+
+
+class NewSince:
+    """What days would be made from now, against what they were made from."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.snapshot = LakeSnapshot.now(platform)
+        self._platform = platform
+        self._shown_by = ReleaseIndex(self.snapshot)
+
+    @cached_property
+    def _marks(self) -> Mapping[str, Mapping[date, DayMark]]:
+        return self.snapshot.marks(self._platform.catalogue.names)
+
+    @cached_property
+    def _arrivals(self) -> tuple[ArrivalRecord, ...]:
+        return self._platform.ledger.arrivals()
+
+    @cached_property
+    def _released(self) -> Mapping[str, int]:
+        return self._platform.ledger.indexed()
+
+    def arrivals(self, table: str, day: date, record: DayRecord | None) -> tuple[ArrivalRecord, ...]:
+        """Return those that are new in what a day would be made from, newest first.
+
+        Args:
+            record: since it was made like this; None for all that came for the day.
+        """
+        return self.changes(table, day, record).arrivals
+
+    def changes(self, table: str, day: date, record: DayRecord | None) -> Changes:
+        """Return the same, and what was withdrawn of what lies there."""
+        days = tuple(self._raw_days(self._platform.catalogue[table], day, record, set()))
+        since = {(raw.table, path): raw.since for raw in days for path in raw.arrivals}
+        came = {(one.table, one.path): self.released(one.publication) for one in self._arrivals}
+        gone = tuple(
+            one
+            for one in self._arrivals
+            if one.kind == "withdrawal"
+            and (key := (one.table, one.origin or "")) in since
+            and self.released(one.publication) > since[key]
+        )
+        return Changes(
+            new_arrivals(days, self._arrivals, self._released),
+            gone,
+            any(came.get(key, -1) <= since[key] for one in gone for key in [(one.table, one.origin or "")]),
+        )
+
+    def released(self, publication: str) -> int:
+        """Return the release that made a publication visible; -1 if none did."""
+        return self._released.get(publication, -1)
+
+    def _raw_days(
+        self, contract: Contract, day: date, record: DayRecord | None, seen: set[tuple[str, date]]
+    ) -> Iterator[RawDay]:
+        """Yield the raw days behind a day that are not as they were read; of a new day, those of the same day."""
+        for read in contract.inputs:
+            source, marks = self._platform.catalogue[read.table], self._marks[read.table]
+            made = record is not None and bool(record.digest)
+            at = self._shown_by(read.table, record.reads.get(read.table, -1)) if record and made else -1
+            window = days_read(read.window, day, self._platform.calendar) if made else [day]
+            later = [each for each in window if each in marks and marks[each].release > at]
+            then = self._then(read.table, later, at)
+            for each in later:
+                if (each in then and then[each].digest == marks[each].digest) or (read.table, each) in seen:
+                    continue
+                seen.add((read.table, each))
+                if source.source is None:
+                    yield from self._raw_days(source, each, then.get(each), seen)
+                else:
+                    path, version = self._platform.lake.table_path(read.table), self._shown_by.version(read.table)
+                    names = arrivals_named(path, version, [each])
+                    yield RawDay(read.table, each, at, names or ())
+
+    def _then(self, table: str, days: Collection[date], at: int) -> Mapping[date, DayRecord]:
+        return self._platform.ledger.current_days(table, at=at, among=days) if at >= 0 and days else {}

@@ -25,7 +25,7 @@ from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, manifest_of, published, release
 from platform_assets.lakehouse.staging_folders import kept_by_processes
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.plan_stages import ends_of
+from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import open_stages, staged_publications
 from platform_assets.planning.retention import (
     Deletion,
@@ -50,11 +50,7 @@ class Usage:
 
     Args:
         now: that moment, UTC.
-        kept: the releases that stay.
         heads: newest version of every table, up to which its log was read.
-        uses: of every table's files, by table.
-        folders: of every table, as they lie on disk.
-        cut: by an erasure, before which nothing stays.
     """
 
     now: datetime
@@ -75,12 +71,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
     Args:
         window: how long a release stays after it was replaced.
         pins: releases that stay for longer.
-        cut: by an erasure, before which nothing stays.
         now: the time, UTC; by default the earlier of what the clock says and what the file system does.
-
-    Raises:
-        DamagedTableError: a commit is missing or torn.
-        ForeignCommitError: a release was written by something else than a publication.
     """
     # The folders first: what is staged after they were listed is in none of them.
     now = now or _now(lake)
@@ -113,7 +104,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
 
 
 def _now(lake: Lake) -> datetime:
-    """Files are dated by the file system, which may be on another machine; whichever clock is behind keeps more."""
+    """Return the earlier of two clocks: files are dated by the file system, maybe on another machine."""
     now = datetime.now(UTC)
     try:
         return min(now, lake.root.now())
@@ -122,7 +113,7 @@ def _now(lake: Lake) -> datetime:
 
 
 def released_at(lake: Lake, current: int) -> list[tuple[int, datetime]]:
-    """Number and time of every release up to the current one, oldest first."""
+    """Return number and time of every release up to the current one, oldest first."""
     times = (commits.commit(lake.releases_path, number).timestamp_ms for number in range(current + 1))
     return [(number, datetime.fromtimestamp(time / 1000, UTC)) for number, time in enumerate(times)]
 
@@ -173,7 +164,7 @@ def _folders(lake: Lake) -> Iterator[StagingFolder]:
 
 
 def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
-    """What of a lake nobody needs, by table and publication.
+    """Return what of a lake nobody needs, by table and publication.
 
     Args:
         safe_age: how long a folder that no release refers to must have been left alone.
@@ -185,12 +176,7 @@ def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
 def deletions_asked_for(
     lake: Lake, usage: Usage, publication: str, window: timedelta, safe_age: timedelta
 ) -> tuple[Deletion, ...]:
-    """What would go of a publication that somebody wants to delete.
-
-    Args:
-        publication: whose folders.
-        window: how long a release stays after it was replaced.
-        safe_age: how long a folder that no release refers to must have been left alone.
+    """Return what would go of a publication that somebody wants to delete.
 
     Raises:
         StillNeededError: a release that stays needs files of it, or it is an open stage; the message says which.
@@ -220,7 +206,7 @@ def deletions_asked_for(
 
 
 def _staged_as(lake: Lake, publication: str) -> set[str]:
-    """The names under which the files of a publication were staged: a folder for each batch of each table."""
+    """Return the names under which the files of a publication were staged: a folder for each batch of each table."""
     if not manifest_file(lake, publication).exists():
         return {publication}
     contents = [content for change in manifest_of(lake, publication).tables for content in change.days.values()]
@@ -233,16 +219,12 @@ def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> li
     """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
 
     Args:
-        usage: from which it was told what nobody needs.
-        gone: what nobody needs.
         pins: asked again under the lock.
 
     Returns:
         What was deleted: less than was asked for, if a publication referred to some of it meanwhile.
 
     Raises:
-        ForeignCommitError: a table was changed by something else than a publication.
-        LockTimeoutError: somebody else held the lock for too long.
         LockLostError: the lock was lost before a slice was begun; what was deleted before it is gone.
     """
     done: list[Deletion] = []
@@ -298,7 +280,7 @@ def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins, cut: Cut) -> Retai
 
 
 def _protected_since(lake: Lake, usage: Usage, kept: RetainedReleases) -> dict[str, set[str]]:
-    """Files that were referred to, or pinned, after it was told what nobody needs."""
+    """Return files that were referred to, or pinned, after it was told what nobody needs."""
     protected: dict[str, set[str]] = {}
     for table in lake.table_names():
         path, head = lake.table_path(table), usage.heads.get(table, -1)
@@ -334,7 +316,7 @@ def _move_horizon(lake: Lake, kept: RetainedReleases, cut: Cut, still_held: Call
 
 
 def _delete(lake: Lake, deletion: Deletion) -> None:
-    """What was announced and nothing else; as long as there is a folder, the next run finds what is left in it."""
+    """Delete what was announced and nothing else; as long as there is a folder, the next run finds what is left."""
     path = lake.table_path(deletion.table)
     for file in deletion.files:
         (path / file).remove(durable=False)
@@ -349,7 +331,7 @@ def _delete(lake: Lake, deletion: Deletion) -> None:
 
 
 def _slices(gone: Sequence[Deletion]) -> Iterator[list[Deletion]]:
-    """Some whole removals at a time, so that no publisher waits long."""
+    """Yield some whole removals at a time, so that no publisher waits long."""
     some: list[Deletion] = []
     for deletion in gone:
         some.append(deletion)

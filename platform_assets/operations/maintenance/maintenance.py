@@ -38,8 +38,6 @@ class ToCompact:
 
     Args:
         small: the files that become one, paths from the table's folder.
-        files: all files of the day.
-        release: that was looked at.
     """
 
     table: str
@@ -59,7 +57,6 @@ class Maintenance:
     """What maintenance does, would do, or did.
 
     Args:
-        compaction: days to compact, or that were.
         checkpoints: version of every log that is summed up, by table.
         deletions: files and folders, of stages that were left behind and of history.
         busy: days that were not compacted because somebody else works on them, by table, and who.
@@ -83,11 +80,7 @@ class Maintenance:
 
 
 def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Maintenance:
-    """What is to be done now; starts nothing and changes nothing.
-
-    Raises:
-        PlatformError: a log cannot be read, or a table was changed by something else than a publication.
-    """
+    """Return what is to be done now; starts nothing and changes nothing."""
     gone = deletions(_usage(platform), _safe_age(platform)) if {"stages", "deletion"} & {*tasks} else ()
     return Maintenance(
         compaction=_to_compact(platform) if "compaction" in tasks else (),
@@ -97,11 +90,7 @@ def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Mai
 
 
 def sum_up(platform: Platform) -> dict[str, int]:
-    """Write checkpoints where enough was committed since the last; the version of each, by table.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
-    """
+    """Write checkpoints where enough was committed since the last; the version of each, by table."""
     done: dict[str, int] = {}
     with publish_lock(platform.lake) as still_held:
         finish_pending(platform.lake, still_held)
@@ -117,9 +106,6 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
 
     Args:
         task: `deletion` or `stages`.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
     if task == "stages":
@@ -135,11 +121,7 @@ def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tupl
     What was staged for the tables and left by a dead process goes, too, however young it is.
 
     Args:
-        cut: where history ends.
         tables: whose rows were erased, and what is made from them.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
     forget_dead_holders(platform.lake)
@@ -168,7 +150,7 @@ def _usage(platform: Platform) -> Usage:
 
 
 def _cut(platform: Platform) -> Cut:
-    """Where the newest erasure cut history, or has yet to, because it was killed."""
+    """Return where the newest erasure cut history, or has yet to, because it was killed."""
     cut, erased = horizon_of(platform.lake).cut, newest(platform)
     if erased is None or erased.release <= cut.before:
         return cut
@@ -176,7 +158,7 @@ def _cut(platform: Platform) -> Cut:
 
 
 def _pinned(platform: Platform) -> tuple[int, ...]:
-    """Releases that stay because somebody pinned them, or because an open stage lies over them."""
+    """Return releases that stay because somebody pinned them, or because an open stage lies over them."""
     return (*pinned_releases(platform), *(stage.release for stage in open_stages(platform.lake)))
 
 
@@ -230,7 +212,7 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
 
 
 def _with_marks(path: Location, files: Collection[DataFile]) -> set[str]:
-    """Raw files that say that records moved away, or back. They stay as they are: the new ones tell of new moves."""
+    """Return raw files that say that records moved away, or back: they stay, since new ones tell of new moves."""
     marks = {TOMBSTONE, WITHDRAWAL}
     may = (file.path for file in files if any(may_hold(file, "_kind", kind) for kind in marks))
     return {name for name in may if not marks.isdisjoint(_kinds_in(path / name))}

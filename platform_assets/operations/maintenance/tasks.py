@@ -35,7 +35,7 @@ from platform_assets.progress import OnProgress, Progress, meanwhile, no_progres
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, TableChange
-from platform_assets.spark.compare.mixed_columns import by_columns, digests_in_files
+from platform_assets.spark.compare.profiles import by_columns, digests_in_files
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.staging import stage
@@ -52,14 +52,8 @@ def compact(
     Digest, fingerprint and figures stay, and the digest is counted again from the files before they are published. Days
     whose content somebody else replaced meanwhile are left for the next time, like tables that are being ingested into.
 
-    Args:
-        spark: gives the session; not called where there is nothing to compact.
-
     Returns:
         The days that were compacted, and those left with the reason.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
     done = Maintenance()
@@ -105,7 +99,7 @@ def _compact_table(
 
 
 def _ingested_with(platform: Platform, table: str) -> list[str]:
-    """The raw table whose ingest appends to a table: itself, or what it refused or found to be late."""
+    """Return the raw table whose ingest appends to a table: itself, or what it refused or found to be late."""
     layer, _, name = table.partition(".")
     raw = f"raw.{name}"
     return [raw] if layer in DELIVERED and raw in platform.catalogue.names else []
@@ -144,7 +138,7 @@ def _compact(
 
 
 def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], computed: str) -> DayContent:
-    """What the day was, in other files."""
+    """Return what the day was, in other files."""
     return DayContent(
         files=files,
         base=tuple(file.path for file in day.files),
@@ -180,14 +174,7 @@ def maintain(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> Maintenance:
-    """Do one task; killed at any moment, the next one goes on with what is left.
-
-    Args:
-        spark: gives the session; called only where there is something to compact.
-
-    Raises:
-        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
-    """
+    """Do one task; killed at any moment, the next one goes on with what is left."""
     match task:
         case "compaction":
             return compact(platform, spark, author, progress)

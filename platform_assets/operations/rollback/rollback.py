@@ -7,23 +7,26 @@ days are held by whoever indexes the publication, in the same moment: nobody dec
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import table_states
 from platform_assets.failpoints import failpoint
 from platform_assets.garbage import unsearched
-from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
-from platform_assets.lakehouse.delta.schema import types_in
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import TableSnapshot, files_of_days, table_snapshot
+from platform_assets.lakehouse.delta.schema import differing_columns, files_with, schema_at, types_in
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import DELIVERED
-from platform_assets.lakehouse.releases import Release, manifest_of
-from platform_assets.operations.rollback.columns import refuse_what_would_not_read, schema_before
-from platform_assets.operations.rollback.refusals import with_refusals
+from platform_assets.lakehouse.releases import Release, made_by, manifest_of, release
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.operations.rollback.selection import (
     RollbackError,
     built_upon,
@@ -33,11 +36,16 @@ from platform_assets.operations.rollback.selection import (
     refuse_unknown_tables,
     refuse_what_is_deleted,
 )
-from platform_assets.planning.rollback import Restoration, TableDay, following, restoration
+from platform_assets.planning.day_states import TableStates, same_input
+from platform_assets.planning.key_scope import is_mixed
+from platform_assets.planning.rollback import Restoration, TableDay, following, refusals, restoration
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
+from platform_assets.records.code_version import Version
 from platform_assets.records.history import COMPACTION, DayRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import DayContent, Manifest, TableChange, change_of, new_publication
+from platform_assets.records.refused import Attempt
+from platform_assets.records.staged_days import StagedDays
 
 
 @dataclass(frozen=True)
@@ -45,11 +53,9 @@ class Rollback:
     """What a rollback does, or would do.
 
     Args:
-        publications: that are rolled back, oldest first.
         records: for every day that changes, what it is and what it becomes, None if as if never computed.
         raw: tables among the publications that hold deliveries, which stay as they are.
         stale: days of other tables that read these and will be stale, by table; each as a range.
-        release: the new one; None before it is done.
     """
 
     publications: tuple[PublicationRecord, ...]
@@ -86,11 +92,7 @@ def rollback(
 
     Args:
         publications: of `chosen_publications`.
-        author: who rolls back, and why.
-        days: only these of their days.
         cascade: also undo what later publications made of the same days.
-        dry_run: change nothing.
-        progress: told of each table, and of all of them again once they are published.
 
     Raises:
         RollbackError: a later publication builds on it, or on the columns it brought; records moved between a day and
@@ -186,7 +188,7 @@ def _histories(platform: Platform, touched: Iterable[TableDay]) -> dict[TableDay
 
 
 def _loaded(record: DayRecord | None) -> DayRecord | None:
-    """What a record says, unless that is that the day had never been computed."""
+    """Return what a record says, unless that is that the day had never been computed."""
     return record if record and record.digest else None
 
 
@@ -236,7 +238,7 @@ def _compactions(platform: Platform, names: Collection[str]) -> set[str]:
 def _reached(
     platform: Platform, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]
 ) -> dict[str, tuple[tuple[date, date], ...]]:
-    """Days that read what becomes something else, without those that are rolled back themselves."""
+    """Return days that read what becomes something else, without those that are rolled back themselves."""
     changed: defaultdict[str, set[date]] = defaultdict(set)
     for (table, day), (current, then) in records.items():
         if then is None or then.digest != current.digest:
@@ -255,7 +257,7 @@ def _reached(
 
 
 def _was_delivered(table: str) -> bool:
-    """Whether a table holds deliveries, which stay; also where nobody here has its contract."""
+    """Return whether a table holds deliveries, which stay; also where nobody here has its contract."""
     return table.partition(".")[0] in DELIVERED
 
 
@@ -278,3 +280,151 @@ def lift_rollbacks(
     if not dry_run:
         publish_changes(platform, new_publication(), "roll back", [], author, lifts={table: tuple(sorted(held))})
     return tuple(hold for _, hold in sorted(held.items()))
+
+
+def rolled_back_amounts(platform: Platform, done: Rollback) -> AmountChanges:
+    """Return amounts before and after a rollback, whether it was done or would be.
+
+    Each day is put back as the release showed it that its publication of before had made.
+    """
+    undone = platform.current_release().number if done.release is None else done.release - 1
+    release_of = platform.ledger.indexed()
+    return amount_changes(
+        platform,
+        {
+            day: (Shown(undone, record.bytes), Shown(release_of[back.publication], back.bytes) if back else None)
+            for day, (record, back) in done.records.items()
+        },
+    )
+
+
+def with_refusals(
+    platform: Platform,
+    now: Release,
+    changes: Sequence[TableChange],
+    undone: Mapping[TableDay, Sequence[DayRecord]],
+    becomes: Mapping[TableDay, DayRecord | None],
+) -> tuple[TableChange, ...]:
+    """Return the changes of a rollback, each with what must not be made of its days again.
+
+    Args:
+        undone: for every day all that it was and is to be no more.
+        becomes: what every day is then, None if as if never computed.
+    """
+    then = LakeSnapshot(platform, now, StagedDays(tables={change.table: change for change in changes}))
+    computed = [platform.catalogue[change.table] for change in changes if change.table in platform.catalogue.names]
+    tables = table_states(then, {c.name for c in computed} | {read.table for c in computed for read in c.inputs})
+
+    def refused(change: TableChange) -> dict[date, tuple[Attempt, ...]]:
+        gone = {day: list(_made_from(platform, undone[change.table, day])) for day in change.days}
+        if change.table not in platform.catalogue.names:  # what would be made of its days, its own domain knows
+            return {day: tuple(sorted(refusals(gone[day], Version()))) for day in change.days}
+        made = {day: record.made_by if (record := becomes[change.table, day]) else Version() for day in change.days}
+        free = _as_they_would_be(tables, platform.catalogue[change.table], made, platform.version(change.table))
+        today = platform.version(change.table)
+        return {day: () if day in free else tuple(sorted(refusals(gone[day], today))) for day in change.days}
+
+    return tuple(
+        change if change.table.startswith("quarantine.") else change.model_copy(update={"refuses": refused(change)})
+        for change in changes
+    )
+
+
+def _made_from(platform: Platform, undone: Iterable[DayRecord]) -> Iterator[tuple[str, Version]]:
+    """Yield what days were made from and by; where only some keys were, what all of such a day would have been, too.
+
+    Else the next refresh would make just these rows again, and the others with them.
+    """
+    for record in undone:
+        yield record.fingerprint, record.made_by
+        if is_mixed(record.fingerprint, record.code_version):
+            change = made_by(platform.lake, record.publication, record.table, record.day)
+            if scope := change.days[record.day].scope:
+                yield scope.made_from, Version(change.code_version, record.configuration)
+
+
+def _as_they_would_be(
+    tables: TableStates, contract: Contract, made_by: Mapping[date, Version], now: Version
+) -> tuple[date, ...]:
+    """Return days whose inputs went back with them, so that nothing has to keep them as they are.
+
+    Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
+    back; but where the table has to follow its contract, only all of its days together can be kept from it.
+
+    Args:
+        tables: with the days as they were before.
+        made_by: by what each of the days was computed, as far as that is known.
+        now: by what they would be computed today.
+    """
+    other = {day for day, version in made_by.items() if any(version.differs(now))}
+    return tuple(
+        day for day in same_input(contract, made_by, tables) if day not in other or contract.name in tables.changing
+    )
+
+
+def schema_before(platform: Platform, table: str, undone: Collection[str]) -> str:
+    """Return the Delta schema that a table had before the first of some publications changed its columns.
+
+    Returns:
+        The schema; empty where none of them changed the columns.
+    """
+    path, indexed = platform.lake.table_path(table), platform.ledger.indexed()
+    for name in sorted(undone, key=lambda name: indexed[name]):
+        version = release(platform.lake, indexed[name]).versions[table]
+        said = commits.actions(path, version)
+        is_its_own = commits.made_by(version, said).publication == name
+        if is_its_own and version > 0 and any("metaData" in action for action in said):
+            return schema_at(path, version - 1)
+    return ""
+
+
+def refuse_what_would_not_read(
+    platform: Platform,
+    table: str,
+    schema: str,
+    contents: Mapping[date, DayContent],
+    now: TableSnapshot,
+    before: Iterable[TableChange],
+) -> None:
+    """Refuse columns that files which stay, or come back, were not written for.
+
+    Args:
+        before: what published the days that come back.
+    """
+    path, wanted = platform.lake.table_path(table), types_in(schema)
+    there = types_in(now.schema_string)
+    staying = [name for name, day in now.days.items() if day not in contents]
+    if wrong := _misread(path, there, staying, wanted):
+        raise _stays(platform, table, min(day for name in wrong if (day := now.days[name])), _named(there, wanted))
+    back = {file.path for content in contents.values() for file in content.files}
+    for change in before:
+        had = types_in(change.schema_string)
+        days = {file.path: day for day, content in change.days.items() for file in content.files if file.path in back}
+        if wrong := _misread(path, had, days, wanted):
+            raise RollbackError(
+                f"What {table} was on {min(days[name] for name in wrong)} before had other columns than the "
+                f"table keeps ({_named(had, wanted)}); nothing was rolled back.",
+                "Roll back the publication that brought the columns, with all its days.",
+            )
+
+
+def _misread(path: Location, had: Mapping[str, str], files: Collection[str], wanted: Mapping[str, str]) -> list[str]:
+    """Return those of some files that have a column which is to be another one, or none."""
+    differing = differing_columns(had, wanted)
+    return files_with(path, files, differing) if differing else []
+
+
+def _named(had: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    return ", ".join(sorted(differing_columns(had, wanted)))
+
+
+def _stays(platform: Platform, table: str, day: date, columns: str) -> RollbackError:
+    record = platform.ledger.current_days(table, among=[day])[day]
+    head = platform.ledger.head(record.publication)
+    who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
+    return RollbackError(
+        f"{table} {day} stays as {record.publication}{who} published it, with columns that would go back to what they "
+        f"were before ({columns}); nothing was rolled back.",
+        f"Roll back all days with these columns together: `platform-assets rollback {record.publication}` with all its "
+        "days, or everything since a release with --to.",
+    )

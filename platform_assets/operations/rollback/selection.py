@@ -24,10 +24,9 @@ class RollbackError(PlatformError):
 def chosen_publications(
     platform: Platform, publication: str | None = None, run: str | None = None, to: int | None = None
 ) -> tuple[PublicationRecord, ...]:
-    """The publications that a person names: one, those of a run, or all since a release; oldest first.
+    """Return the publications that a person names: one, those of a run, or all since a release; oldest first.
 
     Raises:
-        RollbackError: there is none.
         BeyondWindowError: the release is older than the rollback window.
     """
     indexed = platform.ledger.indexed()
@@ -55,11 +54,7 @@ def chosen_publications(
 
 
 def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
-    """Refuse silver tables without a contract here: between which of their days records may have moved is not known.
-
-    Raises:
-        RollbackError: naming one of them.
-    """
+    """Refuse silver tables without a contract here: between which of their days records may have moved is not known."""
     silver = {table for table in tables if table.startswith("silver.")}
     if unknown := sorted(silver - {*platform.catalogue.names}):
         raise RollbackError(
@@ -74,11 +69,7 @@ def refuse_irreversible(platform: Platform, names: Collection[str]) -> None:
     """Refuse to undo a reload or an erasure, or what was made before one: raw is not what it was then, and stays so.
 
     Args:
-        platform: what to look at.
         names: publications that would be undone, or that are in the way.
-
-    Raises:
-        RollbackError: naming it.
     """
     heads = [head for name in sorted(names) if (head := platform.ledger.head(name))]
     erasures = [platform.ledger.publication(head.publication) for head in heads if head.kind == ERASURE]
@@ -103,11 +94,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
     """Refuse days between which records have moved, unless they go back together.
 
     Args:
-        snapshot: what is there now.
         records: for every day that changes, what it is and what it becomes.
-
-    Raises:
-        RollbackError: naming the two days.
     """
     for contract in snapshot.platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
@@ -124,11 +111,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
 
 
 def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
-    """Files of before go with the rollback window; without a horizon, a missing one is damage and told by who reads it.
-
-    Raises:
-        BeyondWindowError: naming the table and the day.
-    """
+    """Refuse days whose files went with the rollback window; any other missing file is damage, told on reading."""
     horizon, gone = horizon_of(platform.lake), going(platform.lake)
     for change in changes if horizon.before else ():
         path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
@@ -145,13 +128,7 @@ def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -
 def nothing_to_undo(
     publications: tuple[PublicationRecord, ...], raw: tuple[str, ...], days: Collection[date] | None
 ) -> RollbackError:
-    """Why nothing comes of rolling some publications back.
-
-    Args:
-        publications: that were named.
-        raw: raw tables among them.
-        days: that it was limited to.
-    """
+    """Return why nothing comes of rolling some publications back."""
     named = publications[0].publication if len(publications) == 1 else f"{len(publications)} publications"
     if raw:
         return RollbackError(
@@ -169,7 +146,7 @@ def nothing_to_undo(
 
 
 def rolled_back_already(head: PublicationRecord) -> str:
-    """What is said of what somebody rolls back once more.
+    """Return what is said of what somebody rolls back once more.
 
     Args:
         head: of the publication that rolled it back.
@@ -180,14 +157,11 @@ def rolled_back_already(head: PublicationRecord) -> str:
 def built_upon(
     platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
 ) -> RollbackError:
-    """Which later publication made something else of the days, and what can be done.
+    """Return which later publication made something else of the days, and what can be done.
 
     Where that is a rollback of the same, nobody is told to undo it: what was wrong would be back.
 
     Args:
-        platform: what to look at.
-        restored: what is in the way of what.
-        chosen: publications to roll back.
         histories: of every day all publications, newest first.
     """
     back = _back_already(platform, restored, chosen, histories)
@@ -214,7 +188,7 @@ def built_upon(
 def _back_already(
     platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
 ) -> dict[TableDay, str]:
-    """The days that what is in their way put back to before all that is to go, each with it."""
+    """Return the days that what is in their way put back to before all that is to go, each with it."""
     manifests = {
         name: manifest_of(platform.lake, name)
         for name in {*restored.in_the_way.values()}

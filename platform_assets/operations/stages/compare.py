@@ -11,13 +11,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import rows_of_files
-from platform_assets.operations.stages.inspect import stage_basis
+from platform_assets.operations.stages.store import stage_basis
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.masking import Masking
@@ -38,7 +38,6 @@ class StagedDay:
     """A staged day beside the same day of the release; every pair is before and after.
 
     Args:
-        rows: number of rows.
         keys: number of different natural keys; None for tables without a contract, as quarantines are.
         added: keys that are only in the stage; rows of tables without a key, as the next two.
         removed: keys that are only in the release.
@@ -81,8 +80,6 @@ def compare(
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
 
     Args:
-        only: of its tables and days.
-        progress: told before every day, and when a table is finished.
         sums: columns to sum besides the amounts of the contracts, by table.
         columns: whose nulls and distribution to compare, by table.
     """
@@ -114,11 +111,10 @@ def compared(
     sides: tuple[Sequence[DataFile], Sequence[DataFile]],
     columns: Collection[str] = (),
 ) -> StagedDay:
-    """A day as it is in some files beside the same day in others.
+    """Return a day as it is in some files beside the same day in others.
 
     Args:
         key: of the table; empty for tables without a contract.
-        sides: files of the one and of the other.
         columns: whose nulls and distribution are compared, too.
     """
     before, after = (_frame(lake, table, {day: files}) for files in sides)
@@ -139,7 +135,7 @@ def compared(
 
 
 def _frame(lake: Lake, table: str, files: Files, only: Sequence[str] | None = None) -> pl.DataFrame:
-    """The rows of some days, all or some of their columns; not even these where there is no file."""
+    """Return the rows of some days, all or some of their columns; not even these where there is no file."""
     import polars as pl
 
     there = {day: of_day for day, of_day in files.items() if of_day}
@@ -166,7 +162,7 @@ def _keys(key: Sequence[str], before: pl.DataFrame, after: pl.DataFrame) -> tupl
 
 
 def of_one_type(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Some columns of both sides, each of a type that has the values of both: a contract may have got another one."""
+    """Return columns of both sides, each of a type that has the values of both: a contract may have got another one."""
     import polars as pl
 
     before, after = before.select(columns), after.select(columns)
@@ -177,7 +173,7 @@ def of_one_type(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str
 
 
 def _shared(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """Columns of both sides, or of the only one, but the platform's own: they tell rows without a key apart."""
+    """Return columns of both sides, or of the only one, but the platform's own: they tell rows without a key apart."""
     sides = [side for side in (before, after) if side.columns]
     return [n for n in sides[0].columns if not n.startswith("_") and n in sides[-1].columns] if sides else []
 
@@ -201,7 +197,7 @@ def _sums(rows: pl.DataFrame, names: Collection[str]) -> dict[str, Number]:
 
 
 def _shift(before: pl.DataFrame, after: pl.DataFrame, name: str) -> float:
-    """The greatest difference between the shares of values up to one and the same, in percent (Kolmogorov-Smirnov).
+    """Return the greatest difference between shares of values up to one and the same, in percent (Kolmogorov-Smirnov).
 
     Nulls are no values. Where one side has none at all, everything is different.
     """
@@ -230,11 +226,7 @@ class Spread:
     """How the values of a column spread over all days of one side.
 
     Args:
-        rows: number of rows.
-        nulls: without a value.
-        distinct: different values.
         lowest: value; None where there is none, or the column is sensitive.
-        highest: as the lowest.
         mean: of numbers.
         quantiles: of numbers, at `QUANTILES`.
     """
@@ -253,10 +245,8 @@ class ColumnBeside:
     """A column on both sides.
 
     Args:
-        name: of the column.
         changed: keys that both sides have, with another value of it.
         before: None where that side has no row, or not the column.
-        after: as before.
     """
 
     name: str
@@ -270,7 +260,6 @@ class Example:
     """A key that differs.
 
     Args:
-        day: on which.
         key: as a person reads it, sensitive values masked.
         how: it differs: `added`, `removed` or `changed`.
         values: the columns that differ, before and after, sensitive values masked.
@@ -312,14 +301,14 @@ def columns_beside(
 
 
 def _of_one_type(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The columns that both sides have, each of a type that has the values of both."""
+    """Return the columns that both sides have, each of a type that has the values of both."""
     if not before.height or not after.height:
         return before, after
     return of_one_type(before, after, [*contract.row_key, *_values(contract, (before, after))])
 
 
 def _values(contract: Contract, frames: Sequence[pl.DataFrame]) -> list[str]:
-    """Columns that both sides have and no key is made of."""
+    """Return columns that both sides have and no key is made of."""
     return [
         name
         for name in contract.column_names
@@ -328,7 +317,7 @@ def _values(contract: Contract, frames: Sequence[pl.DataFrame]) -> list[str]:
 
 
 def _both(contract: Contract, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Keys of both sides, with the values of both; those after have a suffix."""
+    """Return keys of both sides, with the values of both; those after have a suffix."""
     before, after = frames
     return before.join(after, on=list(contract.row_key), how="inner", nulls_equal=True, suffix=_AFTER)
 
@@ -342,7 +331,7 @@ def _changed(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, in
 
 
 def _differing(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Rows of keys that differ, in order, by how they do."""
+    """Return rows of keys that differ, in order, by how they do."""
     import polars as pl
 
     key = list(contract.row_key)

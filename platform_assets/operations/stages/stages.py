@@ -21,20 +21,18 @@ from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError
 from platform_assets.lakehouse.locks import comparison_holder, comparison_lock, open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
-from platform_assets.operations.plan_stages import comparison_stage, ends_of, filled_by, is_of_a_comparison
-from platform_assets.operations.stages.inspect import (
-    refuse_damaged,
-    refuse_other_code,
-    refuse_protected_since,
-    refuse_undeclared,
-    without_other_code,
-)
+from platform_assets.operations.plan_record import comparison_stage, ends_of, filled_by, is_of_a_comparison
 from platform_assets.operations.stages.store import (
     all_stages,
     checked_stage,
     forget_stage,
     read_stage,
+    refuse_damaged,
+    refuse_other_code,
+    refuse_protected_since,
+    refuse_undeclared,
     stage_names,
+    without_other_code,
     write_stage,
 )
 from platform_assets.planning.day_states import (
@@ -62,7 +60,6 @@ class StagePublished:
 
     Args:
         release: the new release; None where no day came out good.
-        days: that it shows now, by table.
         again: days among these, by table, that were computed again because others had published them, or what they
             read, since they were staged.
         not_published: days of these that failed when they were computed again, with the reason, by table.
@@ -90,14 +87,11 @@ def refresh_stage(
     there for the next call.
 
     Args:
-        spark: gives the session; not called where there is nothing to do.
-        request: which tables and days.
         plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
         accept: checks whose findings a person has accepted.
 
     Raises:
         StageError: nothing was ever published, so that there is nothing to lie over.
-        DamagedStageError: what lies in the stage cannot be read.
         ContractError: a table on disk has other columns than its contract; nothing was done.
         ScopeError: only some keys are asked for, and the rest of a day cannot be carried over.
     """
@@ -132,8 +126,6 @@ def publish_stage(
         protected_too: protected days that are published all the same, as a plan file says why.
 
     Raises:
-        UnknownStageError: there is none of this name.
-        DamagedStageError: what lies in it cannot be read.
         StageError: it holds nothing, or days that other code made, or of a table that no domain declares.
         ProtectedDaysError: days were protected since they were staged.
         OvertakenError: others kept publishing.
@@ -168,9 +160,6 @@ def drop_stage(platform: Platform, name: str) -> OpenStage | None:
 
     Returns:
         What it was; None where that could not be read: `maintenance` then finds the rows it leaves.
-
-    Raises:
-        UnknownStageError: there is none of this name.
     """
     with open_stage_lock(platform.lake, checked_stage(name)):
         try:
@@ -188,10 +177,6 @@ def narrow_stage(platform: Platform, name: str, wanted: Mapping[str, Collection[
 
     Args:
         wanted: days that stay, by table; those of its quarantined rows stay with them.
-
-    Raises:
-        UnknownStageError: there is none of this name.
-        DamagedStageError: what lies in it cannot be read.
     """
     with open_stage_lock(platform.lake, checked_stage(name)):
         before = read_stage(platform.lake, name)
@@ -225,7 +210,7 @@ def _new(platform: Platform, author: Author, name: str) -> OpenStage:
 
 
 def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]:
-    """What writes down what lies in a stage that was opened as it was before."""
+    """Return what writes down what lies in a stage that was opened as it was before."""
 
     def keep(stage: Stage, publishing: str) -> None:
         """Replace the stage's document; with the publication's name while one is being made of it, else empty."""
@@ -264,7 +249,7 @@ def _now(platform: Platform, before: OpenStage, stage: Stage, publishing: str) -
 
 
 def _found(platform: Platform, name: str) -> OpenStage | None:
-    """A stage as it can be gone on with; None if there is none, or it is over."""
+    """Return a stage as it can be gone on with; None if there is none, or it is over."""
     if name not in stage_names(platform.lake):
         return None
     stage = read_stage(platform.lake, name)
@@ -276,7 +261,7 @@ def _found(platform: Platform, name: str) -> OpenStage | None:
 
 
 def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
-    """The release of a stage whose publisher died before closing it; None for one that was not published."""
+    """Return the release of a stage whose publisher died before closing it; None for one that was not published."""
     if not stage.published_as:
         return None
     platform.settle()  # whoever publishes next would finish what the dead one began, and publish it once more
@@ -304,7 +289,7 @@ def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> 
 
 
 def _would_be(state: DayState, made_from: str) -> bool:
-    """Whether a day of some keys is made from what all of it would be made from now."""
+    """Return whether a day of some keys is made from what all of it would be made from now."""
     return isinstance(state, UpToDate) or fingerprint_of(state) == made_from
 
 
@@ -317,7 +302,6 @@ def comparison(platform: Platform, plan: str) -> Iterator[None]:
 
     Raises:
         StageError: somebody has a stage of this name, which is no comparison's.
-        DamagedStageError: there is such a stage, and it cannot be read.
         LockTimeoutError: somebody else compares the plan.
     """
     name, _ = comparison_stage(plan)
@@ -338,7 +322,7 @@ def comparison(platform: Platform, plan: str) -> Iterator[None]:
 
 
 def left_comparisons(platform: Platform) -> tuple[str, ...]:
-    """The stages of comparisons that nobody makes any more, sorted."""
+    """Return the stages of comparisons that nobody makes any more, sorted."""
     stages, _ = all_stages(platform.lake)
     ours = (stage.name for stage in stages if is_of_a_comparison(stage.name, stage.why))
     return tuple(name for name in ours if not comparison_holder(platform.lake, name))

@@ -23,7 +23,7 @@ from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.orchestration.told_errors import listed, plain
 from platform_assets.planning.windows import which
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
-from platform_assets.quality.rules import judged_in_check
+from platform_assets.quality.gates import judged_in_check
 from platform_assets.records.history import DayRecord
 from platform_assets.visible import visible
 from platform_assets.words import counted

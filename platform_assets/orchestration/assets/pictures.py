@@ -18,13 +18,12 @@ from decimal import Decimal
 import dagster as dg
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.contracts.amounts import amounts
+from platform_assets.contracts.table import amounts
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import dataset, read_arrow
 from platform_assets.orchestration.assets.events import Metadata, with_pictures
 from platform_assets.orchestration.told_errors import markdown, table_row
-from platform_assets.quality.baseline import History, Interval
-from platform_assets.quality.seasonality import rhythm_of
+from platform_assets.quality.baseline import History, Interval, rhythm_of
 
 _PREVIEW_ROWS = 10
 _DAYS_WITH_CHARTS = 31

@@ -7,7 +7,7 @@ from platform_assets.engine.step.repeated_keys import keys_on_two_days
 from platform_assets.errors import PlatformError
 from platform_assets.operations.maintenance.maintenance import Maintenance
 from platform_assets.operations.maintenance.tasks import maintain
-from platform_assets.operations.outbox.delivery import deliver
+from platform_assets.operations.outbox import deliver
 from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource

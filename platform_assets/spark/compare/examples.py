@@ -22,12 +22,12 @@ Keys = Mapping[date, Sequence[Key]]
 
 
 def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequence[str]) -> Keys:
-    """Keys of rows that have no value in a column."""
+    """Return keys of rows that have no value in a column."""
     return first_keys(_of(rows, days).where(F.isnull(column)), key)
 
 
 def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> Keys:
-    """Keys that more than one row of a day has."""
+    """Return keys that more than one row of a day has."""
     return first_keys(_of(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
 
 
@@ -38,7 +38,7 @@ def keys_not_as_expected(
     source: Contract,
     rules: Sequence[Rule],
 ) -> tuple[Keys, Keys]:
-    """Which keys of silver are lost, and which should not be there.
+    """Return which keys of silver are lost, and which should not be there.
 
     Args:
         raw: rows of the raw days, all versions, in their order.
@@ -60,14 +60,14 @@ def keys_not_as_expected(
 
 
 def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> Keys:
-    """Keys whose version no declared order settled, each followed by the files that its versions came in."""
+    """Return keys whose version no declared order settled, each followed by the files that its versions came in."""
     found = rivals(_of(raw, days), source, rules)
     files = F.array_join(F.transform(F.array_sort("_files"), lambda file: F.substring_index(file, "/", -2)), ", ")
     return first_keys(found.withColumn("_files", files), (*source.key, "_files"))
 
 
 def as_text(names: Iterable[str]) -> list[Column]:
-    """Columns as Spark writes them: a time stamp is not moved to the time zone of this process."""
+    """Return columns as Spark writes them: a time stamp is not moved to the time zone of this process."""
     return [F.col(name).cast("string") for name in names]
 
 

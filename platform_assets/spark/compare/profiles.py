@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, Rule
 from platform_assets.contracts.rules import RuleCount
+from platform_assets.lakehouse.delta.schema import names_in
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.digest import Digest
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
 from platform_assets.spark.compare.rules import rule_aggregates
 from platform_assets.spark.raw.rules import rule_counts
 from platform_assets.spark.session.settings import software_of
+from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.row_hash import digest_of, digest_sums
 
 
@@ -24,10 +29,8 @@ class Profile:
     """Figures of one staged day.
 
     Args:
-        digest: content, with the number of rows.
         nulls: rows without a value, by column; only columns that have any.
         repeated_keys: keys that more than one row has.
-        rules: how many rows were judged by each rule, and broke it.
     """
 
     digest: Digest = Digest()
@@ -47,7 +50,6 @@ class RawProfile:
         ahead: how many of them arrived before their day, by day.
         lags: by how many days delivered rows arrived after their day, added up, by day.
         taken: rows of each arrival, neither tombstones nor withdrawals.
-        software: that read them, as a manifest has it.
     """
 
     digests: dict[date, Digest] = field(default_factory=dict)
@@ -143,3 +145,38 @@ def profile_raw(staged: DataFrame) -> RawProfile:
 def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:
     twice = staged.groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1)
     return {row[DAY]: row["count"] for row in twice.groupBy(DAY).count().collect()}
+
+
+def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iterator[tuple[StructType, list[str]]]:
+    """Yield files that have the same columns.
+
+    Args:
+        schema: types of all columns that they may have, the day included.
+
+    Yields:
+        The columns of some files in their order, then the day; and those files.
+
+    Raises:
+        StagedFileError: a file is missing or is no Parquet file.
+    """
+    known = set(schema.fieldNames()) - {DAY}
+    groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for file in files:
+        groups[tuple(name for name in names_in(path / file) if name in known)].append(file)
+    for names, alike in groups.items():
+        yield StructType([schema[name] for name in (*names, DAY)]), alike
+
+
+def digests_in_files(
+    spark: SparkSession, path: Location, files: Iterable[str], schema: StructType
+) -> dict[date, Digest]:
+    """Return the digest of what lies in some files, by day; a day without rows is left out.
+
+    A digest covers every column that rows were published with, and no other: a file is hashed by the columns that it
+    has.
+    """
+    digests: defaultdict[date, Digest] = defaultdict(Digest)
+    for columns, alike in by_columns(path, files, schema):
+        for day, of_day in profile(read_files(spark, path, alike, columns), (), ()).items():
+            digests[day] += of_day.digest
+    return dict(digests)

@@ -30,8 +30,7 @@ from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
 from platform_assets.spark.compare.examples import as_text
-from platform_assets.spark.compare.outer_union import outer_union
-from platform_assets.spark.compare.row_diff import within_sql
+from platform_assets.spark.compare.row_diff import outer_union, within_sql
 from platform_assets.spark.tables.row_hash import row_hash_sql
 from platform_assets.spark.windows import Windowed
 
@@ -79,7 +78,7 @@ def differences(
 def compared(
     ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
 ) -> DataFrame:
-    """One row per day and key with the figures of both tables; `_kind` says how they differ, null where they do not.
+    """Return one row per day and key with the figures of both tables; `_kind` says how they differ, null if not.
 
     Raises:
         AnalysisException: an amount is no aggregate over the rows of its side.
@@ -118,7 +117,7 @@ def _total(declared: Reconciliation, amount: Amount, side: int, name: str) -> Co
 
 
 def _upstream(theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]) -> DataFrame:
-    """Their figures by day and key. Each day is summed before it is spread over the windows that hold it."""
+    """Return their figures by day and key. Each day is summed before it is spread over the windows that hold it."""
     frame = theirs.frame if isinstance(theirs, Windowed) else theirs.where(F.col(DAY).isin(sorted(days)))
     daily = frame.groupBy(DAY, *declared.by).agg(
         *(F.expr(amount.theirs).alias(f"_theirs_{n}") for n, amount in _numbered(declared))
@@ -134,7 +133,7 @@ def _upstream(theirs: DataFrame | Windowed, declared: Reconciliation, days: Coll
 
 
 def _examples(by_key: DataFrame, declared: Reconciliation) -> dict[date, list[Difference]]:
-    """The first keys of each kind and day, in order of their values, nulls last."""
+    """Return the first keys of each kind and day, in order of their values, nulls last."""
     in_order = [F.asc_nulls_last(name) for name in declared.by] or [F.asc(DAY)]
     ranked = by_key.where(F.isnotnull("_kind")).withColumn(
         "_rank", F.row_number().over(SortWindow.partitionBy(DAY, "_kind").orderBy(*in_order))
@@ -176,10 +175,7 @@ class _Term:
 def differing_days(
     ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
 ) -> set[date] | None:
-    """The days on which the figures of any key differ; a key that is absent counts as zero.
-
-    Args:
-        theirs: rows of the upstream table that those days read.
+    """Return the days on which the figures of any key differ; a key that is absent counts as zero.
 
     Returns:
         Those days; None where a figure is no sum or count of numbers whose sums surely are longs.
@@ -213,7 +209,7 @@ def differing_days(
 
 
 def _terms(frame: DataFrame, declared: Reconciliation, side: int) -> list[_Term] | None:
-    """One per amount; None if any is no sum or count, or of numbers that do not fit."""
+    """Return one per amount; None if any is no sum or count, or of numbers that do not fit."""
     values: list[str] = []
     for amount in declared.amounts:
         aggregate = amount.sides[side]
@@ -237,7 +233,7 @@ def _terms(frame: DataFrame, declared: Reconciliation, side: int) -> list[_Term]
 def _summands(
     frame: DataFrame, declared: Reconciliation, terms: Sequence[_Term], scales: Sequence[int], *, is_ours: bool
 ) -> DataFrame:
-    """What every row adds to the checksums of its day; SQL, since each part of a column is a call into the JVM."""
+    """Return what every row adds to the checksums of its day; SQL, since each part of a column calls the JVM."""
     prime = f"{_PRIME}L"
     wholes = [
         f"coalesce(pmod(CAST({term.value}{f' * {10**scale}' if scale else ''} AS bigint), {prime}), 0L)"
@@ -254,7 +250,7 @@ def _summands(
 
 
 def _windowed(by_day: Mapping[date, list[int]], theirs: Windowed, days: Collection[date]) -> dict[date, list[int]]:
-    """The checksums of the windows of some days, from those of the days they read."""
+    """Return the checksums of the windows of some days, from those of the days they read."""
     known = sorted(by_day)
     running = [list(accumulate((by_day[day][n] for day in known), initial=0)) for n in range(len(_BASES))]
     of_windows: dict[date, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Where two versions of some days disagree, key by key and column by column, in one shuffle of both."""
+"""Where two versions of some days disagree: key by key, day by day, and in the sums of columns."""
 
 from __future__ import annotations
 
@@ -6,18 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.checks import EXACT, Tolerance
-from platform_assets.records.differences import EXAMPLES, Key, KeyCounts
+from platform_assets.contracts.table import amounts
+from platform_assets.records.differences import EXAMPLES, DayChange, Key, KeyCounts, Moves, Sum
 from platform_assets.spark.compare.examples import as_text
-from platform_assets.spark.compare.outer_union import outer_union
 from platform_assets.spark.tables.reading import kept_frames
 from platform_assets.spark.tables.row_hash import row_hash_sql
+
+
+def outer_union(left: DataFrame, right: DataFrame) -> DataFrame:
+    """Return the rows of both by name; a column that one side lacks is null there, of the type that the other has.
+
+    With `allowMissingColumns` Sail gives such a column no type, and sums its decimals as doubles.
+    """
+    return _with_columns_of(right, left).unionByName(_with_columns_of(left, right))
+
+
+def _with_columns_of(other: DataFrame, frame: DataFrame) -> DataFrame:
+    has = set(frame.columns)
+    lacks = (field for field in other.schema.fields if field.name not in has)
+    return frame.withColumns({field.name: F.lit(None).cast(field.dataType) for field in lacks})
+
 
 _LOW_HALF = 0xFFFFFFFF
 
@@ -27,8 +42,6 @@ class Disagreement:
     """One key of which two versions of a day have other rows.
 
     Args:
-        day: on which.
-        key: values of the table's key.
         rows: how many rows the left and the right version has of it.
         values: as text, left and right, of the columns that differ; none unless both versions have the key.
     """
@@ -54,11 +67,7 @@ def within_sql(left: str, right: str, tolerance: Tolerance) -> str:
 
 
 def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tuple[Disagreement, ...]:
-    """Return the first keys, in order of their values, on which two versions of the same days disagree.
-
-    Args:
-        right: rows of the same days, made another time.
-    """
+    """Return the first keys, in order of their values, on which two versions of the same days disagree."""
     values = [name for name in contract.column_names if name not in contract.key]
     return _first(differing_keys(left, right, contract.row_key, values), contract.row_key, values, EXAMPLES)
 
@@ -69,7 +78,6 @@ def key_differences(
     """Count the keys that differ on each day, and return the first of each kind.
 
     Args:
-        key: columns that name a row within its day.
         values: columns to compare; of one type on both sides.
     """
     with kept_frames() as keep:
@@ -132,3 +140,125 @@ def _disagreement(row: Row, values: Sequence[str]) -> Disagreement:
     pairs = zip(values, row["_unequal"], row["_values_0"], row["_values_1"], strict=False)
     differing = {name: (left, right) for name, differs, left, right in pairs if differs and all(rows)}
     return Disagreement(row[DAY], tuple(row["_key"]), rows, differing)
+
+
+_WHOLE = "decimal(38,0)"
+"""What whole numbers are summed as: the sum of a day's longs need not be a long."""
+
+
+def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict[date, DayChange]:
+    """Return rows added, removed and changed by key, and the sums of all amounts, of every day that either frame has.
+
+    An amount whose sum has no such type, before or after, is left out: what is only shown stops nobody.
+
+    Args:
+        before: content of the days until now; one row per key and day.
+        after: their new content; one row per key and day.
+    """
+    names = amounts(contract)
+    whole = {name for name in names if not contract.column(name).type.startswith("decimal")}
+    others = [name for name in contract.column_names if name not in contract.key]
+    sides = [
+        frame.selectExpr(
+            DAY,
+            *(f"`{name}`" for name in contract.key),
+            f"{row_hash_sql(others)} AS {side}",
+            *(f"`{name}` AS {side}_{at}" for at, name in enumerate(names)),
+        )
+        for frame, side in ((before, "_before"), (after, "_after"))
+    ]
+    values = [name for side in ("_before", "_after") for name in (side, *(f"{side}_{at}" for at in range(len(names))))]
+    # Each side has one row per key, so the greatest value is the only one.
+    per_key = (
+        outer_union(*sides).groupBy(DAY, *contract.key).agg(*(F.expr(f"max({name}) AS {name}") for name in values))
+    )
+
+    def total(side: str, at: int, name: str) -> str:
+        value = f"CAST({side}_{at} AS {_WHOLE})" if name in whole else f"{side}_{at}"
+        return f"CASE WHEN count({value}) > 0 THEN try_sum({value}) ELSE 0 END AS {side}_{at}"
+
+    rows = (
+        per_key.groupBy(DAY)
+        .agg(
+            F.expr("count_if(isnull(_before)) AS added"),
+            F.expr("count_if(isnull(_after)) AS removed"),
+            F.expr("count_if(_before != _after) AS changed"),
+            *(F.expr(total(side, at, name)) for side in ("_before", "_after") for at, name in enumerate(names)),
+        )
+        .collect()
+    )
+
+    def change(row: Row) -> DayChange:
+        sums = [{name: row[f"{side}_{at}"] for at, name in enumerate(names)} for side in ("_before", "_after")]
+        known = [name for name in names if all(of_side[name] is not None for of_side in sums)]
+        before, after = ({n: int(of_side[n]) if n in whole else of_side[n] for n in known} for of_side in sums)
+        return DayChange(row["added"], row["removed"], row["changed"], before, after)
+
+    return {row[DAY]: change(row) for row in rows}
+
+
+_EXACT = {"decimal": "`{0}`", "integer": "CAST(`{0}` AS decimal(38,0))", "long": "CAST(`{0}` AS decimal(38,0))"}
+"""What columns are summed as, by type: the sum of a day's longs need not be a long. Others have no exact sum."""
+_NOTHING = "CAST(NULL AS decimal(1,0))"
+
+
+def moved_sums(
+    before: DataFrame, after: DataFrame, columns: Sequence[str], by: tuple[str, ...], most: int
+) -> dict[date, Moves]:
+    """Sum columns of some days before and after, exactly, in one job.
+
+    A column that had no value at all in the rows of a day before, as one that was added since, has not moved on it.
+
+    Args:
+        columns: whole numbers or decimals of the new content.
+        most: keys of a day that are returned, in order.
+
+    Returns:
+        The days on which a sum differs.
+    """
+    keys = [f"_key_{at}" for at in range(len(by))]
+    names = [f"_{side}_{at}" for at in range(len(columns)) for side in ("before", "after")]
+    sides = [
+        frame.selectExpr(
+            DAY,
+            f"{int(side == 'before')} AS _row",
+            *(f"CAST(`{name}` AS string) AS {key}" for name, key in zip(by, keys, strict=True)),
+            *(
+                f"{_EXACT.get(types.get(name, ''), _NOTHING).format(name)} AS _{side}_{at}"
+                for at, name in enumerate(columns)
+            ),
+        )
+        for frame, side in ((before, "before"), (after, "after"))
+        for types in [{column.name: column.dataType.typeName() for column in frame.schema}]
+    ]
+    rows = outer_union(*sides)
+    sums = [F.expr(f"sum({name}) AS {name}") for name in names]
+    differs = " OR ".join(
+        f"(_there_{at} AND {_digits(f'_before_{at}')} <> {_digits(f'_after_{at}')})" for at in range(len(columns))
+    )
+    day = Window.partitionBy(DAY)
+    there = {
+        f"_there_{at}": (F.count(f"_before_{at}").over(day) > 0) | (F.sum("_rows").over(day) == 0)
+        for at in range(len(columns))
+    }
+    moved = (
+        rows.groupBy(DAY, *keys)
+        .agg(F.expr("sum(_row) AS _rows"), *sums)
+        .withColumns(there)
+        .where(differs)
+        .withColumns({"_keys": F.count(F.lit(1)).over(day), "_place": F.row_number().over(day.orderBy(*keys or [DAY]))})
+    )
+    found: dict[date, Moves] = {}
+    for row in moved.where(F.col("_place") <= most).collect():
+        moved_on = found.setdefault(row[DAY], Moves(row["_keys"]))
+        key = tuple(row[name] for name in keys)
+        for at, name in enumerate(columns):
+            if row[f"_there_{at}"]:
+                moved_on.pairs[Sum(name, by, key)] = row[f"_before_{at}"], row[f"_after_{at}"]
+    return found
+
+
+def _digits(name: str) -> str:
+    """Write a sum as text without the zeros that only its type has; no type holds every two decimals exactly."""
+    text = f"coalesce(CAST({name} AS string), '0')"
+    return f"CASE WHEN {text} LIKE '%.%' THEN trim(TRAILING '.' FROM trim(TRAILING '0' FROM {text})) ELSE {text} END"

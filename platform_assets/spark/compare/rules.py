@@ -26,7 +26,6 @@ class Neighbours(NamedTuple):
     """Rows of other days that readers see of the table.
 
     Args:
-        rows: with the columns of the staged ones.
         within_days: how far apart equal rows are wrong.
     """
 
@@ -48,8 +47,6 @@ def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[
 
     Args:
         rule: of the kind `unique` or `exists`.
-        rows: staged.
-        beside: what it looks at besides these.
     """
     counts = _broken(rule, rows, beside).groupBy(DAY).agg(F.sum(_GROUP_ROWS).alias(_GROUP_ROWS)).collect()
     return {row[DAY]: row[_GROUP_ROWS] for row in counts}
@@ -80,7 +77,7 @@ def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], sourc
 
 
 def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:
-    """The values of rows that break a rule beside others, each with the day and how many rows are wrong for it."""
+    """Return the values of rows that break a rule beside others, each with the day and how many rows are wrong."""
     groups = _groups(rule, rows)
     if isinstance(beside, History):
         return _dangling(rule, groups, beside)
@@ -97,7 +94,7 @@ def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:
 
 
 def _groups(rule: Rule, rows: DataFrame) -> DataFrame:
-    """The values that judged rows of a day have, each with its number of rows."""
+    """Return the values that judged rows of a day have, each with its number of rows."""
     judged = rows.where(applies(rule) & ~has_null(rule)).groupBy(DAY, *rule.kind.columns)
     return judged.agg(F.count(F.lit(1)).alias(_GROUP_ROWS))
 

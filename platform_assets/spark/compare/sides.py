@@ -136,7 +136,6 @@ def arrivals_of_keys(
     """Return which arrivals brought rows of some keys, by day and key.
 
     Args:
-        raw: rows of a raw table, which has the columns of the key.
         wanted: days and values of the key, as text.
     """
     text = json.dumps([{"_on": str(day), "_wanted": values} for day, values in wanted])

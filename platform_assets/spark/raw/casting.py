@@ -37,18 +37,12 @@ YEARS = {
 
 
 def is_cast(column: Column, came: str) -> bool:
-    """Whether a field of a Spark type has to be cast to become one of its column."""
+    """Return whether a field of a Spark type has to be cast to become one of its column."""
     return came != _SPARK_NAMES.get(column.type, column.type)
 
 
 def cast(given: str, came: str, column: Column) -> str:
-    """Return a delivered field in the type of its column, null where it does not fit.
-
-    Args:
-        given: expression of the field.
-        came: its Spark type.
-        column: that it becomes.
-    """
+    """Return a delivered field in the type of its column, null where it does not fit."""
     if _is_epoch(came, column):
         assert column.epoch is not None
         units = f"try_cast({_as_text(given, came)} AS decimal(28,9))"
@@ -61,13 +55,7 @@ def cast(given: str, came: str, column: Column) -> str:
 
 
 def lost(given: str, came: str, column: Column) -> str:
-    """Return whether casting a field lost something of it, or had to guess.
-
-    Args:
-        given: expression of the field as delivered.
-        came: its Spark type.
-        column: that it has become.
-    """
+    """Return whether casting a field lost something of it, or had to guess."""
     got = f"`{column.name}`"
     nothing = f"{given} IS NOT NULL AND {got} IS NULL"
     kind = column.type.partition("(")[0]
@@ -118,7 +106,6 @@ def nanoseconds(name: str, end: str, type_: str | None) -> str:
     """Return a moment that Spark reads as a number of nanoseconds as a text with all of them.
 
     Args:
-        name: of the column in its file.
         end: what follows the moment: `Z`, or nothing of a local time.
         type_: of the contract's column; None where it declares none. A date gets no time at midnight.
     """

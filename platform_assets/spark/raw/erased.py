@@ -17,11 +17,10 @@ _FROM = ("_arrival", "_arrival_date", "_place")
 
 
 def is_erased(rows: DataFrame, keys: ErasedKeys) -> Column:
-    """Whether rows are of an erased key, by their fields or by the text that was kept of them.
+    """Return whether rows are of an erased key, by their fields or by the text that was kept of them.
 
     Args:
         rows: of any table; columns that they lack say nothing.
-        keys: that were erased.
     """
 
     def of_erased_key(*texts: str | None) -> bool:
@@ -33,7 +32,7 @@ def is_erased(rows: DataFrame, keys: ErasedKeys) -> Column:
 
 
 def without_erased(parsed: DataFrame, keys: ErasedKeys | None) -> DataFrame:
-    """Parsed rows, of which those of erased keys have lost all but where they came from; they are of kind `erased`.
+    """Return parsed rows; those of erased keys are of kind `erased` and keep nothing but where they came from.
 
     Args:
         parsed: as `parse` returns them.
@@ -52,6 +51,6 @@ def without_erased(parsed: DataFrame, keys: ErasedKeys | None) -> DataFrame:
 
 
 def erased_rows(parsed: DataFrame) -> dict[str, int]:
-    """How many rows of each arrival were dropped."""
+    """Return how many rows of each arrival were dropped."""
     counts = parsed.where(F.col("_kind") == ERASED).groupBy("_arrival").count().collect()
     return {row["_arrival"]: row["count"] for row in counts}

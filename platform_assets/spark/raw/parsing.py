@@ -7,6 +7,7 @@ Nothing here knows today's date: what becomes of a row follows from the row, the
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -23,7 +24,6 @@ from platform_assets.places import for_hadoop
 from platform_assets.records.line_copies import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN
 from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import YEARS, cast, is_cast, lost, misfit, nanoseconds
-from platform_assets.spark.raw.delivered_values import with_delivered_values
 from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.row_hash import order_hash
@@ -49,9 +49,7 @@ class Layout:
     """Files that are read together because they look alike.
 
     Args:
-        format: parquet, csv or json.
         columns: names in the files' order; a column of the contract that is not among them is null.
-        files: their addresses.
         copied: whether these are copies, each with its records on lines of their own, as `sources.text` writes them.
         nanoseconds: columns of Parquet in nanoseconds, each with what follows a moment of it: `Z` if it counts in UTC.
     """
@@ -81,11 +79,9 @@ class Layout:
 def parse(
     spark: SparkSession, layouts: Sequence[Layout], contract: Contract, came: Mapping[str, date] = _AS_DATED
 ) -> DataFrame:
-    """The rows of some landed files, each read and judged once.
+    """Return the rows of some landed files, each read and judged once.
 
     Args:
-        layouts: the files.
-        contract: of the raw table.
         came: when the content of files arrived first, of those that came before: by that their rows are late.
 
     Returns:
@@ -145,7 +141,7 @@ def _place(format: Format) -> Column:
 
 
 def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
-    """Each line as the text of its fields, with all their `_names`; `_broken` is why it is not one object, if so."""
+    """Return each line as the text of its fields, with all `_names`; `_broken` is why it is not one object, if so."""
     text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken"}
     options |= {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
@@ -165,7 +161,7 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
 
 
 def _restored(text: Column, marks: Iterable[tuple[str, str]] = MARKED) -> Column:
-    """A text with its line ends, which a copy has as marks."""
+    """Return a text with its line ends, which a copy has as marks."""
     for written, meant in marks:
         text = F.replace(text, F.lit(written), F.lit(meant))
     return text
@@ -178,7 +174,7 @@ def _parts_of_broken(text: Column) -> tuple[Column, Column]:
 
 
 def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
+    """Return where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
     assert contract.source is not None
     end = F.substring_index("_file_path", "/", -len(contract.source.folder.split("/")) - 2)
     # Decoded only where there is something to decode, since it is done for every row.
@@ -193,7 +189,7 @@ def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 
 
 def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """The contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
+    """Return the contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
     absent = [name for name in contract.column_names if name not in layout.columns]
     frame = with_columns(frame, {name: F.lit(None).cast("string") for name in absent})
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
@@ -224,12 +220,12 @@ def _as_delivered(n: int) -> str:
 
 
 def _named(name: str) -> Column:
-    """A column of a file, whose name may hold anything, and so has no place in SQL."""
+    """Return a column of a file, whose name may hold anything, and so has no place in SQL."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """The rows with `_reason`, which is null where a row can enter raw, and fields that do not matter made null.
+    """Return the rows with `_reason`, which is null where a row can enter raw, and fields that do not matter made null.
 
     To take a key back, a void needs that key and its place in the order. What else is written in it may be anything:
     what does not fit its type becomes null, and the row as it was delivered is kept in `_rescued`.
@@ -290,7 +286,7 @@ def _refusal(types: Mapping[str, str], losses: Mapping[str, str], layout: Layout
 
 
 def _in_years(contract: Contract) -> dict[str, str]:
-    """Whether a moment lies in the years 1 to 9999, or is none, for each column of moments.
+    """Return whether a moment lies in the years 1 to 9999, or is none, for each column of moments.
 
     There are no others for whoever computes with them: Python, Delta's partitions, the ledger. Spark has many more, and
     already one as a bound of a staged file, though its row was refused, has the writer of Delta's log end its process.
@@ -300,7 +296,7 @@ def _in_years(contract: Contract) -> dict[str, str]:
 
 
 def _payload(types: Collection[str], contract: Contract) -> str:
-    """The row as it was delivered: the line where there is one, else its fields as JSON."""
+    """Return the row as it was delivered: the line where there is one, else its fields as JSON."""
     given = {column.name: _as_delivered(n) for n, column in enumerate(contract.columns)}
     fields = [f"{got if got in types else f'`{name}`'} AS `{name}`" for name, got in given.items()]
     as_json = f"to_json(struct({', '.join(fields)}, _rescued))"
@@ -336,3 +332,87 @@ def _raw_columns(typed: DataFrame, layout: Layout, contract: Contract) -> list[C
         order_hash(contract.column_names).alias("_row_hash"),
         *(F.expr(f"{computed[name]} AS {name}") for name in ("_order_day", DAY)),
     ]
+
+
+_MOST_NESTED = 100
+"""How deep lists and objects may lie in each other within a line of which a value is read anew."""
+
+_A_DOUBLE = r'(-?\d+\.(0|\d*[1-9])(E-?\d+)?|"-?Infinity")'
+"""What Spark makes of a JSON number with a fraction or an exponent."""
+
+_MARK = "\\t"
+"""That a field may hold, too: then its line is looked at once more, in vain."""
+
+
+def _values(deep: int) -> str:
+    """Return the pattern of a JSON object's next field, whose value is the group, in a line that is one object.
+
+    Nothing of it is tried twice, so that it takes neither stack nor time on a long line.
+    """
+    text = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+    nested = rf'[\[{{](?:[^"\[\]{{}}]++|{text})*+[\]}}]'
+    for _ in range(deep - 1):
+        nested = rf'[\[{{](?:[^"\[\]{{}}]++|{text}|{nested})*+[\]}}]'
+    return rf"\G(?:^[^{{]*+\{{|\s*+,)\s*+{text}\s*+:\s*+({nested}|{text}|[^\"\[\]{{}},\s]++)"
+
+
+def with_delivered_values(fields: DataFrame, line: str, contract: Contract) -> DataFrame:
+    """Return the fields with their values as they stand in the line, wherever that may be another text.
+
+    Spark makes a text of a number with a fraction or an exponent by way of a floating-point one, also within lists and
+    objects, and writes these without their white space.
+
+    Only a line in which such a field is found is read a second time. A value that is a text stays what Spark read.
+
+    Args:
+        fields: of JSON lines, as texts, with the `_names` of all, and why a line is `_broken`.
+        line: the column that has the whole line.
+    """
+    may_be_other = F.isnull("_broken") & F.expr(_may_be_other(contract, line))
+    values = F.when(may_be_other, F.regexp_extract_all(line, F.lit(_values(_MOST_NESTED)), 1))
+    is_short = F.isnotnull("_values") & (F.size("_values") < F.size("_names"))
+    too_deep = F.when(is_short, F.lit(f"nested more than {_MOST_NESTED} deep"))
+    delivered = {
+        name: F.expr(f"CASE WHEN {is_other} AND {value} NOT LIKE '\"%' THEN {value} ELSE `{name}` END")
+        for name in contract.column_names
+        for is_other in [f"_values IS NOT NULL AND `{name}` IS NOT NULL"]
+        for value in [f"get(_values, CAST(array_position(_names, '{name}') AS int) - 1)"]
+    }
+    read = fields.withColumn("_values", values).withColumns({**delivered, "_broken": F.coalesce("_broken", too_deep)})
+    return read.drop("_values")
+
+
+def _may_be_other(contract: Contract, line: str) -> str:
+    """Return whether a field as Spark reads it may be another text than the delivered one, where its column may tell.
+
+    All fields of a kind are looked at as one text, each between two marks: this takes a tenth of the code that Spark
+    makes for a condition on each, of which Java would compile nothing.
+    """
+    texts, found = [], []
+    amounts: defaultdict[int, list[str]] = defaultdict(list)
+    for column in contract.columns:
+        if column.digits is not None:
+            amounts[column.digits[1]].append(column.name)
+        elif column.type != "double":
+            texts.append(column.name)
+    found.append(_contains(_marked(contract.column_names), f"{_MARK}[", f"{_MARK}{{"))
+    text = _marked(texts)
+    found.append(f"{_contains(text, '.', 'Infinity')} AND {text} RLIKE r'{_MARK}{_A_DOUBLE}{_MARK}'")
+    found.append(f"{_contains(text, f'{_MARK}0{_MARK}')} AND {line} RLIKE r':\\s*-0'")
+    for decimals, names in amounts.items():
+        amount = _marked(names)
+        found.append(f"{amount} RLIKE r'\\.\\d{{{decimals + 1}}}|[EI]'")
+        # As with an exponent that no such number has.
+        found.append(f"{_contains(amount, f'{_MARK}0.0{_MARK}', f'{_MARK}-0.0{_MARK}')} AND {line} RLIKE '[eE]-'")
+    if amounts:  # a double holds 15 digits
+        found.append(f"{line} RLIKE r'[0-9][0-9.]{{15}}'")
+    return " OR ".join(f"({each})" for each in found)
+
+
+def _marked(names: Iterable[str]) -> str:
+    fields = ", ".join(f"`{name}`" for name in names)
+    return f"concat_ws('{_MARK}', '', {fields}, '')"
+
+
+def _contains(text: str, *parts: str) -> str:
+    return "(" + " OR ".join(f"contains({text}, '{part}')" for part in parts) + ")"

@@ -49,12 +49,12 @@ def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None, coun
 
 
 def is_void(voided: str | None) -> Column:
-    """Whether a row withdraws its key; of a tombstone, whether the version that it tells does."""
+    """Return whether a row withdraws its key; of a tombstone, whether the version that it tells does."""
     return F.coalesce(F.expr(voided), F.lit(False)) if voided else F.lit(False)
 
 
 def with_broken_rules(raw: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """Raw rows with `_broken`: the names of the rules that a row breaks.
+    """Return raw rows with `_broken`: the names of the rules that a row breaks.
 
     Args:
         raw: rows in `raw_schema`.
@@ -65,19 +65,19 @@ def with_broken_rules(raw: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def applies(rule: Rule) -> Column:
-    """Whether a rule judges a row."""
+    """Return whether a rule judges a row."""
     return F.coalesce(F.expr(rule.where), F.lit(False)) if rule.where.strip() else F.lit(True)
 
 
 def keeps(rule: Rule) -> Column:
-    """Whether a row keeps a rule, as far as the row alone says so; a condition that comes out null is broken."""
+    """Return whether a row keeps a rule, as far as the row alone says so; a condition that comes out null is broken."""
     is_alone = rule.kind.is_condition
     kept = F.coalesce(F.expr(rule.kind.text), F.lit(False)) if is_alone else ~has_null(rule)
     return kept | ~applies(rule) if rule.where.strip() else kept
 
 
 def has_null(rule: Rule) -> Column:
-    """Whether a row lacks a value of the columns that a rule looks at."""
+    """Return whether a row lacks a value of the columns that a rule looks at."""
     lacks = F.lit(False)
     for name in rule.kind.columns:
         lacks = lacks | F.isnull(name)
@@ -85,7 +85,7 @@ def has_null(rule: Rule) -> Column:
 
 
 def verdicts(rule: Rule) -> dict[str, Column]:
-    """Whether a row breaks a rule, and whether it is judged; counted by these names, `rule_counts` knows them."""
+    """Return whether a row breaks a rule, and whether it is judged, by the names that `rule_counts` knows."""
     return {f"_breaks_{rule.name}": ~keeps(rule), f"{JUDGED}{rule.name}": applies(rule)}
 
 

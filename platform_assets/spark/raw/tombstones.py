@@ -24,7 +24,7 @@ def tombstones(
     *,
     few: bool = False,
 ) -> DataFrame | None:
-    """A tombstone for every version of a key that may be newer than the oldest one of another day, on that day.
+    """Return a tombstone for every version of a key that may be newer than the oldest one of another day, on that day.
 
     A tombstone is the version itself, fields and all: whether it keeps the rules, and so takes the record away from the
     day, is for whoever computes the day to say, by the rules of then. It comes from the version's own arrival, so that
@@ -36,7 +36,6 @@ def tombstones(
         arriving: raw rows being ingested.
         present: raw rows already there that count, without tombstones, of every day within reach; None where there are
             none. Among themselves they have been compared.
-        source: contract of the raw table.
         keep: holds what is read several times, as long as the tombstones are not staged.
         few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
 
@@ -79,7 +78,7 @@ def tombstones(
 
 
 def _told(lying: DataFrame, source: Contract) -> DataFrame:
-    """Which versions have to be told to which other days, `_loser`, and have not been before."""
+    """Return which versions have to be told to which other days, `_loser`, and have not been before."""
     key, order = source.key, F.struct(F.lit(0), *source.versioned_by)
     oldest = lying.groupBy(*key, F.col(DAY).alias(_LOSER)).agg(
         F.min(order).alias("_oldest"),
@@ -93,7 +92,7 @@ def _told(lying: DataFrame, source: Contract) -> DataFrame:
 
 
 def within_reach_only(raw: DataFrame, within_days: int) -> DataFrame:
-    """Raw rows without the tombstones of versions that lie further away than versions of one key can.
+    """Return raw rows without the tombstones of versions that lie further away than versions of one key can.
 
     They were made under a contract that looked further.
     """

@@ -55,7 +55,7 @@ def file_order(names: Iterable[str]) -> Column:
 
 
 def identified(raw: DataFrame) -> DataFrame:
-    """Raw rows of which none lacks its place; those taken before raw had it lie first in a file, which its name orders.
+    """Return raw rows with a place each; those of before raw had it lie first in a file, ordered by its name.
 
     As a text: of regular expressions not every engine makes the same.
     """
@@ -64,14 +64,14 @@ def identified(raw: DataFrame) -> DataFrame:
 
 
 def declared_order(source: Contract) -> tuple[str, ...]:
-    """The columns of the order by which a source says which version counts, the most significant first."""
+    """Return the columns of the order by which a source says which version counts, the most significant first."""
     order = source.source.order if source.source else None
     files = {None: (), "name": (FILE_ORDER,)}.get(order, (_NUMBER,))
     return (*source.versioned_by, "_arrival_date", "_void", *files)
 
 
 def order_of(source: Contract) -> tuple[str, ...]:
-    """The columns that order the versions of a key, the most significant first; rows `in_order` have them.
+    """Return the columns that order the versions of a key, the most significant first; rows `in_order` have them.
 
     The hash orders only rows that were taken before raw had their place.
     """
@@ -81,11 +81,10 @@ def order_of(source: Contract) -> tuple[str, ...]:
 def in_order(
     raw: DataFrame, source: Contract, replayed: Mapping[str, Delivery], numbers: Mapping[str, int]
 ) -> DataFrame:
-    """Raw rows with all columns of their order; those of a file that came before have the place of the first.
+    """Return raw rows with all columns of their order; those of a file that came before have the place of the first.
 
     Args:
         raw: rows in `raw_schema`.
-        source: contract of the raw table.
         replayed: first file of the same content, by arrival, as `planning.replays` finds it.
         numbers: by which the source orders its files, by arrival, where it declares more than their names.
     """
@@ -109,11 +108,10 @@ def in_order(
 def greatest(
     raw: DataFrame, source: Contract, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
-    """The greatest version of each key and day, whatever its kind; each day lies in one Spark partition, or its parts.
+    """Return the greatest version of each key and day, whatever its kind; each day, or part, in one Spark partition.
 
     Args:
         raw: rows that count, `in_order`.
-        source: contract of the raw table.
         parts: of each large day.
         heavy: a key has so many versions that they are not to meet in one task: every task sends on the greatest of
             what it has read, and how days lie afterwards is not said.
@@ -130,11 +128,10 @@ def greatest(
 
 
 def superseded(good: DataFrame, source: Contract) -> DataFrame:
-    """The rows of each day of which another version of their key counts, with the arrival that brought that one.
+    """Return the rows of each day of which another version of their key counts, with the arrival that brought that one.
 
     Args:
         good: rows that count and keep the rules, `in_order`.
-        source: contract of the raw table.
     """
     newest_first = SortWindow.partitionBy(DAY, *source.key).orderBy(*(F.desc(name) for name in order_of(source)))
     ranked = good.withColumns(
@@ -152,8 +149,6 @@ def valid_at_start(raw: DataFrame, first: date, source: Contract, rules: Sequenc
     Args:
         raw: rows that count, `in_order`, of the first day, of days before it, and maybe of later ones.
         first: day of the calendar.
-        source: contract of the raw table.
-        rules: of the silver table.
     """
     thing = [name for name in source.key if name != source.event_time]
     counted_on = F.greatest(DAY, F.lit(first))
@@ -170,11 +165,10 @@ def valid_at_start(raw: DataFrame, first: date, source: Contract, rules: Sequenc
 
 
 def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dict[date, dict[str, int]]:
-    """What must become of the rows of each raw day, counted without building the result.
+    """Return what must become of the rows of each raw day, counted without building the result.
 
     Args:
         raw: rows that count, tombstones included, `in_order`.
-        source: contract of the raw table.
         rules: of the silver table that set rows aside; of those with a tolerance it is counted how many rows they
             judge, and how many of these break them.
 
@@ -262,13 +256,13 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
 
 
 def rivals(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> DataFrame:
-    """The keys of each day whose version is not settled by what is declared, with the `_files` of their rows."""
+    """Return the keys of each day whose version is not settled by what is declared, with the `_files` of their rows."""
     tops = _tops(with_verdict(raw, rules, source.void_condition), source)
     return tops.where("_top._rivals").select(DAY, *source.key, F.col("_top._files").alias("_files"))
 
 
 def _tops(judged: DataFrame, source: Contract, *others: str) -> DataFrame:
-    """The greatest version of each key and day, `_top`: its kind, and whether it is a record of the day with rivals."""
+    """Return the greatest version of each key and day, `_top`: its kind, and whether it is a record with rivals."""
     declared, order = declared_order(source), order_of(source)
     columns = list(dict.fromkeys((DAY, *source.key, *others, *declared)))
     files = [F.collect_set("_arrival").alias("_files")] if "_arrival" in judged.columns else []

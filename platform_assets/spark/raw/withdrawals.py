@@ -10,20 +10,60 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
-from platform_assets.spark.raw.undated import takes
+from platform_assets.records.row_kinds import RECORD, TOMBSTONE, VOID, WITHDRAWAL
+
+_ON = "_on"
+
+
+def is_undated(source: Contract) -> Column:
+    """Tell whether a raw row is a delete without event time.
+
+    Such a delete is a void on the day it arrived. Which days it reaches follows from it and the records alone, so that
+    it makes no difference which of them is taken first.
+    """
+    assert source.event_time is not None
+    return (F.col("_kind") == VOID) & F.isnull(source.event_time)
+
+
+def reached(deletes: DataFrame, raw: DataFrame, source: Contract) -> DataFrame:
+    """Return deletes that are `is_undated` with each day `_on` that has a record of their key within their reach."""
+    records = raw.where(F.col("_kind") == RECORD).select(*source.key, F.col(DAY).alias(_ON)).distinct()
+    return deletes.join(records, list(source.key)).where(takes(source, _ON))
+
+
+def takes(source: Contract, day: str) -> Column:
+    """Tell whether a raw table takes rows of the day in a column unasked, from what arrived on `_arrival_date`."""
+    is_taken = F.date_diff("_arrival_date", day).between(-source.ahead_days, source.restatement_window_days)
+    for closed in source.protected:
+        is_closed = F.col(day).between(F.lit(closed.first), F.lit(closed.last))
+        is_taken &= ~(is_closed & (F.col("_arrival_date") > F.lit(closed.since)))
+    return is_taken
+
+
+def tombstones(pairs: DataFrame) -> DataFrame:
+    """Return the tombstones by which other days know of the deletes that have `reached` them."""
+    copies = {"_kind": F.lit(TOMBSTONE), "_rescued": F.lit(None).cast("string"), "_order_day": F.col(_ON)}
+    return pairs.where(F.col(_ON) != F.col(DAY)).withColumns({**copies, DAY: F.col(_ON)}).drop(_ON)
+
+
+def waiting(deletes: DataFrame, pairs: DataFrame, source: Contract) -> Mapping[str, int]:
+    """Count the keys of deletes that have `reached` no record yet, by arrival."""
+    per_key = deletes.select("_arrival", *source.key).distinct()
+    without = per_key.join(pairs, ["_arrival", *source.key], "left_anti")
+    return {row["_arrival"]: row["count"] for row in without.groupBy("_arrival").count().collect()}
+
 
 RowBalances = Mapping[date, Mapping[str, int]]
 
 
 def effective_rows(raw: DataFrame) -> DataFrame:
-    """The raw rows that count: without withdrawals and without the rows, tombstones too, of what they take back."""
+    """Return the raw rows that count: without withdrawals, and without what they take back, tombstones too."""
     kept = raw.where(F.col("_kind") != WITHDRAWAL).join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_anti")
     return kept.select(*raw.columns)
 
 
 def withdrawn_rows(raw: DataFrame) -> dict[date, int]:
-    """How many delivered rows count no more, by day."""
+    """Return how many delivered rows count no more, by day."""
     return delivered_rows(raw.join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_semi"))
 
 
@@ -72,7 +112,8 @@ def with_withdrawn(
     nothing = dict.fromkeys(names, 0)
     return {
         day: dict(balance := row_balances.get(day, nothing))
-        | {"raw": delivered.get(day, balance["raw"]) + withdrawn.get(day, 0), "withdrawn": withdrawn.get(day, 0)}
+        | {"raw": (whole := delivered.get(day, balance["raw"])) + withdrawn.get(day, 0)}
+        | {"withdrawn": withdrawn.get(day, 0), "replaced": whole - balance["raw"]}
         for day in row_balances.keys() | withdrawn.keys() | delivered.keys()
     }
 
@@ -87,13 +128,13 @@ def taken_back(raw: DataFrame, arrivals: Collection[str]) -> dict[tuple[date, st
 
 
 def withdrawals(raw: DataFrame, arrivals: Collection[str], schema: StructType) -> DataFrame:
-    """The markers that take back some arrivals on the days on which they have rows that count."""
+    """Return the markers that take back some arrivals on the days on which they have rows that count."""
     pairs = raw.where(F.col("_arrival").isin(*arrivals)).select(DAY, "_arrival").distinct()
     return as_raw(pairs.withColumn("_kind", F.lit(WITHDRAWAL)), schema)
 
 
 def as_raw(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Rows with the columns of raw, null where they have none of that name."""
+    """Return rows with the columns of raw, null where they have none of that name."""
     lacking = [
         F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields if field.name not in rows.columns
     ]

@@ -7,11 +7,15 @@ import select
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from logging import getLogger
 from pathlib import Path
 from shutil import rmtree
+from threading import Event, Thread
 
 from platform_assets.errors import PlatformError
 from platform_assets.places import USE_A_SHORTER, why_no_socket
@@ -45,7 +49,6 @@ class SailServer:
     """A running server.
 
     Args:
-        process: that serves.
         socket: by which a client of Spark Connect reaches it, in a folder that only its owner may enter.
     """
 
@@ -53,7 +56,7 @@ class SailServer:
     socket: Path
 
     def ended_within(self, seconds: float = 0.0) -> str | None:
-        """How it ended, as the end of a sentence; None if it still runs after so long."""
+        """Return how it ended, as the end of a sentence; None if it still runs after so long."""
         try:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -76,7 +79,7 @@ class SailServer:
 
 
 def log_file(settings: Settings) -> Path:
-    """What the newest server of this state folder says."""
+    """Return what the newest server of this state folder says."""
     return settings.state / "logs" / "sail.log"
 
 
@@ -85,9 +88,6 @@ def start_server(settings: Settings) -> SailServer:
 
     No other user of the machine, and no process but through the socket, can reach it. It ends when this process ends,
     in whatever way, because it reads from a pipe whose other end nobody else has.
-
-    Raises:
-        SailError: it is not installed, or did not start.
     """
     if find_spec("pysail") is None:
         raise SailError(
@@ -134,15 +134,60 @@ def start_server(settings: Settings) -> SailServer:
 
 
 def most_bytes_at_once(settings: Settings) -> int:
-    """What may be read for a batch, as bytes of files, so that Sail has room for its rows."""
+    """Return what may be read for a batch, as bytes of files, so that Sail has room for its rows."""
     return int(bytes_of(settings.sail_memory) * _READ_SHARE)
 
 
 def bytes_of(memory: str) -> int:
-    """A number of bytes, as settings have it."""
+    """Return a number of bytes, as settings have it."""
     return int(memory[:-1]) * _UNITS[memory[-1].lower()]
 
 
 def _last_words(log: Path) -> str:
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1].strip() if lines else "it said nothing"
+
+
+STANDSTILL_S = 120.0
+"""In which a server that is at work takes some processor time, however busy the machine is: one was seen that gave none
+to anybody for a minute and more."""
+_LEAST_SHARE = 0.01
+"""Of a processor. One that stands still takes less, to look how much memory it has."""
+
+_log = getLogger(__name__)
+
+
+@contextmanager
+def ended_at_standstill(server: SailServer, standstill_s: float = STANDSTILL_S) -> Iterator[None]:
+    """As long as this is open, the server is killed once it took hardly any processor time for a while.
+
+    Whoever waits for its answer then hears that it is gone.
+    """
+    done = Event()
+    watch = Thread(target=_watch, args=(server, standstill_s, done), daemon=True)
+    watch.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watch.join()
+
+
+def _watch(server: SailServer, standstill_s: float, done: Event) -> None:
+    ticks, since = _ticks(server), time.monotonic()
+    while not done.wait(standstill_s / 20):
+        now = _ticks(server)
+        if now - ticks >= 100 * standstill_s * _LEAST_SHARE:
+            ticks, since = now, time.monotonic()
+        elif time.monotonic() - since > standstill_s:
+            _log.warning("Sail took hardly any processor time for %d s and was ended.", standstill_s)
+            server.process.kill()
+            return
+
+
+def _ticks(server: SailServer) -> int:
+    """Processor time that it took, in hundredths of a second."""
+    with suppress(OSError, ValueError):
+        fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+    return 0

@@ -15,7 +15,9 @@ from importlib.metadata import version
 from typing import Any, NamedTuple, cast
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, LongType, StructType
 
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.server import SailError, SailServer, start_server
@@ -39,11 +41,7 @@ _running: list[_Running] = []
 
 
 def sail_session(settings: Settings) -> SparkSession:
-    """The session of Sail that this process has, started with the first use.
-
-    Raises:
-        SailError: Sail is not installed, or does not start.
-    """
+    """Return the session of Sail that this process has, started with the first use."""
     if _running and _running[0].server.ended_within():
         stop_sail()
     if not _running:
@@ -57,11 +55,7 @@ def sail_session(settings: Settings) -> SparkSession:
 
 
 def session_of(settings: Settings, engine: str, spark: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
-    """Gives the session of an engine.
-
-    Args:
-        engine: `spark` or `sail`.
-    """
+    """Return what gives the session of an engine."""
     return spark if engine == "spark" else lambda: sail_session(settings)
 
 
@@ -79,17 +73,17 @@ def stop_sail() -> None:
 
 
 def running_server() -> SailServer | None:
-    """This process's own, if it has one, be it alive or not."""
+    """Return this process's own server, if it has one, be it alive or not."""
     return _running[0].server if _running else None
 
 
 def server_of(session: SparkSession) -> SailServer:
-    """The server of a session of Sail that was not stopped."""
+    """Return the server of a session of Sail that was not stopped."""
     return next(running.server for running in _running if running.session is session)
 
 
 def is_sail(spark: SparkSession) -> bool:
-    """Whether a session is one of Sail."""
+    """Return whether a session is one of Sail."""
     return any(running.session is spark for running in _running)
 
 
@@ -140,3 +134,16 @@ def _connect(server: SailServer) -> SparkSession:
     client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)])
     cast("Any", session.conf)._set_all(configs=dict(REQUIRED), silent=True)
     return cast("SparkSession", session)
+
+
+def as_spark_counts(spark: SparkSession, frame: DataFrame, schema: StructType) -> DataFrame:
+    """Long columns as the ints that a contract declares, in frames of Sail: it counts days in longs, Spark in ints.
+
+    A value that is no int raises an error. Everything else has to be of its type already; by Spark itself nothing is
+    ever cast silently.
+    """
+    if not is_sail(spark):
+        return frame
+    ints = {field.name for field in schema.fields if field.dataType == IntegerType()}
+    longs = [field.name for field in frame.schema.fields if field.dataType == LongType() and field.name in ints]
+    return frame.withColumns({name: F.col(name).cast("int") for name in longs}) if longs else frame

@@ -42,8 +42,6 @@ class Lease:
 
     Args:
         port: of its gateway, on loopback.
-        secret: that the gateway asks for.
-        connection: to its keeper.
     """
 
     port: int
@@ -58,7 +56,7 @@ class Lease:
 
 
 def link_to_keeper(settings: Settings) -> Path:
-    """Where an installation's keeper leaves the way to its socket; a socket's own path has to be short."""
+    """Return where an installation's keeper leaves the way to its socket; a socket's own path has to be short."""
     return settings.state / "warm.sock"
 
 
@@ -92,7 +90,7 @@ def borrow(settings: Settings, key: str) -> Lease | None:
 
 
 def line_of(connection: socket.socket) -> dict[str, Any]:
-    """A line of JSON that the other side says.
+    """Return a line of JSON that the other side says.
 
     Raises:
         ValueError: it says something else, or nothing more.
@@ -111,7 +109,7 @@ def line_of(connection: socket.socket) -> dict[str, Any]:
 
 
 def _keeper(link: Path) -> str | None:
-    """The keeper's socket; None where there is none, or others could have put it, or the link, in its place."""
+    """Return the keeper's socket; None where there is none, or others could have put it, or the link, in its place."""
     try:
         if link.lstat().st_uid != os.geteuid():
             return None
@@ -125,7 +123,7 @@ _LEASES: WeakKeyDictionary[JavaGateway, Lease] = WeakKeyDictionary()
 
 
 def attached(port: int, secret: str) -> SparkSession:
-    """The session of this process in a JVM where Spark runs already, with settings and views of its own.
+    """Return the session of this process in a JVM where Spark runs already, with settings and views of its own.
 
     Raises:
         Py4JError: it does not answer.
@@ -141,14 +139,14 @@ def attached(port: int, secret: str) -> SparkSession:
 
 
 def attached_by(lease: Lease) -> SparkSession:
-    """The session of this process in a JVM that was lent to it, until `detach`."""
+    """Return the session of this process in a JVM that was lent to it, until `detach`."""
     spark = attached(lease.port, lease.secret)
     _LEASES[cast("Any", spark.sparkContext)._gateway] = lease
     return spark
 
 
 def lease_of_jvm() -> Lease | None:
-    """By what right this process works with another one's JVM; None where it has its own, or none."""
+    """Return by what right this process works with another one's JVM; None where it has its own, or none."""
     gateway = SparkContext._gateway
     return None if gateway is None else _LEASES.get(gateway)
 

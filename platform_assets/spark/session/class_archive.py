@@ -54,7 +54,7 @@ class ClassArchive:
         return f'"-XX:SharedArchiveFile={self.file}" {_QUIET}' if self.is_used else ""
 
     def handed_over(self) -> ClassArchive:
-        """The archive after the JVM was started (or was not): from now on only the JVM holds the lock."""
+        """Return the archive after the JVM was started (or was not): from now on only the JVM holds the lock."""
         if self.lock is not None:
             os.close(self.lock)
         return ClassArchive(self.file)
@@ -67,14 +67,14 @@ class ClassArchive:
 
 
 def archive_path(settings: Settings, java: Java) -> Path:
-    """Where the archive lies: another Java, other jars or another installation of Spark have another one."""
+    """Return where the archive lies: another Java, other jars or another installation of Spark have another one."""
     parts = (java.build, str(java.executable.resolve()), version("pyspark"), sys.prefix, str(settings.jars))
     key = hashlib.sha256("\0".join((*parts, *(jar.sha256 for jar in needed(settings)))).encode()).hexdigest()
     return settings.jars / f"classes-{key[:16]}.jsa"
 
 
 def is_as_recorded(file: Path) -> bool:
-    """Whether an archive is there, is what a JVM of ours recorded, and nobody else can have written it or its note."""
+    """Return whether an archive is there and is what a JVM of ours recorded, written by no one else."""
     note = _note(file)
     try:
         if not (is_ours_alone(file) and is_ours_alone(note)):
@@ -85,11 +85,7 @@ def is_as_recorded(file: Path) -> bool:
 
 
 def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchive:
-    """What the next JVM should do: use the archive, record it, or neither while another one records it.
-
-    Args:
-        record: whether this JVM may record an archive if there is none.
-    """
+    """Return what the next JVM should do: use the archive, record it, or neither while another one records it."""
     file = archive_path(settings, java)
     if is_as_recorded(file):
         return ClassArchive(file, is_used=True)
@@ -134,5 +130,5 @@ def _note(file: Path) -> Path:
 
 
 def recording_of(file: Path) -> Path:
-    """Where a JVM records an archive while it ends; the next start takes it into use."""
+    """Return where a JVM records an archive while it ends; the next start takes it into use."""
     return file.with_suffix(".recording")

@@ -18,12 +18,12 @@ _LOOK_S = 0.1
 
 
 def computes_here(settings: Settings) -> bool:
-    """Whether driver and executors are one process of this machine, which sees all that this one sees."""
+    """Return whether driver and executors are one process of this machine, which sees all that this one sees."""
     return settings.spark_remote is None and _is_local(settings.spark_master)
 
 
 def is_one_process(spark: SparkSession) -> bool:
-    """Whether driver and executors of a session are one process, so that none of them can end without the others."""
+    """Return whether driver and executors of a session are one process, so that they end together."""
     return hasattr(spark, "_jsparkSession") and _is_local(spark.sparkContext.master or "")
 
 

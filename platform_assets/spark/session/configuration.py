@@ -103,7 +103,7 @@ _CREDENTIALS = ("AWS_", "AZURE_")
 
 
 def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
-    """The session's whole configuration, without what the JVM was started with."""
+    """Return the session's whole configuration, without what the JVM was started with."""
     conf = dict(TUNING) | {
         "spark.sql.warehouse.dir": for_hadoop(str(settings.state / "spark-warehouse")),
         "spark.log.level": settings.log_level,
@@ -127,7 +127,7 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
 
 
 def _added(settings: Settings) -> list[tuple[str, str]]:
-    """What comes beside ours, without which nothing could be read or written, and not in its place."""
+    """Return what comes beside ours, without which nothing could be read or written, and not in its place."""
     return [(name, more) for name in _LISTS if (more := settings.spark_conf.get(name))]
 
 
@@ -136,7 +136,7 @@ def _beside(ours: str, more: str) -> str:
 
 
 def engine_key(settings: Settings) -> str:
-    """All by which a JVM with Spark differs from one that another process would start, as one hash.
+    """Return all by which a JVM with Spark differs from one that another process would start, as one hash.
 
     To be asked for before this process has a JVM.
     """
@@ -154,7 +154,7 @@ def engine_key(settings: Settings) -> str:
 
 
 def _place_of_modules() -> str:
-    """The working folder, where this process takes modules from it: a Python that its JVM starts would, too.
+    """Return the working folder, where this process takes modules from it: a Python that its JVM starts would, too.
 
     The project's own is in the path of every process.
     """
@@ -163,11 +163,7 @@ def _place_of_modules() -> str:
 
 
 def of_store(lake: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Settings for the store in which a lake lies; none for one in a folder.
-
-    Raises:
-        SessionError: the environment says too little.
-    """
+    """Return settings for the store in which a lake lies; none for one in a folder."""
     match store_of(lake):
         case "s3":
             return of_s3(environ)
@@ -178,13 +174,10 @@ def of_store(lake: str, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
-    """Settings of Hadoop's ABFS for addresses that begin with `abfss://`.
+    """Return settings of Hadoop's ABFS for addresses that begin with `abfss://`.
 
     Args:
         environ: `AZURE_STORAGE_ACCOUNT_KEY`, and what says where an emulator is, as deltalake knows it.
-
-    Raises:
-        SessionError: there is no key.
     """
     if not environ.get("AZURE_STORAGE_ACCOUNT_KEY"):
         raise SessionError(
@@ -216,7 +209,7 @@ def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_s3(environ: Mapping[str, str]) -> dict[str, str]:
-    """Settings of Hadoop's S3A for addresses that begin with `s3://`.
+    """Return settings of Hadoop's S3A for addresses that begin with `s3://`.
 
     Args:
         environ: `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` for stores other than Amazon's, and `AWS_REGION`.

@@ -51,7 +51,7 @@ def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
 
 @contextmanager
 def environment_of_jvm() -> Iterator[None]:
-    """What a JVM starts with: the Spark that is installed with the platform, and no defaults but ours.
+    """Set what a JVM starts with: the Spark that is installed with the platform, and no defaults but ours.
 
     One malloc arena per thread is memory nobody uses; a choice of the user's stays. And where the locale knows no
     letters but those of ASCII, as under cron, Java cannot open a file named with others. So it is, too, with one that

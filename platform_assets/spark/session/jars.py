@@ -90,12 +90,12 @@ DELTA_VERSION = next(jar.revision for jar in ALWAYS if jar.module.startswith("de
 
 
 def needed(settings: Settings) -> tuple[Jar, ...]:
-    """The jars that Spark starts with, as the lake's place asks for."""
+    """Return the jars that Spark starts with, as the lake's place asks for."""
     return (*ALWAYS, *_LOCKED.get(store_of(settings.lake) or "", ()))
 
 
 def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:
-    """What is wrong with a folder of jars, one sentence each; nothing when it can be used."""
+    """Return what is wrong with a folder of jars, one sentence each; nothing when it can be used."""
     problems = []
     for jar in jars:
         path = folder / jar.file
@@ -113,7 +113,6 @@ def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgres
 
     Raises:
         JarsError: the registry cannot be reached, or delivers something else than the pinned files.
-        JavaError: there is no usable Java to run Ivy with.
     """
     return bring(settings, java, needed(settings), progress)
 
@@ -216,6 +215,6 @@ def _ivy_jar() -> Path:
 
 
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file's content."""
+    """Return the sha256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -36,7 +36,6 @@ class Java:
     """A Java that answered.
 
     Args:
-        executable: the `java` program.
         major: 17 for 17.0.15.
         build: everything it says about itself; two Javas of one build can share a class archive.
     """
@@ -52,11 +51,7 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """The Java that Spark will start: the one of JAVA_HOME, else the first on PATH.
-
-    Raises:
-        JavaError: there is none, it does not run, or Spark cannot use its version.
-    """
+    """Return the Java that Spark will start: the one of JAVA_HOME, else the first on PATH."""
     environ = os.environ if environ is None else environ
     executable = _executable(environ)
     try:
@@ -86,7 +81,7 @@ def _asked(executable: Path, environ: Mapping[str, str]) -> subprocess.Completed
 
 
 def _reason(error: Exception) -> str:
-    """Its last words; of some options Java complains where others have their output."""
+    """Return its last words; of some options Java complains where others have their output."""
     streams = (error.stderr, error.stdout) if isinstance(error, subprocess.CalledProcessError) else ()
     said = [line for stream in streams for line in _words(stream)]
     return (said[-1] if said else str(error)).removesuffix(".")
@@ -103,7 +98,7 @@ def _todo(executable: Path, environ: Mapping[str, str]) -> str:
 
 
 def _words(said: str) -> list[str]:
-    """What Java says, line by line, without what it says of variables, and of what every failure is."""
+    """Return what Java says, line by line, without what it says of variables, and of what every failure is."""
     return [line for line in said.splitlines() if line.strip() and not _SAYS_NOTHING.match(line)]
 
 

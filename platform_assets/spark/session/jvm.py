@@ -157,7 +157,7 @@ def end_jvm() -> None:
 
 
 def scratch_of_jvm() -> Path | None:
-    """The folder of this process's JVM for what it needs only while it lives; none where another process started it."""
+    """Return the folder of this process's JVM for what it needs only while it lives; none for another's JVM."""
     gateway = SparkContext._gateway
     scratch = None if gateway is None else _SCRATCHES.get(gateway)
     return scratch.folder.resolve() if scratch else None

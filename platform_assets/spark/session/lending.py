@@ -32,14 +32,7 @@ Answer = TypeVar("Answer")
 
 
 class LentJvm:
-    """A JVM with Spark in it, from its start to its end.
-
-    Args:
-        settings: to start it with.
-
-    Raises:
-        PlatformError: Spark does not start.
-    """
+    """A JVM with Spark in it, from its start to its end."""
 
     def __init__(self, settings: Settings) -> None:
         try:
@@ -91,7 +84,7 @@ class LentJvm:
             return "it does not answer"
 
     def _answered(self, ask: Callable[[], Answer], within_s: float) -> Answer:
-        """What it answers; one that does not, as where somebody has stopped it with a signal, is killed."""
+        """Return what it answers; one that does not, as where somebody has stopped it with a signal, is killed."""
         with ThreadPoolExecutor(1) as apart:
             try:
                 return apart.submit(ask).result(within_s)
@@ -105,7 +98,7 @@ class LentJvm:
         self._shared = self._seen_by_all()
 
     def _seen_by_all(self) -> tuple[str, ...]:
-        """What a session changes for all others, too."""
+        """Return what a session changes for all others, too."""
         context, shared = self._scala, cast("Any", self.session)._jsparkSession.sharedState()
         catalog = shared.externalCatalog()
         every = (
@@ -150,7 +143,7 @@ class LentJvm:
         return f"it holds {held_mib:,} MiB" if held_mib > self._most_mib else ""
 
     def _work(self) -> str:
-        """What it goes on with, as after a Python that was interrupted and has left: between two jobs, too."""
+        """Return what it goes on with, as after a Python that was interrupted and has left: between two jobs, too."""
         if jobs := len(self._scala.statusTracker().getActiveJobIds()):
             return counted(jobs, "job")
         stacks = self._java.java.lang.Thread.getAllStackTraces()

@@ -24,7 +24,7 @@ class TimedSpark:
         self.waited = 0.0
 
     def __call__(self) -> SparkSession:
-        """The session."""
+        """Return the session."""
         began = time.monotonic()
         try:
             return self._spark()
@@ -33,7 +33,7 @@ class TimedSpark:
 
 
 def running_jobs() -> Mapping[int, Tasks]:
-    """The tasks of every running job, by its number; nothing where Spark is idle, remote, not started or just ending.
+    """Return the tasks of every running job, by its number; nothing where Spark is idle, remote, not started or ending.
 
     Numbers only grow: from them whoever asks again and again tells how many jobs have ended meanwhile.
     """

@@ -44,7 +44,7 @@ def places_of(settings: Settings) -> tuple[tuple[str, int], ...]:
 
 
 def what_is_asked(settings: Settings) -> tuple[str, str]:
-    """Who listens at the places of the settings, and what says where that is."""
+    """Return who listens at the places of the settings, and what says where that is."""
     if settings.spark_remote:
         return "Spark Connect", "PLATFORM_SPARK_REMOTE"
     if settings.spark_master == "yarn":
@@ -53,7 +53,7 @@ def what_is_asked(settings: Settings) -> tuple[str, str]:
 
 
 def why_nobody_listens(places: tuple[tuple[str, int], ...]) -> str:
-    """What each place answered, where nobody listens at any; empty where somebody does."""
+    """Return what each place answered, where nobody listens at any; empty where somebody does."""
     said: list[str] = []
     for host, port in places:
         try:
@@ -74,7 +74,7 @@ def _place(address: str, otherwise: int) -> tuple[tuple[str, int], ...]:
 
 
 def resource_managers(environ: Mapping[str, str], conf: Mapping[str, str]) -> tuple[str, ...]:
-    """Their addresses, `host:port`; several where one stands in for another, none where nothing says where they are.
+    """Return addresses of the managers, `host:port`; several that stand in for each other, none where none is named.
 
     Args:
         environ: names the folders with `yarn-site.xml`, of which the first one counts.
@@ -89,7 +89,7 @@ def resource_managers(environ: Mapping[str, str], conf: Mapping[str, str]) -> tu
 
 
 def why_no_yarn(environ: Mapping[str, str]) -> str:
-    """What keeps Spark from finding YARN, of which only settings of Hadoop know where it is; empty if nothing does."""
+    """Return what keeps Spark from finding YARN, which only settings of Hadoop name; empty if nothing does."""
     folders = [Path(environ[name]) for name in HADOOP_FOLDERS if environ.get(name)]
     if not folders:
         return f"{' or '.join(HADOOP_FOLDERS)} is to name the folder of yarn-site.xml, and is not set"
@@ -107,7 +107,7 @@ def _address(said: Mapping[str, str], end: str) -> str:
 
 
 def _site(environ: Mapping[str, str]) -> dict[str, str] | None:
-    """Settings of the first folder that has a `yarn-site.xml`, with those beside it; None where none can be read."""
+    """Return settings of the first folder that has a `yarn-site.xml`, with those beside it; None if unreadable."""
     for folder in map(Path, filter(None, map(environ.get, HADOOP_FOLDERS))):
         with suppress(OSError, ElementTree.ParseError):
             of_yarn = _read(folder / "yarn-site.xml")

@@ -23,7 +23,7 @@ _HIDDEN = "***"
 
 
 def reason_of(error: Exception) -> str:
-    """What went wrong: Java's own message where the error came from there, asked for while its process is alive."""
+    """Return what went wrong: Java's own message where it came from there, asked for while its process is alive."""
     text = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
     if of_grpc := _DETAILS.search(text):
         return of_grpc[1]
@@ -33,13 +33,13 @@ def reason_of(error: Exception) -> str:
 
 
 def cause_of(error: Exception, settings: Settings) -> Exception | None:
-    """The error itself, where whoever looks into it finds no secret."""
+    """Return the error itself, where whoever looks into it finds no secret."""
     text = str(error)
     return error if without_secrets(text, settings) == text else None
 
 
 def without_secrets(text: str, settings: Settings) -> str:
-    """A text in which no secret of the settings is left."""
+    """Return a text in which no secret of the settings is left."""
     for secret in sorted(filter(None, _secrets(settings)), key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
     return text

@@ -31,7 +31,6 @@ class Scratch:
     """The folder of one JVM.
 
     Args:
-        folder: for this JVM alone.
         lock: an open lock file, which the JVM must inherit.
     """
 
@@ -52,12 +51,12 @@ class Scratch:
 
 
 def scratch_folder(settings: Settings) -> Path:
-    """Where the folders of an installation's JVMs lie."""
+    """Return where the folders of an installation's JVMs lie."""
     return settings.state / "spark"
 
 
 def unusable_choice(settings: Settings, environ: Mapping[str, str]) -> str:
-    """The setting or variable that names other folders, to be asked where Spark did not start, which has tried them.
+    """Return the setting or variable that names other folders, to be asked where Spark did not start in them.
 
     Returns:
         Empty where there is none, or one of its folders can be written in: then that was not the reason.
@@ -70,19 +69,16 @@ def unusable_choice(settings: Settings, environ: Mapping[str, str]) -> str:
 
 
 def _can_be_written(folder: Path) -> bool:
-    """Whether Spark could put files there, in a folder that it may have to make."""
+    """Return whether Spark could put files there, in a folder that it may have to make."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 @contextmanager
 def new_scratch(settings: Settings) -> Iterator[Scratch]:
-    """A folder for a JVM that is started within; from then on only the JVM holds its lock.
+    """Make a folder for a JVM that is started within; from then on only the JVM holds its lock.
 
     Folders of JVMs that are dead are removed.
-
-    Raises:
-        OSError: nothing can be written in the state folder.
     """
     every = scratch_folder(settings)
     settings.make_state()
@@ -132,7 +128,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def log_file(settings: Settings) -> Path:
-    """The file that Spark, its JVM and Ivy append to; what it grew to before is kept beside it once."""
+    """Return the file that Spark, its JVM and Ivy append to; what it grew to before is kept beside it once."""
     path = settings.state / "logs" / "spark.log"
     settings.make_state()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,9 +137,9 @@ def log_file(settings: Settings) -> Path:
     return path
 
 
-def last_words(path: Path, since: int, lines: int = 3) -> str:
-    """The last lines written after a position of the file, for an error message."""
+def last_words(path: Path, since: int) -> str:
+    """Return the last three lines written after a position of the file, for an error message."""
     with path.open("rb") as file:
         file.seek(since)
         text = file.read().decode(errors="replace")
-    return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
+    return " | ".join(line.strip() for line in text.splitlines()[-3:] if line.strip())

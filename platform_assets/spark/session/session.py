@@ -60,16 +60,12 @@ def create_session(
     Where a JVM is kept ready that was started with the same settings, the session is one in it.
 
     Args:
-        settings: master or Spark Connect server, memory, extra configuration.
         app_name: shown in logs and on a cluster's pages.
         record_classes: whether this session may record the class archive for later ones, if there is none.
         brief: whether it has so little to do that its JVM should compile quickly rather than well.
         own: whether the JVM must be one of this process.
-        progress: told that Spark starts, and when jars have to be brought first.
 
     Raises:
-        JavaError: Java is missing or of the wrong version.
-        JarsError: jars that it needs are neither there nor to be had.
         SessionError: Spark did not start; the message has its last words.
     """
     _keep_exceptions_quiet()
@@ -94,7 +90,7 @@ def _session(
 
 
 def _lent(settings: Settings) -> SparkSession | None:
-    """A session in the JVM that is kept ready; None where it cannot be had."""
+    """Return a session in the JVM that is kept ready; None where it cannot be had."""
     lease = borrow(settings, engine_key(settings))
     if lease is None:
         return None
@@ -123,7 +119,7 @@ def _keep_exceptions_quiet() -> None:
 
 
 def not_started(settings: Settings, reason: str) -> SessionError:
-    """What a person is told where no session began: of a master that nobody reaches, Spark says only what follows."""
+    """Return what a person is told where no session began: of an unreachable master, Spark says only what follows."""
     what, setting = what_is_asked(settings)
     if why := why_nobody_listens(places_of(settings)):
         return SessionError(
@@ -233,10 +229,9 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:
-    """A session of the server at an address.
+    """Return a session of the server at an address.
 
     Args:
-        settings: extra configuration, and the secrets that no message shows.
         remote: the address, `sc://host:port` with what follows it.
 
     Raises:

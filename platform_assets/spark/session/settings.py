@@ -23,11 +23,7 @@ class SessionSettingsError(PlatformError):
 
 
 def refuse_other_settings(spark: SparkSession) -> None:
-    """Refuse a session that would compute something else than all others, be it a server's or changed since its start.
-
-    Raises:
-        SessionSettingsError: naming every setting.
-    """
+    """Refuse a session whose settings would compute other values, a server's or one changed since its start."""
     conf = _set_in(spark)
     unset = {name: value for name in REQUIRED if name not in conf and (value := _default(spark, name)) is not None}
     if problems := problems_of(conf | unset):
@@ -39,7 +35,7 @@ def refuse_other_settings(spark: SparkSession) -> None:
 
 
 def _set_in(spark: SparkSession) -> dict[str, str]:
-    """The settings that somebody set, of those that are looked at."""
+    """Return the settings that somebody set, of those that are looked at."""
     conf = cast("Any", spark.conf)
     if hasattr(conf, "_jconf"):
         # As one text: a map would be asked for each of its entries, of which Java has a hundred.
@@ -56,7 +52,7 @@ def _default(spark: SparkSession, name: str) -> str | None:
 
 
 def software_of(spark: SparkSession) -> dict[str, str]:
-    """The version of Spark that a session computes with, and of Delta, which a Spark Connect server keeps to itself.
+    """Return the version of Spark that a session computes with, and of Delta, unless a Connect server hides that.
 
     Of Sail its own, and that of Spark which it says it is like.
     """

@@ -84,7 +84,7 @@ def full_disk_explained(what: str) -> Iterator[None]:
 
 
 def complaint(error: PySparkException | Py4JError) -> str | None:
-    """What Spark says against the rows it was given, by its first cause; null where not the rows made it fail."""
+    """Return what Spark says against the rows it was given, by its first cause; None where not the rows failed."""
     if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
         # Without an error of Java's, Python lost the JVM.
         return None
@@ -100,7 +100,7 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
 
 
 def failed_on_values(error: PySparkException | Py4JJavaError) -> str | None:
-    """What Spark says where values of rows made an expression, or a function in Python, fail; None of other errors."""
+    """Return what Spark says where values of rows made an expression or a Python function fail; None otherwise."""
     said = list(causes(error))
     if any(_OF_THE_MACHINE.search(text) for text in said):
         return None
@@ -126,7 +126,7 @@ def note_what_java_says(error: BaseException, settings: Settings) -> None:
 
 
 def causes(error: Exception) -> Iterator[str]:
-    """What the error says, and what Java says of its causes."""
+    """Yield what the error says, and what Java says of its causes."""
     yield str(error)
     java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     for _ in range(_MOST_CAUSES):

@@ -156,7 +156,7 @@ def _is_of_a_lost_connection(error: BaseException) -> bool:
 
 
 def _end_of_jvm() -> str | None:
-    """How the process of this session's JVM ended; None if it lives, or there is none."""
+    """Return how the process of this session's JVM ended; None if it lives, or there is none."""
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return _end_of_lent_jvm()
@@ -170,7 +170,7 @@ def _end_of_jvm() -> str | None:
 
 
 def _is_deaf() -> bool:
-    """Whether the JVM takes no connection any more though its process is there, as in the minutes in which it dies."""
+    """Return whether the JVM takes no connection any more though its process is there, as while it dies."""
     if SparkContext._gateway is None:
         return False
     where = SparkContext._gateway.gateway_parameters
@@ -184,7 +184,7 @@ def _is_deaf() -> bool:
 
 
 def _end_of_lent_jvm() -> str | None:
-    """The same of one that another process keeps: nobody listens any more where its gateway was."""
+    """Return the same of one that another process keeps: nobody listens any more where its gateway was."""
     lease = lease_of_jvm()
     if lease is None:
         return None
@@ -198,7 +198,7 @@ class OtherFolderError(PlatformError):
 
 
 def lies_elsewhere(error: Exception, settings: Settings) -> OtherFolderError | None:
-    """What is to be told where a cluster's executor did not find a file that lies in the lake; None if it did."""
+    """Return what to tell where a cluster's executor did not find a file that lies in the lake; None if it did."""
     if computes_here(settings) or is_object_store(settings.lake):
         return None
     missing = (found[1] for text in causes(error) if (found := _MISSING.search(text)))
@@ -239,7 +239,7 @@ def _files_in(folder: Location) -> int:
 
 
 def _files_written(spark: SparkSession, mark: str) -> int | None:
-    """By the one execution that has a description; None where Spark keeps nothing of it."""
+    """Return how many files the one execution with a description wrote; None where Spark keeps nothing of it."""
     session = cast("Any", spark)
     session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     known = session._jsparkSession.sharedState().statusStore()

@@ -46,7 +46,6 @@ def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) 
     Args:
         spark: gives the session; its settings are changed with its first use, and put back.
         parts: of each large day; nothing is changed where there are none.
-        part_bytes: of a part, as a file.
     """
     before: dict[SparkSession, dict[str, str | None]] = {}
 
@@ -71,12 +70,12 @@ def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) 
 
 
 def plans_while_it_works(spark: SparkSession) -> bool:
-    """Whether Spark cuts what turns out to be large while it works."""
+    """Return whether Spark cuts what turns out to be large while it works."""
     return not is_one_process(spark) or spark.conf.get(_ADAPTIVE) == "true"
 
 
 def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]) -> DataFrame:
-    """Rows dealt out by day, and those of large days by day and a hash, which is added as `SHARE`.
+    """Return rows dealt out by day, and those of large days by day and a hash, which is added as `SHARE`.
 
     A window over days, these columns and the share needs no further shuffle; the share tells nothing that the columns
     do not. On a cluster, where a task that has nothing costs requests to a store, Spark may join those with little.
@@ -99,7 +98,7 @@ def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]
 
 
 def hashable(frame: DataFrame) -> list[str]:
-    """Columns that tell rows apart and can be hashed."""
+    """Return columns that tell rows apart and can be hashed."""
     nested = ArrayType | MapType | StructType | VariantType
     return [field.name for field in frame.schema.fields if not isinstance(field.dataType, nested)]
 

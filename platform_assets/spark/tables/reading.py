@@ -34,13 +34,13 @@ Keep = Callable[[DataFrame], DataFrame]
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
-    """A frame without rows, planned in the JVM: a list of none would start a Python worker."""
+    """Return a frame without rows, planned in the JVM: a list of none would start a Python worker."""
     nulls = (f"CAST(NULL AS {field.dataType.simpleString()}) AS `{field.name}`" for field in schema.fields)
     return spark.range(0).selectExpr(*nulls)
 
 
 def in_ranges(spans: Iterable[tuple[date, date]]) -> Column:
-    """The days of some ranges, as a predicate Delta prunes partitions with."""
+    """Return the days of some ranges, as a predicate Delta prunes partitions with."""
     day = F.col(DAY)
     parts = [(day == F.lit(start)) if start == end else day.between(F.lit(start), F.lit(end)) for start, end in spans]
     return reduce(lambda a, b: a | b, parts, F.lit(False)) if parts else F.lit(False)
@@ -53,7 +53,7 @@ def read_days(
     schema: StructType,
     spans: Iterable[tuple[date, date]],
 ) -> DataFrame:
-    """Some days of a table.
+    """Return some days of a table.
 
     Args:
         files: of its days; none where the table was never published, which reads as no rows.
@@ -70,7 +70,7 @@ def read_days(
 
 
 def read_staged(spark: SparkSession, folder: Location) -> DataFrame:
-    """The rows of a stage's folder, from the files that its log names.
+    """Return the rows of a stage's folder, from the files that its log names.
 
     Raises:
         DamagedTableError: nothing was staged there.
@@ -81,7 +81,7 @@ def read_staged(spark: SparkSession, folder: Location) -> DataFrame:
 
 
 def read_files(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
-    """The rows of some files of a table, each with the day that its folder says.
+    """Return the rows of some files of a table, each with the day that its folder says.
 
     Args:
         paths: of the files, from there, below the folders of several publications.
@@ -101,7 +101,7 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
 
 
 def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
-    """The same for Sail, which takes no day from a folder's name where it is given files.
+    """Return the same for Sail, which takes no day from a folder's name where it is given files.
 
     It works on all days at once, each with memory of its own, unless they are told to follow each other.
     """
@@ -119,12 +119,12 @@ def _read_by_day(spark: SparkSession, folder: Location, paths: Collection[str], 
 
 
 def without_patterns(path: Location) -> str:
-    """A path as Hadoop reads it where it would find patterns in it."""
+    """Return a path as Hadoop reads it where it would find patterns in it."""
     return re.sub(r"([*?{}])", r"\\\1", for_hadoop(str(path)))
 
 
 def in_scope(contract: Contract, scope: KeyScope, among: Collection[str]) -> Column:
-    """Whether a row is of the keys, as far as it has their columns; values are bound, never part of a text."""
+    """Return whether a row is of the keys, as far as it has their columns; values are bound, never part of a text."""
     parts = [
         F.col(name).isin([value_of(text, contract.column(name).type) for text in texts])
         for name, texts in scope.keys
@@ -134,7 +134,7 @@ def in_scope(contract: Contract, scope: KeyScope, among: Collection[str]) -> Col
 
 
 def out_of_scope(contract: Contract, scope: KeyScope) -> Column:
-    """Whether a row of the table is of none of the keys; one without a value is of none."""
+    """Return whether a row of the table is of none of the keys; one without a value is of none."""
     return ~F.coalesce(in_scope(contract, scope, contract.column_names), F.lit(False))
 
 

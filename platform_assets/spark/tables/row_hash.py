@@ -22,13 +22,13 @@ _LOW_HALF = 0xFFFFFFFF
 _NONNEGATIVE = 2**63 - 1
 
 
-def row_hash(columns: Sequence[str], salt: int = _SALTS[0]) -> Column:
-    """A 64-bit hash of a row's columns that tells nulls and neighbouring columns apart."""
-    return F.expr(row_hash_sql(columns, salt))
+def row_hash(columns: Sequence[str]) -> Column:
+    """Return a 64-bit hash of a row's columns that tells nulls and neighbouring columns apart."""
+    return F.expr(row_hash_sql(columns))
 
 
 def order_hash(columns: Sequence[str]) -> Column:
-    """A 64-bit hash of a row that orders versions of one instant.
+    """Return a 64-bit hash of a row that orders versions of one instant.
 
     It stays what it is where a column is added of which the row has nothing, so that rows which came before and after
     can be compared.
@@ -38,7 +38,7 @@ def order_hash(columns: Sequence[str]) -> Column:
 
 
 def digest_sums(columns: Sequence[str]) -> list[Column]:
-    """The aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own.
+    """Return the aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own.
 
     Where a row stands in its file is no part of it: the number depends on how Spark dealt out the file, its order not.
     """
@@ -60,6 +60,6 @@ def row_hash_sql(columns: Sequence[str], salt: int = _SALTS[0]) -> str:
 
 
 def digest_of(row: Row, rows: int) -> Digest:
-    """The digest from a row that holds the aggregates of `digest_sums`."""
+    """Return the digest from a row that holds the aggregates of `digest_sums`."""
     a, b, c, d = (int(row[f"_digest_{n}"] or 0) for n in range(HALVES))
     return Digest(rows, (a, b, c, d))

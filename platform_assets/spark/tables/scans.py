@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import uuid4
@@ -28,7 +28,6 @@ class Scan:
     Args:
         table: folder of a Delta table; None for anything else.
         files: that are read; of a Delta table without those that the filters rule out.
-        what: Spark's name for it, for a person.
     """
 
     table: Location | None
@@ -37,12 +36,12 @@ class Scan:
 
 
 def shows_plans(spark: SparkSession) -> bool:
-    """Whether plans can be looked at, which a Spark Connect server does not allow."""
+    """Return whether plans can be looked at, which a Spark Connect server does not allow."""
     return hasattr(spark, "_jsparkSession")
 
 
 def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tuple[DataFrame, int]:
-    """What a function describes, and how many jobs it started to do so; none where that cannot be asked.
+    """Return what a function describes, and how many jobs it started to do so; none where that cannot be asked.
 
     Jobs that other threads start in the same session meanwhile are not counted.
     """
@@ -65,13 +64,13 @@ def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tup
 
 
 def scans_of(frame: DataFrame) -> list[Scan]:
-    """Everything that the optimised plan of a frame reads, constants apart."""
+    """Return everything that the optimised plan of a frame reads, constants apart."""
     plan = cast("Any", frame)._jdf.queryExecution().optimizedPlan()
     return [scan for leaf in _leaves(plan) for scan in _scans(leaf)]
 
 
 def is_made_of_given_rows(frame: DataFrame) -> bool:
-    """Whether a frame, before anything of it is optimised away, reads nothing but rows that it was given as values.
+    """Return whether a frame, before anything of it is optimised away, reads nothing but rows given as values.
 
     Where plans cannot be looked at, that is assumed.
     """
@@ -82,7 +81,7 @@ def is_made_of_given_rows(frame: DataFrame) -> bool:
 
 
 def as_planned(frame: DataFrame) -> DataFrame:
-    """The same rows, computed by the very plan that `scans_of` the frame has looked at.
+    """Return the same rows, computed by the very plan that `scans_of` the frame has looked at.
 
     A frame that is written is planned anew, and Delta would look up the files to read once more: that plan nobody
     gets to see, and it costs a job per table. Rows that come in order are known to: else they are sorted once more.
@@ -99,7 +98,7 @@ def as_planned(frame: DataFrame) -> DataFrame:
 
 
 def _first_order(plan: Any, rows: Any) -> Any | None:
-    """By what the rows of a plan are ordered first, in the names that they have as rows; None if by nothing of these.
+    """Return by what the rows of a plan are ordered first, by the names they have as rows; None if by none of these.
 
     Spark says it in names of the optimised plan, which are others where the optimiser took a renaming out.
     """
@@ -137,14 +136,14 @@ def _scans(leaf: Any) -> Iterator[Scan]:
 
 
 def _input_files(location: Any) -> list[str]:
-    """Fetched as one text: a call for each of a year's files takes a second."""
+    """Fetch the files of a plan as one text: a call for each of a year's files takes a second."""
     jvm = cast("Any", SparkContext._jvm)
     listed = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(location.inputFiles()).mkString("\n")
     return str(listed).splitlines()
 
 
 def _placed(uri: str) -> Location | None:
-    """Where a file lies; None for one where no lake can be, and so no input."""
+    """Return where a file lies; None for one where no lake can be, and so no input."""
     try:
         return located(uri)
     except LakeError:
@@ -153,3 +152,97 @@ def _placed(uri: str) -> Location | None:
 
 def _items(seq: Any) -> Iterator[Any]:
     return (seq.apply(at) for at in range(seq.size()))
+
+
+_ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias"}
+_CLOCK = {
+    "CurrentTimestamp",
+    "CurrentDate",
+    "CurrentTime",
+    "CurrentBatchTimestamp",
+    "LocalTimestamp",
+    "Now",
+    "CurrentTimeZone",
+}
+_CHANCE = {"Rand", "Randn", "RandStr", "Uniform", "Uuid", "Shuffle"}
+_PLACE = {
+    "MonotonicallyIncreasingID",
+    "SparkPartitionID",
+    "InputFileName",
+    "InputFileBlockStart",
+    "InputFileBlockLength",
+}
+_WHOM = {"CurrentUser", "CurrentDatabase", "CurrentCatalog"}
+_CAUSES = {
+    **dict.fromkeys(_CLOCK, "reads the clock"),
+    **dict.fromkeys(_CHANCE, "draws random numbers"),
+    **dict.fromkeys(_PLACE, "depends on where rows lie"),
+    **dict.fromkeys(_WHOM, "depends on who runs it"),
+    "CallMethodViaReflection": "calls Java, which may give anything",
+    "PythonUDF": "calls a function that is declared nondeterministic",
+}
+
+
+def not_repeatable(frame: DataFrame) -> dict[str, str]:
+    """Expressions that never give the same twice, as Spark names them, and why.
+
+    Spark Connect shows no plans; over it nothing is known of a transform.
+
+    Those that may, because rows can be in an order that makes them (`first`, `collect_list`), are not among them.
+    """
+    if not _has_plan(frame):
+        return {}
+    names = {name for node in _suspects(_analysed(frame)) for name in _names(node)}
+    return {name: _CAUSES[name] for name in sorted(names & _CAUSES.keys())}
+
+
+def is_row_by_row(frame: DataFrame, given: Collection[DataFrame]) -> bool:
+    """Return whether every row is made from one row of one input, so that neither order nor other rows can matter."""
+    if not _has_plan(frame):
+        return False
+    ends = [_analysed(rows) for rows in given]
+    node = _analysed(frame)
+    while not any(node.equals(end) for end in ends):
+        if _name(node) not in _ROW_BY_ROW or not _is_pure(node):
+            return False
+        node = node.children().head()
+    return True
+
+
+def _is_pure(node: Any) -> bool:
+    """Return whether a node calls nothing that Spark cannot vouch for."""
+    patterns = cast("Any", SparkContext._jvm).org.apache.spark.sql.catalyst.trees.TreePattern
+    wanted = (patterns.PYTHON_UDF(), patterns.SCALA_UDF(), patterns.PLAN_EXPRESSION())
+    return not any(
+        expression.containsPattern(pattern) for expression in _items(node.expressions()) for pattern in wanted
+    )
+
+
+def _suspects(tree: Any) -> Iterator[Any]:
+    """Parts of a plan or expression that need not be the same every time; branches that are clean are skipped."""
+    patterns = cast("Any", SparkContext._jvm).org.apache.spark.sql.catalyst.trees.TreePattern
+    if tree.deterministic() and not tree.containsPattern(patterns.CURRENT_LIKE()):
+        return
+    yield tree
+    for child in _items(tree.children()):
+        yield from _suspects(child)
+
+
+def _names(node: Any) -> Iterator[str]:
+    """Yield names of the suspicious expressions of one node of a plan, those of its subqueries included."""
+    for expression in _items(node.expressions()):
+        yield from map(_name, _suspects(expression))
+    for inner in _items(node.subqueries()):
+        yield from (name for below in _suspects(inner) for name in _names(below))
+
+
+def _has_plan(frame: DataFrame) -> bool:
+    return hasattr(frame, "_jdf")
+
+
+def _analysed(frame: DataFrame) -> Any:
+    return cast("Any", frame)._jdf.queryExecution().analyzed()
+
+
+def _name(node: Any) -> str:
+    return str(node.getClass().getSimpleName())

@@ -11,13 +11,13 @@ from platform_assets.contracts import DAY, Contract
 
 
 def declared_types(schema: StructType) -> dict[str, str]:
-    """The type of every field, by name and in the words of a contract, for people."""
+    """Return the type of every field, by name and in the words of a contract, for people."""
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     return {name: {"bigint": "long"}.get(type_, type_) for name, type_ in types.items()}
 
 
 def schema_of(**columns: str) -> StructType:
-    """A schema of nullable columns from names and contract types, followed by the day."""
+    """Return a schema of nullable columns from names and contract types, followed by the day."""
     fields = [
         {"name": name, "type": "integer" if type_ == "int" else type_, "nullable": True, "metadata": {}}
         for name, type_ in {**columns, DAY: "date"}.items()
@@ -26,12 +26,12 @@ def schema_of(**columns: str) -> StructType:
 
 
 def spark_schema(contract: Contract) -> StructType:
-    """Columns of a silver or gold table."""
+    """Return columns of a silver or gold table."""
     return schema_of(**{column.name: column.type for column in contract.columns})
 
 
 def raw_schema(contract: Contract) -> StructType:
-    """Columns of a raw table: as delivered, then where they came from and how they are ordered, then the day.
+    """Return columns of a raw table: as delivered, then where they came from and how they are ordered, then the day.
 
     `_arrival` is the file below the landing root, or the approval that took a late row from one; `_rescued` what the
     contract does not declare, as JSON; `_kind` one of record, void, tombstone, withdrawal; `_file_order` is the file's
@@ -66,5 +66,5 @@ that file, and how often it was refused, 0 once its file came again with other c
 
 
 def with_columns(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """A frame with columns added or replaced; Spark Connect adds every number of columns but none."""
+    """Return a frame with columns added or replaced; Spark Connect adds every number of columns but none."""
     return frame.withColumns(dict(columns)) if columns else frame

@@ -41,13 +41,10 @@ def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
 
 @contextmanager
 def unreadable_session_told(spark: SparkSession) -> Iterator[None]:
-    """What fails here because of how the session was started, or because it was stopped, says so.
+    """Say so where something fails because of how the session was started, or because it was stopped.
 
     What it was started with is asked only then, and only where tables were not found: a platform that has Delta built
     in may start sessions in a way of its own.
-
-    Raises:
-        LakeError: the session was stopped, or names the settings that it lacks.
     """
     try:
         yield

@@ -72,10 +72,6 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts:
         frame: rows with `event_date`.
         folder: the publication's folder inside the live table's; a second write adds to it.
         clustered: the rows already lie in Spark's partitions as they are to lie in files, so no shuffle is needed.
-
-    Raises:
-        DiskFullError: there is no room for them.
-        SessionSettingsError: the session would compute something else than all others.
     """
     refuse_other_settings(frame.sparkSession)
     frame = _with_one_zero(frame)

@@ -21,11 +21,7 @@ _NOT_THEIRS = (PlatformError, PySparkException, Py4JError, OSError, MemoryError)
 
 @contextmanager
 def users_code(table: str) -> Iterator[None]:
-    """Around the rules and the transform of a table.
-
-    Raises:
-        TransformError: they name what is not there, or raise an error of their own.
-    """
+    """Around the rules and the transform of a table."""
     try:
         yield
     except AnalysisException as error:
@@ -40,11 +36,7 @@ def users_code(table: str) -> Iterator[None]:
 
 @contextmanager
 def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
-    """Around whatever computes rows of some days by a table's contract and transform.
-
-    Raises:
-        TransformError: an expression, or a function in Python, fails on a value.
-    """
+    """Around whatever computes rows of some days by a table's contract and transform."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -60,7 +52,7 @@ def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
 
 
 def first_line(error: AnalysisException) -> str:
-    """What Spark says, without the plan that it shows below."""
+    """Return what Spark says, without the plan that it shows below."""
     return str(error).strip().partition("\n")[0]
 
 

@@ -25,8 +25,7 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.selection import AUTOMATIC
 from platform_assets.records.digest import Digest
 from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange, new_publication
-from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.taking import hashed
+from platform_assets.sources.landing import LandedFile, hashed
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 
 

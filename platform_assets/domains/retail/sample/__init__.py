@@ -6,13 +6,13 @@ have an oracle. Here belongs everything about these arrivals, and nothing that t
 """
 
 from platform_assets.domains.retail.sample.landing import Landed, land
-from platform_assets.domains.retail.sample.recount import Recount, land_recount
 from platform_assets.domains.retail.sample.simulation import (
     OtherSampleError,
     Rates,
     SampleError,
     Simulation,
 )
+from platform_assets.domains.retail.sample.truth import Recount, land_recount
 
 __all__ = [
     "Landed",

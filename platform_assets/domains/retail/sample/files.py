@@ -36,12 +36,12 @@ STATE = ".simulation.json"
 
 
 def arrow_schema(contract: Contract, *more: pa.Field) -> pa.Schema:
-    """The contract's columns as Parquet files carry them."""
+    """Return the contract's columns as Parquet files carry them."""
     return pa.schema([*((column.name, _TYPES[column.type]) for column in contract.columns), *more])
 
 
 def file_of_line(last: date) -> pl.Expr:
-    """The file of a till line, by store and arrival date.
+    """Return the file of a till line, by store and arrival date.
 
     What comes after its day travels in a file of corrections, except on every fifth date, on which the tills send it
     along with the day's sales.
@@ -59,14 +59,14 @@ def file_of_line(last: date) -> pl.Expr:
 
 
 def file_of_product() -> pl.Expr:
-    """The file of a product's attributes, by its number."""
+    """Return the file of a product's attributes, by its number."""
     return (pl.col("product_id") % len(PRODUCT_FILES)).replace_strict(
         range(len(PRODUCT_FILES)), PRODUCT_FILES, return_dtype=pl.String
     )
 
 
 def encode(rows: pl.DataFrame, contract: Contract, name: str) -> bytes:
-    """The content of a file.
+    """Return the content of a file.
 
     Args:
         rows: the contract's columns and, where lines can be broken, `malformation`.
@@ -107,7 +107,7 @@ def _break_lines(content: bytes, broken: Sequence[tuple[int, str]], format_: str
 
 
 def delivered_at(arrival: date) -> float:
-    """When the files of an arrival date were last changed: that morning at six, in seconds since 1970."""
+    """Return when the files of an arrival date were last changed: that morning at six, in seconds since 1970."""
     return datetime.combine(arrival, time(6), UTC).timestamp()
 
 

@@ -81,7 +81,7 @@ def named(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_spoiled_values(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows as delivered, as far as values go; `event_date` stays the true day."""
+    """Return the rows as delivered, as far as values go; `event_date` stays the true day."""
     types = rows.schema
     spoiled: dict[str, pl.Expr] = {}
     for name, (column, value) in {**_REFUSED_VALUES, **_QUARANTINED_VALUES}.items():
@@ -91,7 +91,7 @@ def with_spoiled_values(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def spoil_line(line: str, malformation: str, format_: str, columns: tuple[str, ...]) -> str:
-    """The line of a text file as delivered; malformations of values are in it already."""
+    """Return the line of a text file as delivered; malformations of values are in it already."""
     if malformation in _LINES[format_]:
         return _LINES[format_][malformation](line)
     if malformation not in _TEXTS:

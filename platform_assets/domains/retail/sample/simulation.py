@@ -59,7 +59,7 @@ class Rates:
 
     @classmethod
     def none(cls) -> Rates:
-        """Nothing goes wrong: every line once, good, on its day."""
+        """Return rates by which every line comes once, good, on its day."""
         return cls(**dict.fromkeys((rate.name for rate in fields(cls)), 0.0))
 
 
@@ -102,7 +102,7 @@ class Simulation:
         return self.last + timedelta(days=LATEST_DAYS + 1)
 
     def parameters(self) -> dict[str, object]:
-        """Everything that determines the sample, by name, as JSON can hold it."""
+        """Return everything that determines the sample, by name, as JSON can hold it."""
         rates = {f"rate of {name}": value for name, value in asdict(self.rates).items()}
         return {
             "seed": self.seed,

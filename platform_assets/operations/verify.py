@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,8 +26,7 @@ from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import Release, made_by
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.file_check import FileCheck
-from platform_assets.operations.verify.verdicts import TableVerified, Verified
+from platform_assets.operations.pins import FileCheck
 from platform_assets.planning.configuration import contract_changes
 from platform_assets.planning.key_scope import is_mixed, shown_keys
 from platform_assets.planning.selection import Draw, Selection
@@ -47,6 +47,39 @@ from platform_assets.spark.tables.reading import no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.words import counted
 
+Verdict = Literal["equal", "different", "not verifiable"]
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One published day.
+
+    Args:
+        reason: what differs, or why it cannot be verified; empty if it is equal.
+        expected: digest that was published.
+        actual: digest of what differs from it; None if it is equal or was not computed.
+        examples: the first keys that differ, and in which columns, sensitive values masked.
+    """
+
+    day: date
+    verdict: Verdict
+    reason: str
+    expected: Digest
+    actual: Digest | None = None
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableVerified:
+    """The days of one table that were looked at, oldest first."""
+
+    table: str
+    days: tuple[Verified, ...]
+
+    def of(self, verdict: Verdict) -> tuple[Verified, ...]:
+        """Return the days that came out so."""
+        return tuple(day for day in self.days if day.verdict == verdict)
+
 
 class VerifyError(PlatformError):
     """There is nothing to verify."""
@@ -64,7 +97,6 @@ def verify(
     """Verify published days.
 
     Args:
-        spark: gives the session; not called where no day can be verified.
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
         draw: of the days of each table only some; all by default.
         engine: that the session is of. A table that it makes otherwise is no longer computed by another than Spark.
@@ -113,7 +145,7 @@ class _Work:
     columns: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def verified(self, progress: OnProgress) -> list[TableVerified]:
-        """The days of the table and, of a silver table with rules, those of its quarantine."""
+        """Return the days of the table and, of a silver table with rules, those of its quarantine."""
         table, total = self.contract.name, len(self.records)
         progress(Progress("verifying", table, 0, total))
         done = {day: seen for day, record in self.records.items() if (seen := self._without_spark(record))}
@@ -132,7 +164,7 @@ class _Work:
         return tables
 
     def _without_spark(self, record: DayRecord) -> Verified | None:
-        """What the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
+        """Return what the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
         expected = Digest.parse(record.digest)
         version = self.snapshot.release.versions[self.contract.name]
         if reason := self.intact.problem(self.contract.name, version, ((record.day, record.day),)):
@@ -168,7 +200,7 @@ class _Work:
         return None
 
     def _other_columns(self, table: str, version: int) -> str:
-        """What keeps the rows of an older version from being read by today's contract; empty if nothing does."""
+        """Return what keeps the rows of an older version from being read by today's contract; empty if nothing does."""
         if (table, version) not in self.columns:
             then = LakeSnapshot(self.platform, Release(self.snapshot.number, {table: version}))
             changes = changes_on_disk(then, self.platform.catalogue[table])
@@ -181,7 +213,7 @@ class _Work:
         return "; ".join(change.what for change in contract_changes(before, self.platform.configurations[table].parts))
 
     def _groups(self, days: Iterable[date]) -> list[tuple[Mapping[str, int], list[date]]]:
-        """Days that were made from the same versions of the same tables can be computed together."""
+        """Group days that were made from the same versions of the same tables: they can be computed together."""
         groups: defaultdict[tuple[tuple[str, int], ...], list[date]] = defaultdict(list)
         for day in sorted(days):
             groups[tuple(sorted(self.records[day].reads.items()))].append(day)
@@ -190,7 +222,7 @@ class _Work:
     def _batch(
         self, reads: Mapping[str, int], days: Sequence[date]
     ) -> tuple[dict[date, Verified], dict[date, Verified]]:
-        """Days of the table, and of its quarantine, computed anew."""
+        """Return days of the table, and of its quarantine, computed anew."""
         release = Release(self.snapshot.number, {table: version for table, version in reads.items() if version >= 0})
         then = LakeSnapshot(self.platform, release)
         own, letters = self.folder / "rows", self.folder / "quarantined"

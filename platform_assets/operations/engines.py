@@ -1,7 +1,8 @@
-"""Whether Sail may compute a table: published days computed again on both engines, and compared."""
+"""Two engines that prove each other: tables admitted to Sail, and what differs between it and Spark."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -9,23 +10,30 @@ from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.dead_letters import quarantine_table
-from platform_assets.engine.admissions import admit, software_compared, why_no_sail
+from platform_assets.contracts.table import amounts
+from platform_assets.engine.admissions import admit, software_compared, take_off, why_no_sail
+from platform_assets.engine.day_contents import Files, staged_at
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import prepare
+from platform_assets.engine.step.staging import stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.verify.verdicts import TableVerified
-from platform_assets.operations.verify.verify import verify
+from platform_assets.operations.stages.compare import ColumnBeside, Example, StagedDay, columns_beside
+from platform_assets.operations.stages.compare import compared as compared_day
+from platform_assets.operations.verify import TableVerified, verify
 from platform_assets.planning.selection import Draw, Selection
-from platform_assets.progress import OnProgress, no_progress
-from platform_assets.records.admission import Admission
+from platform_assets.progress import OnProgress, Progress, no_progress
+from platform_assets.records.admission import Admission, EngineName
+from platform_assets.records.digest import Digest
+from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.compare.reconciliation import compared
 from platform_assets.spark.compare.rules import rule_aggregates
 from platform_assets.spark.sail.equal_list import other_versions
-from platform_assets.spark.sail.session import columns_for, sail_session, server_of
+from platform_assets.spark.sail.server import ended_at_standstill
+from platform_assets.spark.sail.session import columns_for, sail_session, server_of, session_of
 from platform_assets.spark.sail.shown_equal import refused_contract, refused_expressions
-from platform_assets.spark.sail.standstill import ended_at_standstill
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.users_code import users_code
 from platform_assets.spark.windows import History
@@ -41,8 +49,6 @@ class EngineVerified:
     """What came out.
 
     Args:
-        table: that was computed.
-        admission: as it was kept.
         by_engine: the days as each engine made them, the quarantine's after the table's; none of an engine that was
             not asked.
     """
@@ -53,7 +59,7 @@ class EngineVerified:
 
 
 def with_transform(platform: Platform, table: str) -> Contract:
-    """The contract of a table that an engine computes.
+    """Return the contract of a table that an engine computes.
 
     Raises:
         EngineError: it is a raw table, or the installation cannot use Sail.
@@ -84,18 +90,12 @@ def verify_engine(
     What differs, or has something that was not shown to come out alike, stays with Spark until it is verified anew.
 
     Args:
-        spark: gives Spark's session.
-        table: silver or gold.
         days: to compute; those that were drawn by default.
         draw: of the published days, where none are named.
         folder: a private one.
-        author: who has it verified.
-        progress: told after every batch.
 
     Raises:
         EngineError: the table has no transform, or the installation cannot use Sail.
-        VerifyError: none of these days is published.
-        SailError: it is not installed, or does not start.
     """
     contract = with_transform(platform, table)
     platform.sync()
@@ -166,9 +166,93 @@ def _planned(platform: Platform, session: SparkSession, contract: Contract) -> l
 
 
 def _difference(by_engine: dict[str, tuple[TableVerified, ...]]) -> str:
-    """The first, as the end of a sentence; Sail's before Spark's, which would be another matter."""
+    """Return the first, as the end of a sentence; Sail's before Spark's, which would be another matter."""
     for engine in ("sail", "spark"):
         for table in by_engine[engine]:
             for day in table.of("different"):
                 return f"computed by {engine.capitalize()}, {table.table} {day.day} came out otherwise: {day.reason}"
     return ""
+
+
+ENGINES: tuple[EngineName, EngineName] = ("spark", "sail")
+"""Before is the reference, after the other one."""
+
+
+@dataclass(frozen=True)
+class EnginesBeside:
+    """Days of a table as Spark makes them, and as Sail does.
+
+    Args:
+        days: by rows, keys and sums, oldest first.
+        differing: days with another digest, of the table or of the rows that broke its rules.
+        quarantines: of these, those of the rows that broke its rules.
+        was_admitted: whether the table is taken off for it.
+    """
+
+    table: str
+    days: tuple[StagedDay, ...]
+    columns: tuple[ColumnBeside, ...]
+    examples: tuple[Example, ...]
+    differing: tuple[date, ...]
+    quarantines: tuple[date, ...] = ()
+    was_admitted: bool = False
+
+
+def compare_engines(
+    platform: Platform,
+    spark: SparkOnDemand,
+    table: str,
+    days: Collection[date],
+    most_examples: int,
+    progress: OnProgress = no_progress,
+) -> EnginesBeside:
+    """Compute days of a table on both engines from what is released now, and lay them beside each other.
+
+    A table that comes out otherwise is no longer computed by Sail.
+
+    Args:
+        days: to compute; those whose inputs were loaded.
+
+    Raises:
+        EngineError: the table has no transform, the installation cannot use Sail, or no day was named that is there.
+    """
+    contract = with_transform(platform, table)
+    snapshot = LakeSnapshot.now(platform)
+    chosen = sorted(set(days) & snapshot.days(contract.name).keys())
+    if not chosen:
+        raise EngineError(
+            f"None of these days of {contract.name} is published.", "Name days that `platform-assets status` has."
+        )
+    progress(Progress("comparing", contract.name, 0, len(chosen)))
+    sides: list[Files] = []
+    contents: list[dict[date, tuple[Digest, Digest]]] = []
+    made: list[tuple[str, tuple[str, ...]]] = []
+    names = (contract.name, quarantine_table(contract.name))
+    try:
+        for engine in ENGINES:
+            with new_stage(platform, names) as (publication, folders), columns_for(engine):
+                made.append((publication, names))
+                session = session_of(platform.settings, engine, spark)
+                staged = stage_days(session, contract, chosen, snapshot, *(folders[name] for name in names))
+                letters = {day: staged.quarantined.get(day, Profile()).digest for day in chosen}
+                contents.append({day: (staged.digest(day), letters[day]) for day in chosen})
+                files = staged_at(platform.lake, contract.name, publication) if staged.rows is not None else {}
+                sides.append({day: files.get(day, ()) for day in chosen})
+        both = (sides[0], sides[1])
+        beside = tuple(
+            compared_day(
+                platform.lake, contract.name, day, contract.row_key, amounts(contract), (both[0][day], both[1][day])
+            )
+            for day in chosen
+        )
+        columns, examples = columns_beside(platform.lake, contract, both, platform.masking, most_examples)
+    finally:
+        for publication, of_stage in made:
+            discard_stage(platform, publication, of_stage)
+    differing = tuple(day for day in chosen if contents[0][day] != contents[1][day])
+    quarantines = tuple(day for day in differing if contents[0][day][1] != contents[1][day][1])
+    off = bool(differing) and take_off(
+        platform, contract.name, f"compared by key, {contract.name} {differing[0]} differs between Spark and Sail"
+    )
+    progress(Progress("comparing", contract.name, len(chosen), len(chosen), finished=True))
+    return EnginesBeside(contract.name, beside, columns, examples, differing, quarantines, off)

@@ -53,7 +53,6 @@ class Address:
 
     Args:
         target: an exposure's name, or `announcements`.
-        variable: of the environment, that holds it.
         url: which is a secret; None where nothing can be sent.
         problem: why nothing can; empty where there is a URL.
     """
@@ -64,18 +63,16 @@ class Address:
     problem: str = ""
 
 
-def addresses(
-    catalogue: Catalogue, settings: Settings, environment: Mapping[str, str] = os.environ
-) -> dict[str, Address]:
-    """The address of every target, by its name."""
-    known = [_of_variable(each.name, each.url_env, environment) for each in catalogue.exposures]
+def addresses(catalogue: Catalogue, settings: Settings) -> dict[str, Address]:
+    """Return the address of every target, by its name."""
+    known = [_of_variable(each.name, each.url_env) for each in catalogue.exposures]
     url = settings.webhook_url
     problem = "" if url else f"{_WEBHOOK} is not set"
     return {address.target: address for address in (*known, Address(ANNOUNCEMENTS, _WEBHOOK, url, problem))}
 
 
-def _of_variable(target: str, variable: str, environment: Mapping[str, str]) -> Address:
-    url = environment.get(variable, "")
+def _of_variable(target: str, variable: str) -> Address:
+    url = os.environ.get(variable, "")
     if not url:
         return Address(target, variable, problem=f"{variable} is not set")
     if not nobody_can_listen(url):
@@ -106,9 +103,6 @@ def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -
     Args:
         key: by which the receiver knows a message that comes again.
         secret: that sender and receiver share; none leaves the message unsigned.
-
-    Raises:
-        WebhookError: it could not be reached, or did not answer with success.
     """
     address, content = url.get_secret_value(), body.encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": key}
@@ -131,7 +125,7 @@ def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -
 
 
 def _signed(body: bytes, key: str, secret: SecretStr) -> dict[str, str]:
-    """The headers by which a receiver knows who sent a message, and that nobody sends it again as another one."""
+    """Return the headers by which a receiver knows the sender, and that a message is not sent again as another one."""
     sent_at = str(int(time.time()))
     signed = f"{sent_at}.{key}.".encode() + body
     signature = hmac.new(secret.get_secret_value().encode(), signed, "sha256").hexdigest()
@@ -217,7 +211,6 @@ class Delivery:
     """What became of the messages that were due.
 
     Args:
-        delivered: messages, in the order in which they were sent.
         failed: messages that were not taken, each with its reason as `problem`; tried again later, or given up.
         no_address: why nothing can be sent, by target for which something waits: its messages use up no try.
     """
@@ -267,7 +260,7 @@ def deliver(platform: Platform, for_s: float | None = None, progress: OnProgress
 
 
 def _unreached(platform: Platform, known: Mapping[str, Address]) -> dict[str, str]:
-    """Why nothing can be sent to targets for which messages wait."""
+    """Return why nothing can be sent to targets for which messages wait."""
     reasons: dict[str, str] = {}
     for target, counts in platform.ledger.outbox.open_by_target().items():
         if not counts["waiting"]:
@@ -293,9 +286,6 @@ def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
     Args:
         key: its beginning; None means all that were given up.
 
-    Returns:
-        The messages that are due now.
-
     Raises:
         OutboxError: there is none of that key, or somebody has dropped it.
     """
@@ -316,9 +306,6 @@ def drop(platform: Platform, key: str, author: Author) -> Message:
 
     Args:
         key: its beginning.
-
-    Raises:
-        OutboxError: there is none of that key, or it waits no more.
     """
     message = _named(platform, key)
     decision = MessageDecision(

@@ -1,1 +1,0 @@
-"""Reproducible, proved: published days computed again from the versions they were made from."""
