@@ -26,14 +26,15 @@ from platform_assets.operations.backfill.sitting import BackfillError, StoppedEr
 from platform_assets.operations.backfill.staged import standing_of
 from platform_assets.operations.backfill.staging import stage_rollout
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, find_record, read_record, write_record
-from platform_assets.orchestration.assets.checks import newest_materializations, published_events
-from platform_assets.orchestration.assets.events import Metadata, day_event
-from platform_assets.orchestration.assets.published_days import PROVE, PUBLISH, current_days, published_metadata
-from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.assets.checks import published_events
+from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event
+from platform_assets.orchestration.assets.publications import PROVE, PUBLISH, current_days, published_metadata
+from platform_assets.orchestration.instance.events import newest_materializations
+from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.jobs import log_freshness
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import told_in_run
-from platform_assets.orchestration.told_errors import RefusedError, listed, markdown, mistakes_told
+from platform_assets.orchestration.run_log import progress_in_run
+from platform_assets.orchestration.shown_text import RefusedError, errors_without_trace, listed, markdown
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, Progress
@@ -67,7 +68,7 @@ class ApplyConfig(PlanConfig):
 
 
 def place_of(platform: Platform, config: PlanConfig) -> Path:
-    """Where the plan lies that was named at the launch.
+    """Return the file of the plan that was named at the launch.
 
     Raises:
         PlanFileError: there is none.
@@ -76,29 +77,29 @@ def place_of(platform: Platform, config: PlanConfig) -> Path:
 
 
 def named_plan(platform: Platform, config: PlanConfig) -> PlanFile:
-    """The plan that was named at the launch.
+    """Read the plan that was named at the launch.
 
     Raises:
-        ToldError: there is none, or the file has mistakes: each with its line and field.
+        ExpectedError: there is none, or the file has mistakes: each with its line and field.
     """
-    with mistakes_told():
+    with errors_without_trace(of_own_code=True):
         return read_plan(place_of(platform, config))
 
 
 @contextmanager
 def launched_plan(platform: Platform, config: PlanConfig) -> Iterator[PlanFile]:
-    """As `named_plan`, to find out whether it can be done: a field that the tables contradict is told with its line.
+    """Read the plan to find out whether it can be done: a field that the tables contradict is named with its line.
 
     Raises:
-        ToldError: as `named_plan`, and in place of every expected error within.
+        ExpectedError: as of `named_plan`, and in place of every expected error within.
     """
-    with mistakes_told(), plan_at(place_of(platform, config)) as file:
+    with errors_without_trace(of_own_code=True), plan_at(place_of(platform, config)) as file:
         refuse_namesake(platform.lake, file, place_of(platform, config))
         yield file
 
 
 def author_of(context: dg.OpExecutionContext, config: ApplyConfig, file: PlanFile) -> Author:
-    """Who applies a plan, by which run."""
+    """Return who applies a plan, by which run."""
     author = Author(run=context.run_id, why=file.reason)
     return replace(author, who=config.by.strip()) if config.by.strip() else author
 
@@ -109,7 +110,7 @@ def tag(context: dg.OpExecutionContext, name: str, hash: str) -> None:
 
 
 def published_before(context: dg.OpExecutionContext, platform: Platform, file: PlanFile) -> BackfillRecord | None:
-    """The record of a plan that was published by the run of which this one is another try; None of any other.
+    """Return the record of a plan that was published by the run of which this one is another try.
 
     The record names this run then, too: it shows what the other has not shown.
     """
@@ -146,26 +147,23 @@ def stops_told(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
 
 
 def gates(said: Sequence[str]) -> Metadata:
-    """What the gates said, a line each."""
+    """List what the gates said."""
     return {"gates": listed(said)} if said else {}
 
 
 def page_of(platform: Platform, record: BackfillRecord) -> Metadata:
-    """The record of a plan, as the page of a run shows it."""
+    """Show the record of a plan on the page of a run."""
     return {"record": markdown("\n".join(record_markdown(platform, record, _MOST_DAYS)))}
 
 
 def show_published(
     context: dg.OpExecutionContext, platform: Platform, publication: str, by: str, progress: OnProgress
 ) -> None:
-    """Show the days of a publication as materialized by this run, and their checks, passed or warned.
+    """Show the days of a publication that this run made, and their checks, passed or warned.
 
     Args:
-        context: of a step that names no assets.
-        platform: as it is now.
-        publication: that this run made.
         by: what made it, in words.
-        progress: told which table is shown.
+        progress: hears which table is shown.
     """
     head = platform.ledger.publication(publication)
     assert head is not None, publication
@@ -176,7 +174,7 @@ def show_published(
         metadata = published_metadata(platform, contract, records, head, {})
         for record in records:
             context.log_event(day_event(contract.name, record.day, record.digest, metadata[record.day]))
-        newest = newest_materializations(context.instance, contract, metadata)
+        newest = newest_materializations(context.instance, asset_key(contract.name), metadata)
         for record in records:
             judged = f"Kept nothing of the day back when it was published, by {by}."
             for shown in published_events(contract, record, judged, newest.get(record.day.isoformat())):
@@ -229,7 +227,7 @@ def _stage(
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
     said = _Said(context)
-    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         file = named_plan(opened, config)
         if published_before(context, opened, file):
             return
@@ -261,7 +259,7 @@ def _publish(
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
     said = _Said(context)
-    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         file = named_plan(opened, config)
         record = published_before(context, opened, file)
         if record is None:
@@ -287,7 +285,7 @@ def _prove(
     spark: SparkResource,
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
-    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         file = named_plan(opened, config)
         record = read_record(opened.lake, file.name)
         author = author_of(context, config, file)
@@ -320,13 +318,13 @@ class _Said(list[str]):
         self._log = context.log
 
     def append(self, sentence: str) -> None:
-        """One more sentence."""
+        """Add a sentence."""
         super().append(sentence)
         self._log.info(visible(sentence))
 
 
 def _explained(context: dg.OpExecutionContext, backfill: Backfill) -> dict[str, dg.MetadataValue]:
-    """The whole page, and in the log what fits into a line: a page is shown there when somebody clicks at it."""
+    """Return the whole page, and log what fits into a line: a page is shown there only after a click."""
     days = counted(backfill.plan.days, "day")
     context.log.info(visible(f"{backfill.file.name} {backfill.hash}: {days} of tables. {' '.join(facts(backfill))}"))
     tag(context, backfill.file.name, backfill.hash)
