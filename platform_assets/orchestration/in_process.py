@@ -59,7 +59,7 @@ def _outcome(result: dg.ExecuteInProcessResult) -> RunOutcome:
     for event in result.all_events:
         if event.is_step_failure:
             data = event.step_failure_data
-            if data.error_source and data.error_source.name == "INTERRUPT":
+            if data.error_source.name == "INTERRUPT":
                 # Dagster records it as a failure like any other, and goes on.
                 raise KeyboardInterrupt
             error = data.error

@@ -1,11 +1,11 @@
-"""The jobs `plan_explain` and `plan_apply`: reviewed plan files in Dagster, as `platform-assets plan` has them.
+"""Run reviewed plan files in Dagster, as `platform-assets plan` does: the jobs `plan_explain` and `plan_apply`.
 
 Whoever launches one names a file in the folder of plans and types nothing of it: what was reviewed, and approved by its
 hash, is what is done. The whole rollout is one step: how many shares it has is known when it runs, and of steps that
 Dagster learns of then, each goes on after another has failed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -68,31 +68,19 @@ class ApplyConfig(PlanConfig):
 
 
 def place_of(platform: Platform, config: PlanConfig) -> Path:
-    """Return the file of the plan that was named at the launch.
-
-    Raises:
-        PlanFileError: there is none.
-    """
+    """Return the file of the plan that was named at the launch."""
     return plan_in(platform.settings.plans, config.plan)
 
 
 def named_plan(platform: Platform, config: PlanConfig) -> PlanFile:
-    """Read the plan that was named at the launch.
-
-    Raises:
-        ExpectedError: there is none, or the file has mistakes: each with its line and field.
-    """
+    """Read the plan that was named at the launch; an error names each mistake with its line and field."""
     with errors_without_trace(of_own_code=True):
         return read_plan(place_of(platform, config))
 
 
 @contextmanager
 def launched_plan(platform: Platform, config: PlanConfig) -> Iterator[PlanFile]:
-    """Read the plan to find out whether it can be done: a field that the tables contradict is named with its line.
-
-    Raises:
-        ExpectedError: as of `named_plan`, and in place of every expected error within.
-    """
+    """Read the plan to find out whether it can be done: a field that the tables contradict is named with its line."""
     with errors_without_trace(of_own_code=True), plan_at(place_of(platform, config)) as file:
         refuse_namesake(platform.lake, file, place_of(platform, config))
         yield file
@@ -105,7 +93,7 @@ def author_of(context: dg.OpExecutionContext, config: ApplyConfig, file: PlanFil
 
 
 def tag(context: dg.OpExecutionContext, name: str, hash: str) -> None:
-    """Have the run found by its plan."""
+    """Tag the run with its plan."""
     context.instance.add_run_tags(context.run_id, {PLAN_TAG: name, HASH_TAG: hash})
 
 
@@ -127,16 +115,16 @@ def published_before(context: dg.OpExecutionContext, platform: Platform, file: P
 
 
 @contextmanager
-def stops_told(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
-    """Within it, a plan that cannot begin or stands still fails its step with what it says, and with the evidence.
+def refused_with_evidence(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
+    """Fail the step of a plan that cannot begin or stands still, with what it says and with the evidence.
 
     Args:
         shown: with the failure in any case.
         said: by the gates so far.
 
     Raises:
-        RefusedError: in place of a `BackfillError`, where somebody else works on it, or where its stage or its record
-            cannot be gone on with; what these are damaged by is in the words, and a trace would hide them.
+        RefusedError: in place of a `BackfillError`, where another process works on it, or where its stage or its record
+            is damaged; the words say by what, and a trace would hide them.
     """
     try:
         yield
@@ -149,6 +137,16 @@ def stops_told(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
 def gates(said: Sequence[str]) -> Metadata:
     """List what the gates said."""
     return {"gates": listed(said)} if said else {}
+
+
+def keep_and_log(context: dg.OpExecutionContext, said: list[str]) -> Callable[[str], None]:
+    """Return what takes a sentence of the gates: for the page, and for the run's log at once."""
+
+    def take(sentence: str) -> None:
+        said.append(sentence)
+        context.log.info(visible(sentence))
+
+    return take
 
 
 def page_of(platform: Platform, record: BackfillRecord) -> Metadata:
@@ -204,7 +202,7 @@ def _begin(
             explained = _explained(context, explain(opened, file))
             author, place = author_of(context, config, file), place_of(opened, config)
             with (
-                stops_told(explained),
+                refused_with_evidence(explained),
                 sitting_over(opened, lambda: spark.spark_session, file, author, place=place) as sitting,
             ):
                 record = sitting.record
@@ -226,7 +224,7 @@ def _stage(
     spark: SparkResource,
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
-    said = _Said(context)
+    said: list[str] = []
     with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         file = named_plan(opened, config)
         if published_before(context, opened, file):
@@ -240,10 +238,10 @@ def _stage(
 
         author, place = author_of(context, config, file), place_of(opened, config)
         with (
-            stops_told({}, said),
+            refused_with_evidence({}, said),
             sitting_over(opened, lambda: spark.session(told), file, author, tell, place) as sitting,
         ):
-            stage_rollout(sitting, said.append)
+            stage_rollout(sitting, keep_and_log(context, said))
         context.log.info(visible(f"{file.name}: {standing(sitting.record)}"))
     context.add_output_metadata(gates(said))
 
@@ -258,15 +256,17 @@ def _publish(
     spark: SparkResource,
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
-    said = _Said(context)
+    said: list[str] = []
     with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         file = named_plan(opened, config)
         record = published_before(context, opened, file)
         if record is None:
             author, place = author_of(context, config, file), place_of(opened, config)
-            with stops_told({}, said):
+            with refused_with_evidence({}, said):
                 # Not its end alone: if the file was changed since, it is another plan, and is explained and staged.
-                record = apply(opened, lambda: spark.session(told), file, author, told, said.append, place)
+                record = apply(
+                    opened, lambda: spark.session(told), file, author, told, keep_and_log(context, said), place
+                )
         show_published(context, opened, record.publication, f"the plan {record.name}", told)
         log_freshness(context, opened)
         context.add_output_metadata(page_of(opened, record))
@@ -289,7 +289,7 @@ def _prove(
         file = named_plan(opened, config)
         record = read_record(opened.lake, file.name)
         author = author_of(context, config, file)
-        with stops_told({}):
+        with refused_with_evidence({}):
             if record.proved:
                 context.log.info(
                     visible(f"{record.name} was proved before; `plan replay` computes all of it once more.")
@@ -308,19 +308,6 @@ def _prove(
             page,
         )
     context.add_output_metadata(page)
-
-
-class _Said(list[str]):
-    """What the gates said: kept for the page, and in the run's log at once."""
-
-    def __init__(self, context: dg.OpExecutionContext) -> None:
-        super().__init__()
-        self._log = context.log
-
-    def append(self, sentence: str) -> None:
-        """Add a sentence."""
-        super().append(sentence)
-        self._log.info(visible(sentence))
 
 
 def _explained(context: dg.OpExecutionContext, backfill: Backfill) -> dict[str, dg.MetadataValue]:
@@ -348,7 +335,7 @@ def _of_apply(config: ApplyConfig) -> dg.RunConfig:
     description="Shows what a plan comes to: days and why, order, price, what is in the way, hash. Changes nothing.",
 )
 def plan_explain_job() -> None:
-    """Without Spark, and without a place in a pool."""
+    """Explain without Spark, and without a place in a pool."""
     _explain()
 
 
@@ -360,5 +347,5 @@ def plan_explain_job() -> None:
     "Launched again, it goes on where it was.",
 )
 def plan_apply_job() -> None:
-    """In one Spark session; where a step fails, the next run goes on."""
+    """Apply in one Spark session; where a step fails, the next run goes on."""
     _prove(after=_publish(after=_stage(after=_begin())))

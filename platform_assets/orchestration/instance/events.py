@@ -13,7 +13,7 @@ from datetime import date, datetime
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluationTargetMaterializationData as Target,
+    AssetCheckEvaluationTargetMaterializationData,
 )
 from dagster._core.events import AssetMaterializationPlannedData, EngineEventData
 from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
@@ -25,6 +25,7 @@ from dagster_shared.record import replace
 from sqlalchemy import or_
 from sqlalchemy.exc import InterfaceError, OperationalError
 
+Target = AssetCheckEvaluationTargetMaterializationData
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
 StepContext = dg.OpExecutionContext | dg.AssetExecutionContext
 
