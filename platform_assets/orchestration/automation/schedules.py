@@ -124,9 +124,7 @@ def _schedule(
         return schedule(evaluate)
 
 
-def run_at(
-    name: str, job: dg.JobDefinition | dg.UnresolvedAssetJobDefinition, setting: str, cron: str
-) -> dg.ScheduleDefinition:
+def run_at(name: str, job: Any, setting: str, cron: str) -> dg.ScheduleDefinition:
     """Schedule a job that runs at every tick.
 
     Raises:
