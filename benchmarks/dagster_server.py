@@ -25,8 +25,7 @@ import requests
 
 from benchmarks.harness import BenchmarkError
 from platform_assets.cli.dagster_storage import dagster_home
-from platform_assets.orchestration.instance.launcher import CODE_LOCATION
-from platform_assets.orchestration.instance.pools import create_pools
+from platform_assets.orchestration.instance.launcher import CODE_LOCATION, create_pools
 from platform_assets.settings import Settings, project_root
 
 _ANSWERS_WITHIN_S = 180

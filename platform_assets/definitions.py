@@ -3,10 +3,10 @@
 import os
 
 from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.told_errors import mistakes_told
+from platform_assets.orchestration.shown_text import errors_without_trace
 from platform_assets.settings import load_settings
 
-with mistakes_told():
+with errors_without_trace(of_own_code=True):
     settings = load_settings()
     os.umask(settings.access.umask)  # code servers and runs begin here
     defs = build_definitions(settings)

@@ -2,7 +2,7 @@
 
 Whoever writes an output takes one of these: `visible` for a terminal, a log or a page that shows plain text, `as_code`
 where Markdown is understood, `as_chat` for a message to a chat. The command line's console and Dagster's metadata
-(`cli/console.py`, `orchestration/told_errors.py`) do so by themselves. Formats for programs stay as they are.
+(`cli/console.py`, `orchestration/shown_text.py`) do so by themselves. Formats for programs stay as they are.
 """
 
 from __future__ import annotations

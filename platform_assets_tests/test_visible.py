@@ -81,7 +81,7 @@ def test_a_command_about_a_hostile_name_is_safe_to_see_and_right_to_paste(path: 
     ("calls", "but"),
     [
         (r"rich\.markup|Console\(", {"cli/console.py", "cli/bar.py"}),
-        (r"MetadataValue\.(text|md)\(|TableRecord\(", {"orchestration/told_errors.py"}),
+        (r"MetadataValue\.(text|md)\(|TableRecord\(", {"orchestration/shown_text.py"}),
     ],
 )
 def test_text_leaves_by_few_ways(calls: str, but: set[str]) -> None:

@@ -27,7 +27,7 @@ class DagsterStorageError(PlatformError):
 
 @contextmanager
 def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
-    """The instance of a folder with a `dagster.yaml`.
+    """Open the instance of a folder with a `dagster.yaml`.
 
     Raises:
         DagsterStorageError: its storage is a server that does not answer or refuses, or is not named. Whatever else is
@@ -50,7 +50,7 @@ def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterStorageError | None:
-    """What a person is told where Dagster's storage could not be opened; None for what is no matter of a server's."""
+    """Explain why Dagster's storage could not be opened; None for what is no matter of a server's."""
     chain = list(led_to(error))
     if any(URL in str(one) and "is not set" in str(one) for one in chain):
         return DagsterStorageError(
@@ -75,7 +75,7 @@ def _says_more_than_that_it_tries_again(record: logging.LogRecord) -> bool:
 
 
 def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:
-    """What the driver said, in a line and without the password."""
+    """Return what the driver said, in a line and without the password."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -90,7 +90,7 @@ def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:
 
 
 def dagster_home(settings: Settings) -> Path:
-    """The folder for `DAGSTER_HOME`; the working directory is moved to the project's root.
+    """Return the folder for `DAGSTER_HOME`, and change to the project's root.
 
     The project's `dagster.yaml` names storage relative to the working directory. For a state folder elsewhere a copy
     with that folder's path is kept in it, so that installations never share a storage by accident.

@@ -1,4 +1,4 @@
-"""Puts Dagster's definitions together from settings: the one seam between tests, the demo and Dagster itself."""
+"""Put Dagster's definitions together from settings: the one seam between tests, the demo and Dagster itself."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from platform_assets.orchestration.assets.events import asset_key, shown_owners
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.automation.comparisons import build_comparisons
-from platform_assets.orchestration.automation.held_days import held_days_job
-from platform_assets.orchestration.automation.maintenance import (
-    build_keys_schedule,
-    deliver_messages,
-    keys_job,
-    maintenance_job,
-)
+from platform_assets.orchestration.automation.maintenance import deliver_messages, keys_job, maintenance_job
 from platform_assets.orchestration.automation.schedules import build_schedules
-from platform_assets.orchestration.automation.sensors import announce, late_data, show_published_elsewhere
+from platform_assets.orchestration.automation.sensors import (
+    announce,
+    held_days_job,
+    late_data,
+    show_published_elsewhere,
+)
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.plans import plan_apply_job, plan_explain_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.told_errors import plain
+from platform_assets.orchestration.shown_text import plain
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 
@@ -34,10 +33,10 @@ _LAYER = "exposure"
 
 
 def build_definitions(settings: Settings, progress: OnProgress = no_progress) -> dg.Definitions:
-    """All assets, jobs, schedules, sensors and resources of the platform that the settings describe.
+    """Build all assets, jobs, schedules, sensors and resources of the platform that the settings describe.
 
     Args:
-        progress: told how far runs in this process are; those of Dagster's own processes tell nobody.
+        progress: hears how far runs in this process are.
     """
     catalogue = load_catalogue(settings)
     refuse_wrong_functions(catalogue)
@@ -55,7 +54,6 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
             jobs=[refresh_job, tables_job, maintenance_job, keys_job, held_days_job, plan_explain_job, plan_apply_job],
             schedules=[
                 *build_schedules(settings),
-                build_keys_schedule(settings.maintenance_cron),
                 build_freshness_schedule(freshness),
                 *comparing,
             ],
@@ -73,7 +71,7 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
 
 
 def build_exposures(catalogue: Catalogue) -> list[dg.AssetSpec]:
-    """An external asset for each exposure, beside the tables of the domain that declares it."""
+    """Build an external asset for each exposure, beside the tables of the domain that declares it."""
     return [_spec(domain.name, exposure) for domain in catalogue.domains for exposure in domain.exposures]
 
 

@@ -1,4 +1,4 @@
-"""Dagster runs in this process: the demo's way in, and the tests'."""
+"""Run assets and jobs of Dagster in this process, as the demo does."""
 
 from __future__ import annotations
 
@@ -6,26 +6,19 @@ from dataclasses import dataclass
 from datetime import date
 
 import dagster as dg
-from dagster._core.errors import DagsterExecutionStepExecutionError
-from dagster._core.execution.plan.objects import ErrorSource
-from dagster_shared.error import SerializableErrorInfo
 
 _NO_RETRY = {"dagster/max_retries": "0"}
 """The daemon can start no run anew that a command executed: were it announced, somebody would wait for it."""
 
-_AROUND = DagsterExecutionStepExecutionError.__name__
+_AROUND = dg.DagsterExecutionStepExecutionError.__name__
+"""Dagster's error around what a step met, which only names the step."""
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended.
-
-    Args:
-        run_id: Dagster's id.
-        failures: what the failed steps said; none if the run succeeded.
-    """
+    """How a run ended: Dagster's id, and what failed steps said; nothing if the run succeeded."""
 
     run_id: str
     failures: tuple[str, ...]
@@ -66,16 +59,14 @@ def _outcome(result: dg.ExecuteInProcessResult) -> RunOutcome:
     for event in result.all_events:
         if event.is_step_failure:
             data = event.step_failure_data
-            if data.error_source is ErrorSource.INTERRUPT:
+            if data.error_source.name == "INTERRUPT":
                 # Dagster records it as a failure like any other, and goes on.
                 raise KeyboardInterrupt
-            told = data.user_failure_data.description if data.user_failure_data else None
-            failures.append(told or (_of_step(data.error).message.strip() if data.error else "failed"))
+            error = data.error
+            if error and error.cause and error.cls_name == _AROUND:
+                error = error.cause
+            described = data.user_failure_data.description if data.user_failure_data else None
+            failures.append(described or (error.message.strip() if error else "failed"))
     if not result.success and not failures:
         failures.append("The run failed before its first step.")
     return RunOutcome(result.run_id, tuple(failures))
-
-
-def _of_step(error: SerializableErrorInfo) -> SerializableErrorInfo:
-    """What a step met: Dagster's error around it only says in which step."""
-    return error.cause if error.cause and error.cls_name == _AROUND else error

@@ -1,4 +1,4 @@
-"""Jobs over days that no single partition range can name."""
+"""Run jobs over days that no single partition range can name."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -18,13 +18,14 @@ from platform_assets.operations.lineage.ended_rollbacks import ended_rollbacks
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.orchestration.assets.checks import ByDay, day_results
 from platform_assets.orchestration.assets.events import day_metadata, materializations
-from platform_assets.orchestration.assets.external_publications import come_since
 from platform_assets.orchestration.assets.freshness import freshness_events
-from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures, plan_days, what_holds
+from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures, what_holds
 from platform_assets.orchestration.assets.pictures import illustrated
-from platform_assets.orchestration.instance.pools import REFRESH_POOL
+from platform_assets.orchestration.assets.publications import come_since
+from platform_assets.orchestration.instance.events import plan_days
+from platform_assets.orchestration.instance.launcher import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import told_in_run, warn_of_files
+from platform_assets.orchestration.run_log import progress_in_run, warn_of_files
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.visible import visible
@@ -60,7 +61,7 @@ def refresh_tables(
     """Refresh all tables and report every published day to Dagster."""
     until = date.fromisoformat(config.until) if config.until else None
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
-    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         for selection in deep_restatements(opened, late_queue(opened)) if config.deep_restatement else ():
             deep = replace(author, who=_DEEP)
             for done in approve(opened, lambda: spark.session(told), selection, deep, told, by_person=False):
@@ -94,18 +95,14 @@ def refresh_tables(
 
 
 def describe_by_people(tables: Collection[str]) -> str:
-    """Tables that no run touches because their contracts, or those of their inputs, ask for other columns or keys."""
+    """Name tables that no run touches because a contract, theirs or an input's, asks for other columns or keys."""
     return f"left alone since a contract changed, as `platform-assets stale` says: {', '.join(tables)}"
 
 
 def _report(
     context: dg.OpExecutionContext, platform: Platform, done: IngestResult | StepResult, progress: OnProgress
 ) -> tuple[HeldDay, ...]:
-    """What became of the days of one table: first the materializations, then what the checks say of them.
-
-    Returns:
-        What holds days of it.
-    """
+    """Report the days of one table, first the materializations, then their checks; return what holds days."""
     if isinstance(done, IngestResult):
         warn_of_files(context.log, done)
     progress(Progress("recording", f"{done.table} in Dagster"))
@@ -122,13 +119,13 @@ def _report(
 
 
 def log_checks(context: dg.OpExecutionContext, contract: Contract, by_day: ByDay, held: Mapping[date, HeldDay]) -> None:
-    """What the checks say of days of a table, for a job that knows no assets."""
+    """Log what the checks say of days of a table, for a job that knows no assets."""
     for result in day_results(context.instance, contract, by_day, held):
         context.log_event(cast("Any", result))  # takes them, as in assets, though it is not declared so
 
 
 def log_freshness(context: dg.OpExecutionContext, platform: Platform) -> None:
-    """Whether anything is overdue or held, and where circuits stand, of every table."""
+    """Log whether anything of a table is overdue or held, and where its circuit stands."""
     for fresh in freshness_events(context.instance, platform):
         context.log_event(cast("Any", fresh))
 
@@ -139,7 +136,7 @@ def log_freshness(context: dg.OpExecutionContext, platform: Platform) -> None:
     description="Ingest everything pending and recompute exactly the days that are stale.",
 )
 def refresh_job() -> None:
-    """All tables, in dependency order, in one Spark session."""
+    """Refresh all tables, in dependency order, in one Spark session."""
     refresh_tables()
 
 

@@ -1,11 +1,11 @@
-"""The jobs `plan_explain` and `plan_apply`: reviewed plan files in Dagster, as `platform-assets plan` has them.
+"""Run reviewed plan files in Dagster, as `platform-assets plan` does: the jobs `plan_explain` and `plan_apply`.
 
 Whoever launches one names a file in the folder of plans and types nothing of it: what was reviewed, and approved by its
 hash, is what is done. The whole rollout is one step: how many shares it has is known when it runs, and of steps that
 Dagster learns of then, each goes on after another has failed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,14 +26,15 @@ from platform_assets.operations.backfill.sitting import BackfillError, StoppedEr
 from platform_assets.operations.backfill.staged import standing_of
 from platform_assets.operations.backfill.staging import stage_rollout
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, find_record, read_record, write_record
-from platform_assets.orchestration.assets.checks import newest_materializations, published_events
-from platform_assets.orchestration.assets.events import Metadata, day_event
-from platform_assets.orchestration.assets.published_days import PROVE, PUBLISH, current_days, published_metadata
-from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.assets.checks import published_events
+from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event
+from platform_assets.orchestration.assets.publications import PROVE, PUBLISH, current_days, published_metadata
+from platform_assets.orchestration.instance.events import newest_materializations
+from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.jobs import log_freshness
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import told_in_run
-from platform_assets.orchestration.told_errors import RefusedError, listed, markdown, mistakes_told
+from platform_assets.orchestration.run_log import progress_in_run
+from platform_assets.orchestration.shown_text import RefusedError, errors_without_trace, listed, markdown
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, Progress
@@ -67,49 +68,37 @@ class ApplyConfig(PlanConfig):
 
 
 def place_of(platform: Platform, config: PlanConfig) -> Path:
-    """Where the plan lies that was named at the launch.
-
-    Raises:
-        PlanFileError: there is none.
-    """
+    """Return the file of the plan that was named at the launch."""
     return plan_in(platform.settings.plans, config.plan)
 
 
 def named_plan(platform: Platform, config: PlanConfig) -> PlanFile:
-    """The plan that was named at the launch.
-
-    Raises:
-        ToldError: there is none, or the file has mistakes: each with its line and field.
-    """
-    with mistakes_told():
+    """Read the plan that was named at the launch; an error names each mistake with its line and field."""
+    with errors_without_trace(of_own_code=True):
         return read_plan(place_of(platform, config))
 
 
 @contextmanager
 def launched_plan(platform: Platform, config: PlanConfig) -> Iterator[PlanFile]:
-    """As `named_plan`, to find out whether it can be done: a field that the tables contradict is told with its line.
-
-    Raises:
-        ToldError: as `named_plan`, and in place of every expected error within.
-    """
-    with mistakes_told(), plan_at(place_of(platform, config)) as file:
+    """Read the plan to find out whether it can be done: a field that the tables contradict is named with its line."""
+    with errors_without_trace(of_own_code=True), plan_at(place_of(platform, config)) as file:
         refuse_namesake(platform.lake, file, place_of(platform, config))
         yield file
 
 
 def author_of(context: dg.OpExecutionContext, config: ApplyConfig, file: PlanFile) -> Author:
-    """Who applies a plan, by which run."""
+    """Return who applies a plan, by which run."""
     author = Author(run=context.run_id, why=file.reason)
     return replace(author, who=config.by.strip()) if config.by.strip() else author
 
 
 def tag(context: dg.OpExecutionContext, name: str, hash: str) -> None:
-    """Have the run found by its plan."""
+    """Tag the run with its plan."""
     context.instance.add_run_tags(context.run_id, {PLAN_TAG: name, HASH_TAG: hash})
 
 
 def published_before(context: dg.OpExecutionContext, platform: Platform, file: PlanFile) -> BackfillRecord | None:
-    """The record of a plan that was published by the run of which this one is another try; None of any other.
+    """Return the record of a plan that was published by the run of which this one is another try.
 
     The record names this run then, too: it shows what the other has not shown.
     """
@@ -126,16 +115,16 @@ def published_before(context: dg.OpExecutionContext, platform: Platform, file: P
 
 
 @contextmanager
-def stops_told(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
-    """Within it, a plan that cannot begin or stands still fails its step with what it says, and with the evidence.
+def refused_with_evidence(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
+    """Fail the step of a plan that cannot begin or stands still, with what it says and with the evidence.
 
     Args:
         shown: with the failure in any case.
         said: by the gates so far.
 
     Raises:
-        RefusedError: in place of a `BackfillError`, where somebody else works on it, or where its stage or its record
-            cannot be gone on with; what these are damaged by is in the words, and a trace would hide them.
+        RefusedError: in place of a `BackfillError`, where another process works on it, or where its stage or its record
+            is damaged; the words say by what, and a trace would hide them.
     """
     try:
         yield
@@ -146,26 +135,33 @@ def stops_told(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
 
 
 def gates(said: Sequence[str]) -> Metadata:
-    """What the gates said, a line each."""
+    """List what the gates said."""
     return {"gates": listed(said)} if said else {}
 
 
+def keep_and_log(context: dg.OpExecutionContext, said: list[str]) -> Callable[[str], None]:
+    """Return what takes a sentence of the gates: for the page, and for the run's log at once."""
+
+    def take(sentence: str) -> None:
+        said.append(sentence)
+        context.log.info(visible(sentence))
+
+    return take
+
+
 def page_of(platform: Platform, record: BackfillRecord) -> Metadata:
-    """The record of a plan, as the page of a run shows it."""
+    """Show the record of a plan on the page of a run."""
     return {"record": markdown("\n".join(record_markdown(platform, record, _MOST_DAYS)))}
 
 
 def show_published(
     context: dg.OpExecutionContext, platform: Platform, publication: str, by: str, progress: OnProgress
 ) -> None:
-    """Show the days of a publication as materialized by this run, and their checks, passed or warned.
+    """Show the days of a publication that this run made, and their checks, passed or warned.
 
     Args:
-        context: of a step that names no assets.
-        platform: as it is now.
-        publication: that this run made.
         by: what made it, in words.
-        progress: told which table is shown.
+        progress: hears which table is shown.
     """
     head = platform.ledger.publication(publication)
     assert head is not None, publication
@@ -176,7 +172,7 @@ def show_published(
         metadata = published_metadata(platform, contract, records, head, {})
         for record in records:
             context.log_event(day_event(contract.name, record.day, record.digest, metadata[record.day]))
-        newest = newest_materializations(context.instance, contract, metadata)
+        newest = newest_materializations(context.instance, asset_key(contract.name), metadata)
         for record in records:
             judged = f"Kept nothing of the day back when it was published, by {by}."
             for shown in published_events(contract, record, judged, newest.get(record.day.isoformat())):
@@ -206,7 +202,7 @@ def _begin(
             explained = _explained(context, explain(opened, file))
             author, place = author_of(context, config, file), place_of(opened, config)
             with (
-                stops_told(explained),
+                refused_with_evidence(explained),
                 sitting_over(opened, lambda: spark.spark_session, file, author, place=place) as sitting,
             ):
                 record = sitting.record
@@ -228,8 +224,8 @@ def _stage(
     spark: SparkResource,
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
-    said = _Said(context)
-    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+    said: list[str] = []
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         file = named_plan(opened, config)
         if published_before(context, opened, file):
             return
@@ -242,10 +238,10 @@ def _stage(
 
         author, place = author_of(context, config, file), place_of(opened, config)
         with (
-            stops_told({}, said),
+            refused_with_evidence({}, said),
             sitting_over(opened, lambda: spark.session(told), file, author, tell, place) as sitting,
         ):
-            stage_rollout(sitting, said.append)
+            stage_rollout(sitting, keep_and_log(context, said))
         context.log.info(visible(f"{file.name}: {standing(sitting.record)}"))
     context.add_output_metadata(gates(said))
 
@@ -260,15 +256,17 @@ def _publish(
     spark: SparkResource,
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
-    said = _Said(context)
-    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+    said: list[str] = []
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         file = named_plan(opened, config)
         record = published_before(context, opened, file)
         if record is None:
             author, place = author_of(context, config, file), place_of(opened, config)
-            with stops_told({}, said):
+            with refused_with_evidence({}, said):
                 # Not its end alone: if the file was changed since, it is another plan, and is explained and staged.
-                record = apply(opened, lambda: spark.session(told), file, author, told, said.append, place)
+                record = apply(
+                    opened, lambda: spark.session(told), file, author, told, keep_and_log(context, said), place
+                )
         show_published(context, opened, record.publication, f"the plan {record.name}", told)
         log_freshness(context, opened)
         context.add_output_metadata(page_of(opened, record))
@@ -287,11 +285,11 @@ def _prove(
     spark: SparkResource,
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
-    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
         file = named_plan(opened, config)
         record = read_record(opened.lake, file.name)
         author = author_of(context, config, file)
-        with stops_told({}):
+        with refused_with_evidence({}):
             if record.proved:
                 context.log.info(
                     visible(f"{record.name} was proved before; `plan replay` computes all of it once more.")
@@ -312,21 +310,8 @@ def _prove(
     context.add_output_metadata(page)
 
 
-class _Said(list[str]):
-    """What the gates said: kept for the page, and in the run's log at once."""
-
-    def __init__(self, context: dg.OpExecutionContext) -> None:
-        super().__init__()
-        self._log = context.log
-
-    def append(self, sentence: str) -> None:
-        """One more sentence."""
-        super().append(sentence)
-        self._log.info(visible(sentence))
-
-
 def _explained(context: dg.OpExecutionContext, backfill: Backfill) -> dict[str, dg.MetadataValue]:
-    """The whole page, and in the log what fits into a line: a page is shown there when somebody clicks at it."""
+    """Return the whole page, and log what fits into a line: a page is shown there only after a click."""
     days = counted(backfill.plan.days, "day")
     context.log.info(visible(f"{backfill.file.name} {backfill.hash}: {days} of tables. {' '.join(facts(backfill))}"))
     tag(context, backfill.file.name, backfill.hash)
@@ -350,7 +335,7 @@ def _of_apply(config: ApplyConfig) -> dg.RunConfig:
     description="Shows what a plan comes to: days and why, order, price, what is in the way, hash. Changes nothing.",
 )
 def plan_explain_job() -> None:
-    """Without Spark, and without a place in a pool."""
+    """Explain without Spark, and without a place in a pool."""
     _explain()
 
 
@@ -362,5 +347,5 @@ def plan_explain_job() -> None:
     "Launched again, it goes on where it was.",
 )
 def plan_apply_job() -> None:
-    """In one Spark session; where a step fails, the next run goes on."""
+    """Apply in one Spark session; where a step fails, the next run goes on."""
     _prove(after=_publish(after=_stage(after=_begin())))

@@ -6,15 +6,14 @@ from typing import Any
 
 import dagster as dg
 from dagster_pyspark import PySparkResource
-from filelock import FileLock
 from pydantic import PrivateAttr
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.opening import open_platform
-from platform_assets.orchestration.instance.launcher import give_back, lock_folder, take
-from platform_assets.orchestration.told_errors import expected_errors_told
+from platform_assets.orchestration.instance.launcher import lock_folder, take
+from platform_assets.orchestration.shown_text import errors_without_trace
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.session import stop_sail
@@ -43,11 +42,11 @@ class SparkResource(PySparkResource):
 
     @property
     def spark_session(self) -> SparkSession:
-        """The session, started on first use."""
+        """Return the session, started on first use."""
         return self.session()
 
     def session(self, progress: OnProgress = no_progress) -> SparkSession:
-        """The session, started on first use; who waits for it is told so."""
+        """Return the session, started on first use; `progress` hears that it starts."""
         if self._spark_session is None:
             self._started = SparkContext._active_spark_context is None
             self._spark_session = create_session(self.settings, progress=progress)
@@ -55,7 +54,7 @@ class SparkResource(PySparkResource):
         return session
 
     def tasks(self) -> str:
-        """How far Spark is with what it is at, in words; empty where it is idle, remote or not started."""
+        """Return how far Spark is, in words; empty where it is idle, remote or not started."""
         jobs = running_jobs().values()
         done, tasks = sum(done for done, _ in jobs), sum(tasks for _, tasks in jobs)
         return f"Spark is at {done:,} of {tasks:,} tasks" if tasks else ""
@@ -69,35 +68,28 @@ class SparkResource(PySparkResource):
 
 
 class PlatformResource(dg.ConfigurableResource[None]):
-    """Opens lake and ledger for a step, and holds the run's lock as long as the run lives.
+    """Opens lake and ledger for a step, and takes the run's lock.
 
     Every run of ours works with it, so it is where a run's process shows that it lives. Ticks of schedules and sensors
     use it too, without a lock.
     """
 
     settings: dg.ResourceDependency[Settings]
-    _lock: FileLock | None = PrivateAttr(default=None)
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
         """Take the run's lock."""
         if context.run is not None:
-            self._lock = take(lock_folder(self.settings), context.run.run_id)
-
-    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Give the run's lock back."""
-        if self._lock is not None:
-            give_back(self._lock)
-            self._lock = None
+            take(lock_folder(self.settings), context.run.run_id)
 
     @contextmanager
     def open(self) -> Iterator[Platform]:
-        """The platform, closed at the end; a Spark that died in between is told as such.
+        """Open the platform, and close it at the end; name a Spark that died in between.
 
         Raises:
-            ToldError: something expected went wrong.
+            ExpectedError: something expected went wrong.
         """
         with (
-            expected_errors_told(),
+            errors_without_trace(),
             lost_spark_explained(self.settings),
             open_platform(self.settings) as platform,
         ):

@@ -1,4 +1,4 @@
-"""How far a run is, as its page in Dagster shows it: marks on the bar of its step, and lines in its log.
+"""Show how far a run is on its page in Dagster: marks on the bar of its step, and lines in its log.
 
 A refresh is one step for all tables, so its bar alone would say nothing. Each mark is what was done to one table, from
 when to when; its name shows under the mouse.
@@ -12,14 +12,12 @@ from contextlib import contextmanager
 from threading import Event, Lock, Thread
 
 import dagster as dg
-from dagster._core.events import EngineEventData
 
 from platform_assets.engine.results import IngestResult
+from platform_assets.orchestration.instance.events import StepContext, mark_step
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.visible import visible
 from platform_assets.words import alike, counted
-
-Context = dg.OpExecutionContext | dg.AssetExecutionContext
 
 _MOST_KINDS = 8
 """Reasons for which files are not taken that a run tells; `platform-assets status --files` has all."""
@@ -29,11 +27,11 @@ _SILENCE_S = 30.0
 
 
 @contextmanager
-def told_in_run(context: Context, at: Callable[[], str], progress: OnProgress) -> Iterator[OnProgress]:
-    """Tells the run's page too what is told to `progress`.
+def progress_in_run(context: StepContext, at: Callable[[], str], progress: OnProgress) -> Iterator[OnProgress]:
+    """Show on the run's page too what `progress` hears.
 
     Args:
-        at: asked how far the work is, in words, where nothing else is heard for a while; empty if it cannot be told.
+        at: returns how far the work is, for a while without news; empty if that is unknown.
     """
     log = _RunLog(context, at)
     over = Event()
@@ -53,7 +51,7 @@ def told_in_run(context: Context, at: Callable[[], str], progress: OnProgress) -
 
 
 def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
-    """A line for all files that were not taken for the like, in the words that `refresh` and `status` have for it."""
+    """Log a line for all files that were not taken for the like, in the words of `refresh` and `status`."""
     refused = [(arrival.path, arrival.reason) for arrival in taken.arrivals if arrival.reason is not None]
     problems = [(problem.path, problem.message) for problem in taken.problems]
     growing = [(problem.path, problem.message) for problem in taken.growing]
@@ -65,7 +63,7 @@ def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
 class _RunLog:
     """Keeps what is being done, so that it can say when that is over."""
 
-    def __init__(self, context: Context, at: Callable[[], str]) -> None:
+    def __init__(self, context: StepContext, at: Callable[[], str]) -> None:
         self._context, self._at = context, at
         self._lock = Lock()
         self._doing: dict[str, float] = {}
@@ -73,7 +71,7 @@ class _RunLog:
         self._spoke = time.monotonic()
 
     def tell(self, now: Progress) -> None:
-        """What began, came further or ended."""
+        """Log what began, came further or ended."""
         with self._lock:
             name = _name(now)
             if now.finished:
@@ -101,30 +99,25 @@ class _RunLog:
                     self._context.log.info(f"{name}{count}{seconds}{f'; {at}' if at else ''}")
 
     def close(self) -> None:
-        """Nothing is done any more."""
+        """End all marks."""
         with self._lock:
             self._end_all()
 
     def _begin(self, name: str, now: Progress) -> None:
         self._doing[name] = time.monotonic()
-        self._mark(f"{name}: {counted(now.total, now.unit)}" if now.total else name, EngineEventData(marker_start=name))
+        mark_step(self._context, f"{name}: {counted(now.total, now.unit)}" if now.total else name, start=name)
 
     def _end(self, name: str, result: str) -> None:
         since = self._doing.pop(name, None)
         if since is None:
-            # Told of at its end only.
-            self._mark(f"{name}: {result}" if result else name, EngineEventData())
+            mark_step(self._context, f"{name}: {result}" if result else name)  # news came at its end only
             return
         took = f"{time.monotonic() - since:,.1f} s"
-        self._mark(f"{name}: {result}, {took}" if result else f"{name}: {took}", EngineEventData(marker_end=name))
+        mark_step(self._context, f"{name}: {result}, {took}" if result else f"{name}: {took}", end=name)
 
     def _end_all(self) -> None:
         for name in list(self._doing):
             self._end(name, "")
-
-    def _mark(self, message: str, data: EngineEventData) -> None:
-        step = self._context.get_step_execution_context().step.key
-        self._context.instance.report_engine_event(message, self._context.run, data, step_key=step)
 
 
 def _name(now: Progress) -> str:

@@ -23,8 +23,7 @@ from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.step import recompute
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.recovery import recover
-from platform_assets.orchestration.instance.launcher import lock_folder, run_process
-from platform_assets.orchestration.instance.pools import create_pools
+from platform_assets.orchestration.instance.launcher import create_pools, lock_folder, run_process
 from platform_assets.records.manifest import Kind, TableChange
 from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.windows import Windowed
@@ -292,7 +291,7 @@ def test_a_cancelled_run_leaves_no_half_of_a_day_and_no_lock(
     assert published(readings, run) == {RAW: set(range(1, 11)), SILVER: set(range(1, 11))}
     assert times_published(readings, GOLD) == before
     wait_for(lambda: not any("java" in command for command in started_from(readings.settings.state)), "the JVM's end")
-    assert run_process(lock_folder(readings.settings), run.run_id) != "alive"
+    wait_for(lambda: run_process(lock_folder(readings.settings), run.run_id) != "alive", "the end of its process")
     assert recover(lake) == [], "something was published by half"
     with ingest_lock(lake, RAW, timeout_s=0.0):
         pass

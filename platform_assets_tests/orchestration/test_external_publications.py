@@ -15,7 +15,7 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.ledger import sync as index
-from platform_assets.orchestration.assets.external_publications import (
+from platform_assets.orchestration.assets.publications import (
     Cursor,
     Elsewhere,
     come_since,

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from platform_assets.orchestration.assets.checks import NEW_SINCE
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.instance.pools import create_pools
+from platform_assets.orchestration.instance.launcher import create_pools
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.backfills import complete, launch, reasons, status

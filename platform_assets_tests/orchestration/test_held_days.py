@@ -4,7 +4,7 @@ from datetime import date
 
 import dagster as dg
 
-from platform_assets.orchestration.assets.outcomes import plan_days
+from platform_assets.orchestration.instance.events import plan_days
 from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.orchestration.backfills import reasons
 from platform_assets_tests.support.orchestration.daemon import Daemon

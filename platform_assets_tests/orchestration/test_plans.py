@@ -18,11 +18,11 @@ from platform_assets.operations.backfill.files import new_plan
 from platform_assets.operations.backfill.sitting import sitting_over
 from platform_assets.operations.plan_record import BackfillRecord, pause, read_record, write_record
 from platform_assets.orchestration import plans as steps
-from platform_assets.orchestration.assets.external_publications import Cursor, published_elsewhere
+from platform_assets.orchestration.assets.publications import Cursor, published_elsewhere
 from platform_assets.orchestration.automation.announcements import Present, announcements, failed_runs
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range
-from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.plans import HASH_TAG, PLAN_TAG
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.notes import Told

@@ -10,7 +10,7 @@ import yaml
 from dagster_postgres import PostgresRunStorage
 from sqlalchemy import create_engine, inspect
 
-from platform_assets.orchestration.instance.pools import create_pools
+from platform_assets.orchestration.instance.launcher import create_pools
 from platform_assets.settings import project_root
 from platform_assets_tests.support.orchestration.daemon import enter_world, idle, run_one, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land

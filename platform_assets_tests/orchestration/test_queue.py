@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event, Thread
 
 import dagster as dg
 import pytest
@@ -16,12 +15,10 @@ from dagster._core.definitions.selector import (
     PartitionsSelector,
 )
 from dagster._core.execution.backfill import PartitionBackfill
-from dagster._core.run_coordinator import QueuedRunCoordinator
 from dagster._daemon.backfill import execute_backfill_iteration
 
 from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.daemon import PromptQueue, submitted
-from platform_assets.orchestration.instance.pools import REFRESH_POOL, TABLES_POOL, create_pools
+from platform_assets.orchestration.instance.launcher import REFRESH_POOL, TABLES_POOL, create_pools
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.orchestration.daemon import LOGGER, MIDNIGHT, NEXT, ONE, Daemon, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
@@ -88,33 +85,6 @@ def test_two_refreshes_never_work_at_the_same_time(readings: World, queue: Daemo
     assert names(queue.queued()) == ["refresh", "refresh"]
     assert len(queue.launch()) == 1
     assert queue.launch() == []
-
-
-def test_what_a_tick_asks_for_does_not_wait_for_the_next_look_at_the_queue(
-    readings: World, queue: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(QueuedRunCoordinator, "submit_run", submitted)
-    over = Event()
-
-    def look() -> None:
-        for _ in PromptQueue(interval_seconds=20).core_loop(queue.workspace, over):
-            if over.is_set():
-                return
-
-    looking = Thread(target=look)
-    looking.start()
-    try:
-        time.sleep(1)  # it has looked, and waits
-        land(readings, DAYS[0], DAYS[0])
-        queue.tick()
-        until = time.monotonic() + 10
-        while queue.queued() and time.monotonic() < until:
-            time.sleep(0.1)
-        assert not queue.queued()
-    finally:
-        over.set()
-        looking.join(5)
-    assert not looking.is_alive(), "it is to end at once, whatever the interval"
 
 
 def test_every_run_waits_in_one_of_the_pools() -> None:

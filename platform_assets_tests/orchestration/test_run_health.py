@@ -19,11 +19,9 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import run_job
-from platform_assets.orchestration.instance import launcher
 from platform_assets.orchestration.instance.launcher import (
     CODE_LOCATION,
     WatchedRunLauncher,
-    give_back,
     lock_folder,
     run_process,
     take,
@@ -141,13 +139,26 @@ def test_a_run_killed_before_it_took_its_lock_fails_in_time_and_any_after_twelve
     assert status(watched, run_id).value == ends
 
 
-def test_a_lock_says_whether_its_process_works_ended_or_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+HOLDING = """
+import sys
+from pathlib import Path
+from platform_assets.orchestration.instance.launcher import take
+
+take(Path(sys.argv[1]), "r")
+print("taken", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_lock_says_whether_its_process_works_or_ended(tmp_path: Path) -> None:
     assert run_process(tmp_path, "r") == "unknown"
-    lock = take(tmp_path, "r")
-    assert run_process(tmp_path, "r") == "alive"
-    give_back(lock)
-    assert run_process(tmp_path, "r") == "ending"
-    monkeypatch.setattr(launcher, "_LAST_EVENTS_S", -1.0)
+    command = [sys.executable, "-c", HOLDING, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "taken\n"
+        assert run_process(tmp_path, "r") == "alive"
+        process.kill()
+        process.wait()
     assert run_process(tmp_path, "r") == "dead"
 
 
@@ -157,20 +168,19 @@ def test_a_lock_left_by_another_boot_is_not_held(tmp_path: Path) -> None:
 
 
 def test_locks_of_long_ago_are_removed_unless_they_are_held(tmp_path: Path) -> None:
-    old, held = take(tmp_path, "old"), take(tmp_path, "held")
-    give_back(old)
+    (tmp_path / "old.lock").write_text("4711\n")
+    take(tmp_path, "held")
     for name in ("old", "held"):
         os.utime(tmp_path / f"{name}.lock", (1, 1))
-    give_back(take(tmp_path, "new"))
+    take(tmp_path, "new")
     assert {file.stem for file in tmp_path.iterdir()} == {"held", "new"}
-    give_back(held)
 
 
-def test_a_run_that_ended_has_given_its_lock_back(readings: World, daemon: Daemon) -> None:
+def test_a_run_of_ours_holds_its_lock(readings: World, daemon: Daemon) -> None:
     land(readings, DAYS[0], DAYS[0])
     run = run_one(daemon)
     assert run.status == dg.DagsterRunStatus.SUCCESS
-    assert run_process(lock_folder(readings.settings), run.run_id) == "ending"
+    assert run_process(lock_folder(readings.settings), run.run_id) == "alive", "until its process ends, which is this"
 
 
 def test_every_run_of_ours_takes_a_lock() -> None:

@@ -40,7 +40,7 @@ def logged(instance: dg.DagsterInstance, op: dg.OpDefinition) -> tuple[list[str]
 def test_every_table_is_a_mark_from_its_begin_to_its_end() -> None:
     @dg.op
     def work(context: dg.OpExecutionContext) -> None:
-        with run_log.told_in_run(context, str, no_progress) as tell:
+        with run_log.progress_in_run(context, str, no_progress) as tell:
             tell(Progress("taking", "raw.sales", 0, 3, "file"))
             tell(Progress("starting Spark"))
             tell(Progress("starting Spark", finished=True))
@@ -97,7 +97,7 @@ def test_what_goes_on_for_long_says_so_meanwhile(monkeypatch: pytest.MonkeyPatch
 
     @dg.op
     def work(context: dg.OpExecutionContext) -> None:
-        with run_log.told_in_run(context, lambda: "Spark is at 3 of 8 tasks", no_progress) as tell:
+        with run_log.progress_in_run(context, lambda: "Spark is at 3 of 8 tasks", no_progress) as tell:
             tell(Progress("computing", "gold.sales", 0, 2))
             time.sleep(2.5)
 

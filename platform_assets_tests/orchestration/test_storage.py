@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 import subprocess
 import sys
 import time
@@ -10,12 +9,10 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
 from dagster._core.event_api import EventLogCursor
-from sqlalchemy.exc import OperationalError
 
 from platform_assets.orchestration.instance.storage import LocalEventLog, LocalStorage
 
@@ -194,45 +191,3 @@ def test_files_that_another_removes_are_opened_anew(tmp_path: Path) -> None:
             assert told(other, again)["days"] == {"2017-01-01", "2017-01-02", "2017-01-03"}
             assert webserver.get_materialized_partitions(SALES) == {"2017-01-01", "2017-01-02", "2017-01-03"}
             assert len(webserver.all_logs(again)) == len(other.all_logs(again))
-
-
-def test_a_batch_that_fails_in_one_file_is_in_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    failed: list[int] = []
-
-    def fails_once(*args: Any) -> None:
-        if not failed:
-            failed.append(1)
-            raise OperationalError("insert", {}, sqlite3.OperationalError("database is locked"))
-        with_tags(*args)
-
-    with opened(tmp_path) as instance:
-        log = instance.event_log_storage
-        assert isinstance(log, LocalEventLog)
-        with_tags = log._store_asset_event_tags
-        monkeypatch.setattr(log, "_store_asset_event_tags", fails_once)
-        run_id = run(instance)
-        assert failed
-        wanted = ["2017-01-01", "2017-01-02", "2017-01-03"]
-        materialized = dg.DagsterEventType.ASSET_MATERIALIZATION
-        of_run = log.get_records_for_run(run_id, of_type=materialized).records
-        of_asset = instance.fetch_materializations(SALES, limit=100).records
-        assert sorted(str(record.partition_key) for record in of_run) == wanted
-        assert sorted(str(record.partition_key) for record in of_asset) == wanted
-
-
-def test_a_listener_that_fails_keeps_no_other_from_hearing(tmp_path: Path) -> None:
-    def fails(entry: dg.EventLogEntry, cursor: str) -> None:
-        raise RuntimeError(entry.message)
-
-    with opened(tmp_path) as instance:
-        instance.report_engine_event("first", run_id="run", job_name="job")
-        heard: list[str] = []
-        instance.watch_event_logs("run", None, fails)
-        instance.watch_event_logs("run", None, lambda entry, _: heard.append(entry.message))
-        waited_until = time.monotonic() + 20
-        while "first" not in heard and time.monotonic() < waited_until:
-            time.sleep(0.05)
-        instance.report_engine_event("second", run_id="run", job_name="job")
-        while "second" not in heard and time.monotonic() < waited_until:
-            time.sleep(0.05)
-        assert heard == ["first", "second"]

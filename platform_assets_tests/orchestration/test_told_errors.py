@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from datetime import date
 
 import dagster as dg
@@ -14,9 +13,9 @@ from dagster._core.errors import DagsterCodeLocationLoadError
 from platform_assets.errors import PlatformError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.assets.outcomes import days_left, recorded_days_left
-from platform_assets.orchestration.daemon import processed
+from platform_assets.orchestration.daemon import is_news
 from platform_assets.orchestration.in_process import run_job
-from platform_assets.orchestration.told_errors import ToldError, expected_errors_told, mistakes_told
+from platform_assets.orchestration.shown_text import ExpectedError, errors_without_trace
 
 DAY = date(2017, 1, 5)
 TODO = (
@@ -42,13 +41,13 @@ def refuses() -> None:
 
 @dg.op
 def meets_a_mistake() -> None:
-    with expected_errors_told():
+    with errors_without_trace():
         raise PlatformError("There is no table sals.", "Ask for sales.")
 
 
 @dg.op
 def calls_wrong_code() -> None:
-    with expected_errors_told():
+    with errors_without_trace():
         try:
             int("no number")
         except ValueError as error:
@@ -57,7 +56,7 @@ def calls_wrong_code() -> None:
 
 @dg.op
 def finds_no_ledger() -> None:
-    with expected_errors_told(), Ledger.open("postgresql+psycopg://127.0.0.1:1/none"):
+    with errors_without_trace(), Ledger.open("postgresql+psycopg://127.0.0.1:1/none"):
         pass
 
 
@@ -130,10 +129,10 @@ def test_of_many_refused_days_some_are_spelt_out(count: int) -> None:
 
 def test_a_mistake_in_ones_own_code_is_told_where_definitions_are_loaded() -> None:
     def load() -> None:
-        with mistakes_told():
+        with errors_without_trace(of_own_code=True):
             raise PlatformError("The contracts cannot be imported: line 4.", "Mend it.") from ValueError("line 4")
 
-    with pytest.raises(ToldError) as raised:
+    with pytest.raises(ExpectedError) as raised:
         load()
     [shown] = raised.value.user_code_process_error_infos
     assert shown.message.splitlines() == ["The contracts cannot be imported: line 4.", "  What to do: Mend it."]
@@ -141,10 +140,12 @@ def test_a_mistake_in_ones_own_code_is_told_where_definitions_are_loaded() -> No
 
 
 def test_the_daemon_logs_every_error_but_that_definitions_cannot_be_loaded(caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("of a daemon")
+    log.addFilter(is_news)
     for error in (DagsterCodeLocationLoadError("no definitions", load_error_infos=[]), ValueError("another")):
         try:
             raise error
         except (DagsterCodeLocationLoadError, ValueError):
-            kept = processed(sys.exc_info(), logging.getLogger("daemon"), f"a tick caught {error}")
-        assert str(error) in kept.message
-    assert caplog.messages == ["a tick caught another"]
+            log.exception("a tick caught %s", error)
+    log.error("no exception")
+    assert caplog.messages == ["a tick caught another", "no exception"]

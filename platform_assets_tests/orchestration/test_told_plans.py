@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from platform_assets.operations.plan_record import BackfillRecord, write_record
-from platform_assets.orchestration.automation.sensors import NEWS, told_plans
+from platform_assets.orchestration.automation.announcements import NEWS, plan_messages
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.webhook import Hook, listening
@@ -67,9 +67,9 @@ def test_what_a_plan_asks_for_is_told_once(readings: World, daemon: Daemon, hook
 
 def test_a_plan_that_asks_for_nothing_and_what_is_old_are_told_nobody() -> None:
     now = datetime.now(UTC)
-    assert not list(told_plans([happened(record())], now))
-    begun = list(told_plans([happened(record("begun"))], now))
+    assert not list(plan_messages([happened(record())], now))
+    begun = list(plan_messages([happened(record("begun"))], now))
     assert [message.title for message in begun] == ["Plan q1 of ada, begun: begun as 25ae4916c48caffb"]
-    assert not list(told_plans([happened(record("begun"))], now + NEWS + timedelta(hours=1)))
+    assert not list(plan_messages([happened(record("begun"))], now + NEWS + timedelta(hours=1)))
     plan = happened(record("begun"))
-    assert [one.key for one in told_plans([plan], now)] == [one.key for one in told_plans([plan], now)]
+    assert [one.key for one in plan_messages([plan], now)] == [one.key for one in plan_messages([plan], now)]

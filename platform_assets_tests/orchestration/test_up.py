@@ -18,7 +18,7 @@ from typing import Any, cast
 import pytest
 
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.orchestration.instance.pools import REFRESH_POOL, TABLES_POOL
+from platform_assets.orchestration.instance.launcher import REFRESH_POOL, TABLES_POOL
 from platform_assets.settings import project_root
 from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.orchestration.processes import processes_of, started_from

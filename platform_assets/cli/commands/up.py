@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -10,9 +11,10 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from ruamel.yaml import YAML
 
 from platform_assets.cli.console import UsageError, console, errors, platform_to_look, print_json, say
 from platform_assets.cli.dagster_storage import DagsterStorageError, dagster_home, dagster_instance
@@ -32,16 +34,14 @@ from platform_assets.settings import Settings, load_settings, project_root
 _LOADED_WITHIN_S = 60.0
 """UI and daemon need not wait longer: they find a code server that comes later, only not at once."""
 
-_QUIET_DAEMON = ("--log-level", "error")
-"""Every tick would be told otherwise, and at the first start that there was none before; the UI has them all."""
 
-_QUIET_WEBSERVER = ("--dagster-log-level", "warning")
-
-_TOLD_ONCE = {"DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
-"""As `dagster dev` has it: why definitions cannot be loaded is told by the code server alone, without a trace."""
-
-PATIENT = {"DAGSTER_GRPC_TIMEOUT_SECONDS": "180", "DAGSTER_GRPC_SHUTDOWN_GRACE_PERIOD": "60"}
-"""On a busy machine the code server may need longer than Dagster's minute to start a run, which would be given up."""
+PATIENT = {
+    # On a busy machine the code server may need longer than Dagster's minute to start a run, which would be given up.
+    "DAGSTER_GRPC_TIMEOUT_SECONDS": "180",
+    "DAGSTER_GRPC_SHUTDOWN_GRACE_PERIOD": "60",
+}
+_SAY_ONCE = {"DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
+"""As `dagster dev` has it: why definitions cannot be loaded is said by the code server alone, without a trace."""
 
 _KEPT_EVERY_S = 2.0
 """Where Ctrl-C stops what is shown of a large lake, the next start goes on from the last of these."""
@@ -49,12 +49,16 @@ _KEPT_EVERY_S = 2.0
 _PASSWORD = "PLATFORM_UI_PASSWORD"  # noqa: S105
 """The variable; only the webserver gets it."""
 
-_SPARK_KEPT_READY = "warm.sock"
-"""Its socket, which has the longest name."""
-
+_SPARK_SOCKET = "warm.sock"
 _WEBSERVER, _SPARK = "the webserver", "the Spark that is kept ready"
-
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_LOADS = {
+    "python_module": ("--module-name", "module_name"),
+    "python_package": ("--package-name", "package_name"),
+    "python_file": ("--python-file", "relative_path"),
+}
+"""What a workspace may load from, by the option of Dagster's command that names it."""
 
 
 class UpError(PlatformError):
@@ -71,7 +75,7 @@ def up(
 ) -> None:
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     _require_free(port)
-    if why := why_no_socket(f"platform-assets-abcdefgh/{_SPARK_KEPT_READY}"):
+    if why := why_no_socket(f"platform-assets-abcdefgh/{_SPARK_SOCKET}"):
         raise UpError(f"Dagster cannot be started: {why}.", USE_A_SHORTER)
     settings = load_settings()
     refuse_another_pyspark()
@@ -79,7 +83,7 @@ def up(
     refuse_wrong_functions(load_catalogue(settings))
     home = dagster_home(settings)
     address = f"http://127.0.0.1:{port}"
-    environment = PATIENT | os.environ | _TOLD_ONCE | {"DAGSTER_HOME": str(home)}
+    environment = PATIENT | os.environ | _SAY_ONCE | {"DAGSTER_HOME": str(home)}
     environment |= {"PLATFORM_STATE": str(settings.state)}
     if "ui_url" not in settings.model_fields_set:
         environment["PLATFORM_UI_URL"] = address
@@ -112,15 +116,14 @@ def up(
         try:
             workspace = project_root() / "workspace.yaml"
             if not read_only:
-                module = "platform_assets.orchestration.warm.code_server" if settings.warm else "dagster"
-                workspace = _start_code_servers(processes, Path(folder), module)
+                workspace = _start_code_servers(processes, workspace, Path(folder), is_warm=settings.warm)
             processes.start(_WEBSERVER, webserver_command(port, workspace, read_only=read_only), {_PASSWORD: password})
             if not read_only:
-                place = ("--workspace", str(workspace))
-                daemon = _module("platform_assets.orchestration.daemon", "run", *_QUIET_DAEMON, *place)
-                processes.start("the daemon", daemon)
+                # It would log every tick otherwise, and at the first start that there was none before; the UI has them.
+                quiet = ("--log-level", "error", "--workspace", str(workspace))
+                processes.start("the daemon", _module("platform_assets.orchestration.daemon", "run", *quiet))
                 if settings.warm and _computes_here(settings):
-                    keeper = _module("platform_assets.orchestration.warm.keeper", str(Path(folder) / _SPARK_KEPT_READY))
+                    keeper = _module("platform_assets.orchestration.warm.keeper", str(Path(folder) / _SPARK_SOCKET))
                     processes.start(_SPARK, keeper)
             _wait(processes, port)
         except _StopRequested as request:
@@ -134,7 +137,7 @@ def up(
 
 
 def describe_automation(settings: Settings) -> str:
-    """What runs without being asked, and when."""
+    """Return what runs without being asked, and when."""
     crons = {
         "all tables": settings.daily_cron,
         "the deep restatement": settings.deep_restatement_cron,
@@ -145,7 +148,7 @@ def describe_automation(settings: Settings) -> str:
 
 
 def tell_what_is_left(settings: Settings) -> None:
-    """What no run will take, said once; else only a tick of a sensor would, on a page that nobody has opened."""
+    """Print once what no run will take; else only a tick of a sensor says so, on a page that is not open."""
     try:
         with platform_to_look(settings) as platform:
             print_left(delivered(platform).problems, refused_files(platform).there)
@@ -177,17 +180,41 @@ def _wait(processes: Processes, port: int) -> None:
     )
 
 
-def _start_code_servers(processes: Processes, folder: Path, module: str) -> Path:
-    """Start what serves the definitions and starts runs; return the workspace that finds it."""
-    from platform_assets.orchestration.instance.code_servers import code_servers
+def _start_code_servers(processes: Processes, workspace: Path, folder: Path, *, is_warm: bool) -> Path:
+    """Start what serves the definitions and starts runs; return a workspace that finds it.
 
-    servers, workspace = code_servers(project_root() / "workspace.yaml", folder, module)
-    for server in servers:
-        processes.start(f"the code server of {server.name}", server.command)
+    Each location of the project's workspace has a server, so that webserver and daemon share what is loaded.
+
+    Args:
+        folder: for sockets; its path must be short.
+        is_warm: whether runs begin with all imported.
+    """
+    module = "platform_assets.orchestration.warm.code_server" if is_warm else "dagster"
+    places: list[dict[str, Any]] = []
+    sockets: list[Path] = []
+    for number, place in enumerate(YAML(typ="safe").load(workspace)["load_from"]):
+        [(kind, given)] = place.items()
+        if kind not in _LOADS:
+            places.append(place)  # its server is started elsewhere
+            continue
+        option, field = _LOADS[kind]
+        target = given if isinstance(given, dict) else {field: given}
+        for path in {"relative_path", "working_directory"} & target.keys():
+            target[path] = str(workspace.parent / target[path])
+        name, at = target.get("location_name", Path(target[field]).name), folder / f"{number}.sock"
+        options = {option: field, "--attribute": "attribute", "--working-directory": "working_directory"}
+        chosen = [word for option, field in options.items() if field in target for word in (option, target[field])]
+        start = _module(module, "code-server", "start", "--socket", str(at), "--location-name", name, *chosen)
+        quiet = ("--startup-timeout", "180", "--log-level", "warning", "--inject-env-vars-from-instance")
+        processes.start(f"the code server of {name}", [*start, *quiet])
+        sockets.append(at)
+        places.append({"grpc_server": {"location_name": name, "socket": str(at), "additional_metadata": target}})
     until = time.monotonic() + _LOADED_WITHIN_S
-    while not all(_answers(server.socket) for server in servers) and time.monotonic() < until:
+    while not all(map(_answers, sockets)) and time.monotonic() < until:
         time.sleep(0.1)
-    return workspace
+    served = folder / "workspace.yaml"
+    served.write_text(json.dumps({"load_from": places}), encoding="utf-8")  # which is YAML, too
+    return served
 
 
 def _answers(path: Path) -> bool:
@@ -203,7 +230,7 @@ def webserver_command(port: int, workspace: Path, *, read_only: bool) -> list[st
     """Return the command that serves the pages."""
     only_look = ("--read-only",) if read_only else ()
     place = ("--host", "127.0.0.1", "--port", str(port), "--workspace", str(workspace))
-    return _module("platform_assets.orchestration.webserver", *only_look, *place, *_QUIET_WEBSERVER)
+    return _module("platform_assets.orchestration.webserver", *only_look, *place, "--dagster-log-level", "warning")
 
 
 def _computes_here(settings: Settings) -> bool:
@@ -217,24 +244,23 @@ def _module(name: str, *arguments: str) -> list[str]:
 
 
 def _create_pools(home: Path) -> None:
-    """Before the daemon looks at the queue for the first time."""
-    from platform_assets.orchestration.instance.pools import create_pools
+    """Create the pools, before the daemon looks at the queue for the first time."""
+    from platform_assets.orchestration.instance.launcher import create_pools
 
     with dagster_instance(home) as instance:
         create_pools(instance)
 
 
 def show_published(settings: Settings, home: Path) -> None:
-    """Else a lake that no daemon ever looked at seems empty: the pages show what Dagster was told.
+    """Write into Dagster's storage what was published; else a lake that no daemon looked at seems empty.
 
-    It is Dagster's own storage that is written, nothing of the lake. Where that cannot be, the pages are opened as they
-    are.
+    Where that storage cannot be written, the pages are opened as they are.
 
     Raises:
         DagsterStorageError: the storage is a server that cannot be reached.
     """
-    from platform_assets.orchestration.assets.external_publications import show_since_last
-    from platform_assets.orchestration.instance.runless import is_for_all
+    from platform_assets.orchestration.assets.publications import show_since_last
+    from platform_assets.orchestration.instance.events import is_for_all
 
     try:
         with platform_to_look(settings) as platform, dagster_instance(home) as instance:

@@ -1,7 +1,6 @@
-"""Asset checks: what the engine found out about every day, as Dagster shows it.
+"""Show what the engine found out about every day as asset checks of Dagster.
 
-The engine decides, before anything is published. What is logged here only tells: Dagster's own blocking checks hold
-back nothing but the rest of their run.
+The engine decides, before anything is published: Dagster's own blocking checks hold back only the rest of their run.
 """
 
 from __future__ import annotations
@@ -11,16 +10,13 @@ from datetime import date
 from types import MappingProxyType
 
 import dagster as dg
-from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluationTargetMaterializationData,
-)
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.events import asset_key
-from platform_assets.orchestration.instance.runless import target_of
-from platform_assets.orchestration.told_errors import listed, plain
+from platform_assets.orchestration.instance.events import Target, newest_materializations
+from platform_assets.orchestration.shown_text import listed, plain
 from platform_assets.planning.windows import which
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
 from platform_assets.quality.gates import judged_in_check
@@ -52,12 +48,12 @@ NOTHING_HELD: Mapping[date, HeldDay] = MappingProxyType({})
 
 
 def checks_of(contract: Contract) -> tuple[Check, ...]:
-    """The checks of a table's days; freshness is not about a day."""
+    """Return the checks of a table's days; freshness is not about a day."""
     return ("contract", "conservation") if contract.layer == "raw" else checks_before_publication(contract)
 
 
 def check_specs(contract: Contract, partitions: dg.PartitionsDefinition) -> list[dg.AssetCheckSpec]:
-    """One spec per check of a table's days."""
+    """Return one spec per check of a table's days."""
     return [
         dg.AssetCheckSpec(
             name,
@@ -71,7 +67,7 @@ def check_specs(contract: Contract, partitions: dg.PartitionsDefinition) -> list
 
 
 def _blocks(contract: Contract, name: Check) -> bool:
-    """Whether what the check finds can keep a day from being published; a finding that only warns keeps none."""
+    """Return whether a finding of the check can keep a day from being published."""
     if contract.layer == "raw" or name == "freshness":
         return False
     if name == "rules":
@@ -82,11 +78,7 @@ def _blocks(contract: Contract, name: Check) -> bool:
 def run_results(
     contract: Contract, days: ByDay, held: Mapping[date, HeldDay] = NOTHING_HELD
 ) -> Iterator[dg.AssetCheckResult]:
-    """One result per check for all days that a step looked at; of a single day, its own.
-
-    Args:
-        held: what is to be said of those that are held.
-    """
+    """Yield one result per check for all days that a step looked at; of a single day, its own."""
     for name in checks_of(contract):
         by_day = {day: checked for day, checks in sorted(days.items()) for checked in checks if checked.check == name}
         if len(by_day) == 1:
@@ -107,15 +99,12 @@ def run_results(
 def day_results(
     instance: dg.DagsterInstance, contract: Contract, days: ByDay, held: Mapping[date, HeldDay] = NOTHING_HELD
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """The result of every check for every day, for runs over a range of days.
+    """Yield the result of every check for every day, for runs over a range of days.
 
     Dagster 1.13 keeps what a range run yields without its days, so each day's result is an event of its own and points
     at the newest materialization of its day. Log these after the materializations.
-
-    Args:
-        held: what is to be said of those that are held.
     """
-    newest = newest_materializations(instance, contract, days)
+    newest = newest_materializations(instance, asset_key(contract.name), days)
     for day, checks in sorted(days.items()):
         for checked in checks:
             if checked.outcome == "not judged":
@@ -124,7 +113,7 @@ def day_results(
 
 
 def delivery_events(contract: Contract, day: date, checks: Sequence[Checked]) -> Iterator[dg.AssetCheckEvaluation]:
-    """What checks say of what was delivered on a date, and taken elsewhere."""
+    """Return what checks say of what was delivered on a date, and taken elsewhere."""
     return (_evaluation(contract, day, checked) for checked in checks)
 
 
@@ -133,7 +122,7 @@ def _evaluation(
     day: date,
     checked: Checked,
     held: HeldDay | None = None,
-    about: AssetCheckEvaluationTargetMaterializationData | None = None,
+    about: Target | None = None,
 ) -> dg.AssetCheckEvaluation:
     return dg.AssetCheckEvaluation(
         asset_key=asset_key(contract.name),
@@ -149,7 +138,7 @@ def _evaluation(
 
 
 def without_judgement(contract: Contract, days: Collection[date], by_day: ByDay) -> dict[Check, list[date]]:
-    """By check, the days of a run of which it says nothing: it did not look at them, or could not judge them."""
+    """Return for each check the days of a run that it did not look at, or could not judge."""
     judged = {
         (checked.check, day) for day, checks in by_day.items() for checked in checks if checked.outcome != "not judged"
     }
@@ -160,9 +149,9 @@ def published_events(
     contract: Contract,
     record: DayRecord,
     sentence: str,
-    about: AssetCheckEvaluationTargetMaterializationData | None = None,
+    about: Target | None = None,
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """Every check of a day that was judged elsewhere, or earlier, and published: passed, or a warning."""
+    """Yield every check of a day that was judged elsewhere, or earlier, and published: passed, or a warning."""
     for name in checks_of(contract):
         warned = [each for each in record.warnings if each.gate == name]
         yield dg.AssetCheckEvaluation(
@@ -183,49 +172,37 @@ def published_events(
         )
 
 
-def newest_materializations(
-    instance: dg.DagsterInstance, contract: Contract, days: Collection[date]
-) -> dict[str, AssetCheckEvaluationTargetMaterializationData]:
-    """Of some days what their check results are about, by partition."""
-    key = asset_key(contract.name)
-    ids = instance.event_log_storage.get_latest_storage_id_by_partition(
-        key, dg.DagsterEventType.ASSET_MATERIALIZATION, {day.isoformat() for day in days}
-    )
-    if not ids:
-        return {}
-    records = instance.fetch_materializations(
-        dg.AssetRecordsFilter(asset_key=key, storage_ids=list(ids.values())), limit=len(ids)
-    ).records
-    return {record.partition_key: target_of(record) for record in records if record.partition_key is not None}
-
-
 def _severity(checks: Collection[Checked]) -> dg.AssetCheckSeverity:
     blocked = any(checked.outcome == "blocked" for checked in checks)
     return dg.AssetCheckSeverity.ERROR if blocked else dg.AssetCheckSeverity.WARN
+
+
+def _wrong(by_day: Mapping[date, Checked]) -> dict[date, Checked]:
+    return {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
 
 
 def _summary(by_day: Mapping[date, Checked]) -> str:
     if not by_day:
         return "No day was computed: what is up to date was checked when it was published."
     days = f"{counted(len(by_day), 'day')}, {which(by_day)}"
-    wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
+    wrong = _wrong(by_day).values()
     if not wrong:
         unknown = sum(checked.outcome == "not judged" for checked in by_day.values())
         rest = f"{unknown:,} not judged, the others passed" if unknown < len(by_day) else "none could be judged"
         return f"{days}: {rest if unknown else 'all passed'}."
-    counts = {kind: sum(checked.outcome == kind for checked in wrong.values()) for kind in ("blocked", "warned")}
-    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
-    sentences = [visible(checked.sentence) for checked in wrong.values()]
-    more = f"\nand {len(sentences) - _SHOWN:,} more" if len(sentences) > _SHOWN else ""
-    return f"{days}: {told}.\n" + "\n".join(sentences[:_SHOWN]) + more
+    counts = {kind: sum(checked.outcome == kind for checked in wrong) for kind in ("blocked", "warned")}
+    sentences = [visible(checked.sentence) for checked in wrong]
+    if len(sentences) > _SHOWN:
+        sentences[_SHOWN:] = [f"and {len(sentences) - _SHOWN:,} more"]
+    head = f"{days}: {', '.join(f'{count:,} {kind}' for kind, count in counts.items() if count)}."
+    return "\n".join((head, *sentences))
 
 
 def _worst(
     contract: Contract, by_day: Mapping[date, Checked], held: Mapping[date, HeldDay]
 ) -> dict[str, dg.MetadataValue]:
-    wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
     metadata: dict[str, dg.MetadataValue] = {"days": plain(f"{len(by_day):,}")}
-    if wrong:
+    if wrong := _wrong(by_day):
         metadata["days not passed"] = dg.MetadataValue.json(
             {str(day): checked.outcome for day, checked in wrong.items()}
         )
@@ -258,12 +235,12 @@ def _metadata(contract: Contract, day: date, checked: Checked, held: HeldDay | N
 
 
 def _more(contract: Contract, day: date) -> dict[str, dg.MetadataValue]:
-    """The command that says what came with a warning."""
+    """Return the command that says what came with a warning."""
     return {"what came with it": plain(f"platform-assets why {contract.name} {day}")}
 
 
 def _to_be_taken_out(held: Collection[HeldDay]) -> dict[str, dg.MetadataValue]:
-    """Which arrivals may be to blame, each as the command that takes it out again."""
+    """Return which arrivals may be to blame, each as the command that takes it out again."""
     # As texts: the page of a check hides Markdown behind a link.
     return {
         f"new since ({number})" if number > 1 else "new since": plain(command)
@@ -272,10 +249,7 @@ def _to_be_taken_out(held: Collection[HeldDay]) -> dict[str, dg.MetadataValue]:
 
 
 def _rows_to_look_at(contract: Contract, day: date, *, held: bool) -> dict[str, dg.MetadataValue]:
-    """The command that shows the rows behind a finding.
-
-    Those set aside, or, since nothing of a held day was published, those it was made from.
-    """
+    """Return the command that shows the rows set aside, or of a held day those it was made from."""
     if contract.layer == "raw":
         table = refused_table(contract.name)
     elif held:

@@ -1,20 +1,21 @@
-"""What Dagster shows of a published day."""
+"""Say what Dagster shows of a published day and of a table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from datetime import date
 
 import dagster as dg
-from dagster._core.definitions.utils import is_valid_owner
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span, Window
 from platform_assets.engine.day_contents import is_kept_aside
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.orchestration.told_errors import listed, markdown, plain
+from platform_assets.orchestration.shown_text import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
 from platform_assets.quality.metrics import day_metrics
 from platform_assets.records.differences import DayChange
+from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Warned
 from platform_assets.visible import visible
 
@@ -29,6 +30,9 @@ _READ = ("days_read", "files_read")
 _SHOWN_IN_PLACE = 999
 """Characters of Markdown that Dagster shows where they stand; what is longer is hidden behind a link."""
 
+_MAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
+"""Addresses that Dagster takes for an owner."""
+
 _RULES = {
     "quarantine": "Rows are set aside",
     "block": "A day is not published",
@@ -37,12 +41,12 @@ _RULES = {
 
 
 def asset_key(table: str) -> dg.AssetKey:
-    """The name of the table: in graphs and lists Dagster shows no more of a key than its last part."""
+    """Name the asset like the table: in graphs and lists Dagster shows no more of a key than its last part."""
     return dg.AssetKey([table])
 
 
 def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[date, Metadata]:
-    """Figures of every published day that is a partition; the seconds of the step are shared out among its days.
+    """Return what is shown of every published day that is a partition; the days share the seconds of the step.
 
     Rows of other days may enter raw, and wait there for the calendar.
     """
@@ -57,10 +61,7 @@ def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[da
 
 
 def with_pictures(shown: Metadata, pictures: Metadata) -> Metadata:
-    """What was published with pictures of it: after what changed and why, before the figures.
-
-    Dagster shows metadata in this order.
-    """
+    """Insert pictures after what changed and why, before the figures: Dagster shows metadata in this order."""
     story = {name: value for name, value in shown.items() if name in _STORY}
     return story | pictures | {name: value for name, value in shown.items() if name not in _STORY}
 
@@ -68,24 +69,24 @@ def with_pictures(shown: Metadata, pictures: Metadata) -> Metadata:
 def materializations(
     done: IngestResult | StepResult, metadata: Mapping[date, Metadata]
 ) -> dict[date, dg.AssetMaterialization]:
-    """One event per published day that has metadata, its data version the digest."""
+    """Return one event per published day that has metadata."""
     return {day: day_event(done.table, day, done.published[day].digest, shown) for day, shown in metadata.items()}
 
 
 def day_event(table: str, day: date, digest: str, metadata: Metadata) -> dg.AssetMaterialization:
-    """A published day, its data version the digest."""
+    """Return the event of a published day, its data version the digest."""
     return dg.AssetMaterialization(
         asset_key(table), partition=day.isoformat(), metadata=metadata, tags={"dagster/data_version": digest}
     )
 
 
 def warned(warnings: Collection[Warned]) -> Metadata:
-    """What gates found of a day that was published all the same: Dagster's partition of it is as green as any other."""
+    """List what gates found of a day that was published all the same: its partition is as green as any other."""
     return {"warned": listed([str(each) for each in warnings])} if warnings else {}
 
 
 def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, int], seconds: float) -> Metadata:
-    """What is shown of every published day.
+    """Return the figures that are shown of every published day.
 
     Args:
         size: of its files, bytes.
@@ -107,8 +108,13 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
     }
 
 
+def recorded_figures(record: DayRecord) -> Metadata:
+    """Return the figures of a day that was published before."""
+    return figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
+
+
 def _history(done: StepResult, day: date) -> Metadata:
-    """What became of the day, why, and how many rows that were; these Dagster plots by day."""
+    """Say what became of the day, why, and how many rows that were; these Dagster plots by day."""
     shown: Metadata = {}
     change = done.changes.get(day)
     if change is not None:
@@ -125,7 +131,7 @@ def _history(done: StepResult, day: date) -> Metadata:
 
 
 def describe_change(change: DayChange) -> str:
-    """A day's new content against the one before, as Markdown: rows, and the sums that moved."""
+    """Compare a day's new content with the one before, as Markdown: rows, and the sums that moved."""
     lines = [f"**{change.added:,}** rows added, **{change.removed:,}** removed, **{change.changed:,}** changed."]
     moved = [name for name, before in change.sums_before.items() if before != change.sums_after[name]]
     if moved:
@@ -140,7 +146,7 @@ def describe_change(change: DayChange) -> str:
 
 
 def _in_place(lines: list[str]) -> list[str]:
-    """As many of the lines as Dagster shows without a click, and how many are left out."""
+    """Keep as many lines as Dagster shows without a click, and say how many are left out."""
     kept = list(lines)
     while len("\n".join(kept)) > _SHOWN_IN_PLACE - 40:
         kept.pop()
@@ -149,7 +155,7 @@ def _in_place(lines: list[str]) -> list[str]:
 
 
 def describe_table(contract: Contract) -> str:
-    """The contract's words, then its key, what a day reads, and how to see its rows, as Markdown."""
+    """Describe a table as Markdown: the contract's words, its key, what a day reads, and how to see its rows."""
     per = " and ".join(filter(None, ("day", ", ".join(contract.key))))
     lines = [contract.description, "", f"- One row per {per}."]
     if contract.source is not None:
@@ -168,13 +174,13 @@ def describe_table(contract: Contract) -> str:
 
 
 def shown_owners(owner: str) -> list[str]:
-    """Who answers for something: Dagster takes addresses of mail and teams, so that any other name is a team's."""
-    named = owner.strip()
-    return [named if is_valid_owner(named) else f"team:{named}"] if named.removeprefix("team:") else []
+    """Return who answers for something: Dagster takes addresses of mail and teams, so any other name is a team's."""
+    named = owner.strip().removeprefix("team:")
+    return [named if _MAIL.fullmatch(named) else f"team:{named}"] if named else []
 
 
 def describe_window(window: Window) -> str:
-    """The days of an input that one day reads, in words."""
+    """Say which days of an input one day reads."""
     match window:
         case Span(before=0, after=0):
             return "the same day"

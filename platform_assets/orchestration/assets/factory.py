@@ -19,7 +19,6 @@ from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.orchestration.assets.checks import (
     check_specs,
     day_results,
-    newest_materializations,
     published_events,
     run_results,
     without_judgement,
@@ -40,10 +39,10 @@ from platform_assets.orchestration.assets.outcomes import (
     what_holds,
 )
 from platform_assets.orchestration.assets.pictures import illustrated
-from platform_assets.orchestration.instance.pools import TABLES_POOL
-from platform_assets.orchestration.instance.runless import forget_results
+from platform_assets.orchestration.instance.events import forget_results, newest_materializations
+from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import told_in_run, warn_of_files
+from platform_assets.orchestration.run_log import progress_in_run, warn_of_files
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.quality.findings import Check
@@ -58,7 +57,7 @@ _UP_TO_DATE = "The day is up to date: nothing of it was kept back when it was pu
 
 
 def daily_partitions(settings: Settings) -> dg.DailyPartitionsDefinition:
-    """The one partitions definition that all tables share: the calendar, in UTC."""
+    """Return the one partitions definition that all tables share: the calendar, in UTC."""
     last = settings.calendar_last
     end = (last + timedelta(days=1)).isoformat() if last else None
     return dg.DailyPartitionsDefinition(start_date=settings.calendar_first.isoformat(), end_date=end, timezone="UTC")
@@ -77,7 +76,7 @@ class TableConfig(dg.Config):
 def build_assets(
     catalogue: Catalogue, settings: Settings, code_versions: Mapping[str, str]
 ) -> list[dg.AssetsDefinition]:
-    """An asset per table."""
+    """Build an asset per table."""
     partitions = daily_partitions(settings)
     return [_build_asset(catalogue, contract, partitions, code_versions.get(contract.name)) for contract in catalogue]
 
@@ -126,7 +125,7 @@ def _build_asset(
     ) -> Iterator[Event]:
         days = tuple(date.fromisoformat(key) for key in context.partition_keys)
         author = Author(run=context.run_id, why=_why(context))
-        with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+        with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
             yield from _Run(context, config, opened, spark, told, contract, days, author).events()
 
     return table
@@ -166,7 +165,7 @@ class _Run:
     author: Author
 
     def events(self) -> Iterator[Event]:
-        """Do the work and tell Dagster about it.
+        """Do the work and report it to Dagster.
 
         Raises:
             RefusedError: days were not published; the others are.
@@ -218,14 +217,7 @@ class _Run:
         name, log = self.contract.name, self.context.log
         spark = analysed(self.platform, self._tables(), lambda: self.spark.session(self.progress))
         if self.contract.source is not None:
-            taken = ingest(
-                self.platform,
-                spark,
-                self.contract,
-                self.author,
-                self.days,
-                self.progress,
-            )
+            taken = ingest(self.platform, spark, self.contract, self.author, self.days, self.progress)
             days = counted(len(taken.published), "day")
             log.info(f"{name}: {counted(len(taken.arrivals), 'arrival')}, {days} with new content")
             warn_of_files(log, taken)
@@ -250,7 +242,7 @@ class _Run:
         return done
 
     def _tables(self) -> list[str]:
-        """All that the run computes: a mistake in the last of them is told before the first is loaded."""
+        """Return all that the run computes: a mistake in the last table is found before the first is loaded."""
         asked = self.context.run.asset_selection
         names = self.platform.catalogue.names
         return [name for name in names if asked is None or asset_key(name) in asked]
@@ -258,7 +250,7 @@ class _Run:
     def _log_good(self, days: Mapping[date, DayRecord]) -> None:
         for event in good_day_events(self.contract, days):
             self.context.log_event(event)
-        newest = newest_materializations(self.context.instance, self.contract, days)
+        newest = newest_materializations(self.context.instance, asset_key(self.contract.name), days)
         for day in sorted(days):
             for judged in published_events(self.contract, days[day], _UP_TO_DATE, newest.get(day.isoformat())):
                 self.context.log_event(judged)
@@ -271,7 +263,7 @@ class _Run:
             forget_results(self.context.instance, self.context.run_id, key, [*map(str, days), *of_run])
 
     def _data_version(self) -> str:
-        """The digest of a single day; of a range, which Dagster gives one version, a hash of its days' digests."""
+        """Return the digest of a single day; of a range, which Dagster gives one version, a hash of its digests."""
         current = self.platform.ledger.current_days(self.contract.name)
         digests = {day: current[day].digest for day in self.days if day in current}
         if len(digests) == 1:

@@ -1,7 +1,4 @@
-"""Freshness and circuit of tables, looked at after runs and every hour.
-
-Whether every day that should be there is there and none is held, and whether the circuit of the table is closed.
-"""
+"""Check after runs and every hour whether days of a table are overdue or held, and whether its circuit is closed."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -16,9 +13,9 @@ from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.orchestration.assets.checks import CHECKS
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.pictures import MOST_DAYS, Chart
-from platform_assets.orchestration.instance.runless import target_of
+from platform_assets.orchestration.instance.events import target_of
 from platform_assets.orchestration.resources import PlatformResource
-from platform_assets.orchestration.told_errors import listed, markdown, plain
+from platform_assets.orchestration.shown_text import listed, markdown, plain
 from platform_assets.planning.circuit import CircuitState
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import as_named
@@ -36,7 +33,7 @@ _Look = Callable[[Contract], dg.AssetCheckResult]
 
 
 def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
-    """Two checks per table, unlike the others about the whole table instead of a day."""
+    """Build two checks per table that are about the whole table, not about a day."""
     specs = [
         dg.AssetCheckSpec(name, asset=asset_key(contract.name), description=about)
         for contract in catalogue
@@ -61,7 +58,7 @@ def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
 
 
 def build_freshness_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
-    """The hourly look, also at tables that no run touches."""
+    """Build the schedule that checks every hour, also tables that no run touches."""
     job = dg.define_asset_job(
         "check_freshness",
         selection=dg.AssetSelection.checks(*checks.check_keys),
@@ -77,7 +74,7 @@ def build_freshness_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDef
 
 
 def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterator[dg.AssetCheckEvaluation]:
-    """The result for every table as events, for jobs that know no assets."""
+    """Yield the results for every table as events, for jobs that know no assets."""
     looks = _looks(platform)
     for contract in platform.catalogue:
         for record in instance.fetch_materializations(asset_key(contract.name), limit=1).records:
@@ -146,7 +143,7 @@ def _history(contract: Contract, state: CircuitState, now: datetime) -> str:
 
 
 def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -> dg.AssetCheckResult:
-    """Tell what is overdue and what is held of a table: its page must not say first that all is well."""
+    """Say what is overdue and what is held of a table: its page must not say first that all is well."""
     published = LakeSnapshot.now(platform).marks([contract.name])[contract.name]
     quiet = quiet_days(platform.catalogue, contract.name, published, platform.calendar)
     days = platform.calendar.days()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 
 import dagster as dg
-from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
@@ -17,8 +15,8 @@ from platform_assets.engine.state.planner import states_around
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.operations.lineage.held_days import HeldDay, held_days, withdrawals
 from platform_assets.orchestration.assets.checks import NEW_SINCE, ByDay, checks_of
-from platform_assets.orchestration.assets.events import asset_key, day_event, figures
-from platform_assets.orchestration.told_errors import RefusedError, plain
+from platform_assets.orchestration.assets.events import day_event, recorded_figures
+from platform_assets.orchestration.shown_text import RefusedError, plain
 from platform_assets.planning.day_states import Blocked, Held, UpToDate
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.quality.findings import Checked, Finding, checked
@@ -37,7 +35,7 @@ _MOST_DAYS = 50
 
 
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
-    """Days that were not published, and the reason in a sentence or two."""
+    """Return days that were not published, and the reason in a sentence or two."""
     if isinstance(done, IngestResult):
         return dict.fromkeys(done.missing, "its source has not delivered it yet, and the day is not declared closed")
     return done.not_published
@@ -49,7 +47,7 @@ def days_left(
     held: Iterable[HeldDay] = (),
     stops: Iterable[str] = (),
 ) -> RefusedError:
-    """The failure of a step that did not publish some days, for a person who has to do something about it.
+    """Return the failure of a step that did not publish some days, for a person who has to act.
 
     Args:
         days: with what keeps each, by table, inputs first; at least one.
@@ -71,7 +69,7 @@ def days_left(
 
 
 def recorded_days_left(metadata: Mapping[str, dg.MetadataValue]) -> frozenset[TableDay]:
-    """The days that a step did not publish, from the metadata of its failure; none where nobody recorded them so."""
+    """Return the days that a step did not publish, as far as the metadata of its failure has them."""
     left = metadata.get(_LEFT)
     if not isinstance(left, dg.JsonMetadataValue) or not isinstance(left.data, dict):
         return frozenset()
@@ -79,7 +77,7 @@ def recorded_days_left(metadata: Mapping[str, dg.MetadataValue]) -> frozenset[Ta
 
 
 def checks_of_result(platform: Platform, contract: Contract, done: IngestResult | StepResult) -> ByDay:
-    """What every check says, by day; of a raw table, by arrival date."""
+    """Return what every check says, by day; of a raw table, by arrival date."""
     if isinstance(done, IngestResult):
         return delivery_checks(contract, done.arrivals, platform.calendar.days())
     # A day that was refused before and not tried again is as red as it was.
@@ -88,7 +86,7 @@ def checks_of_result(platform: Platform, contract: Contract, done: IngestResult 
 
 
 def checks_of_held(contract: Contract, held: Mapping[date, HeldDay]) -> ByDay:
-    """What the check that holds a day says of it, by day; what a person put back no check holds."""
+    """Return what the check that holds a day says of it, by day; no check holds what a person put back."""
     return {day: _red(contract, map(refused_before, of_day.holds)) for day, of_day in held.items()}
 
 
@@ -99,7 +97,7 @@ def _red(contract: Contract, findings: Iterable[Finding]) -> tuple[Checked, ...]
 
 
 def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, HeldDay]:
-    """What is to be said of some days that are held: of each its own hold, or that of a day which it reads.
+    """Return what holds some days: of each its own hold, or that of a day which it reads.
 
     Args:
         days: that were not published; of many the oldest are looked at, of a raw table none: nothing holds them.
@@ -114,29 +112,8 @@ def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -
     return {day: said[hold.table, hold.day] for day, hold in holds.items() if (hold.table, hold.day) in said}
 
 
-def plan_days(context: dg.OpExecutionContext, days: Mapping[str, Collection[date]]) -> None:
-    """Say in a run that names no assets which days it was to make: if it fails, these are failed until they are made.
-
-    To Dagster a day has failed while the run that planned it last has failed and nothing was materialized since; it
-    plans the days of a run of assets by itself.
-
-    Args:
-        context: of a step that is about to fail.
-    """
-    step = context.get_step_execution_context().step.key
-    for table, of_table in days.items():
-        for day in sorted(of_table):
-            data = AssetMaterializationPlannedData(asset_key(table), partition=day.isoformat())
-            event = DagsterEvent.build_asset_materialization_planned_event(context.job_name, step, data)
-            context.instance.report_dagster_event(event, context.run_id, logging.DEBUG)
-
-
 def good_days(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, DayRecord]:
-    """Of some days those that are what they should be now, whoever published them, with what was published.
-
-    Args:
-        contract: of the table; a day of raw is good once it is loaded.
-    """
+    """Return those of some days that are what they should be now, whoever published them."""
     snapshot = LakeSnapshot.now(platform)
     if contract.source is not None:
         good = set(snapshot.digests(contract.name)).intersection(days)
@@ -147,7 +124,6 @@ def good_days(platform: Platform, contract: Contract, days: Collection[date]) ->
 
 
 def good_day_events(contract: Contract, days: Mapping[date, DayRecord]) -> Iterator[dg.AssetMaterialization]:
-    """One event for every day, oldest first."""
+    """Yield one event for every day, oldest first."""
     for day, record in sorted(days.items()):
-        shown = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
-        yield day_event(contract.name, day, record.digest, shown | {"state": plain("up to date")})
+        yield day_event(contract.name, day, record.digest, recorded_figures(record) | {"state": plain("up to date")})

@@ -22,7 +22,7 @@ from platform_assets.contracts.table import amounts
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import dataset, read_arrow
 from platform_assets.orchestration.assets.events import Metadata, with_pictures
-from platform_assets.orchestration.told_errors import markdown, table_row
+from platform_assets.orchestration.shown_text import markdown, table_row
 from platform_assets.quality.baseline import History, Interval, rhythm_of
 
 _PREVIEW_ROWS = 10
@@ -34,7 +34,7 @@ _WIDTH, _TOP, _BOTTOM, _HEIGHT = 532, 20, 99, 116
 
 
 def illustrated(platform: Platform, contract: Contract, metadata: Mapping[date, Metadata]) -> dict[date, Metadata]:
-    """The same with charts of rows for the newest days, and for the newest of a gold table its amount and some rows."""
+    """Add charts of rows to the newest days, and to the newest of a gold table its amount and some rows."""
     shown = dict(metadata)
     newest = sorted(metadata)[-_DAYS_WITH_CHARTS:]
     for day, chart in _rows(platform, contract, newest).items():
@@ -75,7 +75,7 @@ def _rows(platform: Platform, contract: Contract, days: Collection[date]) -> dic
 
 
 def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
-    """The last amount that a contract declares, which is what its rows come down to."""
+    """Chart the last amount that a contract declares, which is what its rows come down to."""
     decimals = [name for name in amounts(contract) if contract.column(name).digits]
     if not decimals:
         return {}
@@ -89,7 +89,7 @@ def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
 
 
 def window(days: Collection[date], among: Collection[date]) -> list[date]:
-    """Those days of a table that the charts about some days show."""
+    """Return those days of a table that the charts about some days show."""
     reach = timedelta(days=MOST_DAYS)
     return sorted(other for other in among if any(day - reach < other <= day for day in days))
 
@@ -121,7 +121,7 @@ class Chart:
     usual: Mapping[date, tuple[float, float]] = field(default_factory=dict)
 
     def markdown(self) -> str:
-        """The four weeks up to the day; fewer days where that many do not fit."""
+        """Draw the four weeks up to the day; fewer days where that many do not fit."""
         usual = "; grey area: usual" if self.usual else ""
         says = f"**{self.title}** by day, UTC; ring: {self.marked}{usual}\n\n"
         for days in range(MOST_DAYS, 1, -1):
@@ -160,7 +160,7 @@ class Chart:
 
 
 def _short(value: float) -> str:
-    """Four digits at most, with k, M or G."""
+    """Write four digits at most, with k, M or G."""
     for factor, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= factor:
             return f"{value / (1e3 if letter == 'k' else factor):,.4g}{letter}"
@@ -168,5 +168,5 @@ def _short(value: float) -> str:
 
 
 def _escaped(svg: str) -> str:
-    """What neither Markdown nor an address may hold as it is."""
+    """Replace what neither Markdown nor an address may hold."""
     return svg.replace("<", "%3C").replace(">", "%3E").replace("#", "%23")

@@ -1,6 +1,6 @@
-"""What people are told of: days that are held, that these healed, runs that failed. Each once, on every channel.
+"""Announce days that are held or healed, circuits, failed runs and events of plans: each once, on every channel.
 
-And once a day, where both chains stand, on the channel that leads away from this machine.
+Once a day the channel that leads away from this machine also hears where both chains stand.
 """
 
 from __future__ import annotations
@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
 from secrets import token_hex
 from typing import Any
 
 import dagster as dg
-from dagster import DagsterEventType
 
 from platform_assets.contracts.exposures import ANNOUNCEMENTS
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
+from platform_assets.operations.plan_record import BackfillRecord, Event
 from platform_assets.orchestration.assets.outcomes import TableDay, recorded_days_left
 from platform_assets.planning.windows import as_named
 from platform_assets.records.history import CIRCUIT, Hold
@@ -31,9 +32,11 @@ from platform_assets.words import without_figures
 _LOOK_BACK = timedelta(days=7)
 """Runs that failed earlier are not announced any more, such as those of the time before a webhook was set."""
 
+NEWS = timedelta(days=7)
+"""Events of plans that are older are not announced any more: the outbox may have forgotten that they were."""
+
 _MOST_RUNS = 200
 _ERROR_NAME = re.compile(r"^[\w.]+: ")
-
 
 _MOST_DAYS = 50
 _MOST_TEXT = 2000
@@ -67,40 +70,35 @@ class FailedRun:
 
 
 def failed_runs(instance: dg.DagsterInstance, told: Collection[str]) -> list[FailedRun]:
-    """Runs that failed within the last week and are not among those announced, oldest first."""
+    """Return the runs of the last week that failed and are not announced yet, oldest first."""
     since = datetime.now(UTC) - _LOOK_BACK
     failure = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
     runs = [record.dagster_run for record in instance.get_run_records(failure, limit=_MOST_RUNS)]
     return [_failed(instance, run) for run in reversed(runs) if run.run_id not in told]
 
 
-def _why_not_begun(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
-    """What kept the process of a run from loading the definitions, as a mistake in a contract does."""
-    records = instance.get_records_for_run(run.run_id, of_type={DagsterEventType.ENGINE_EVENT}).records
-    events = [record.event_log_entry.dagster_event for record in records]
-    errors = [event.engine_event_data.error for event in events if event]
-    return [_ERROR_NAME.sub("", (error.cause or error).message) for error in errors if error]
-
-
 def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
+    def events(kind: dg.DagsterEventType) -> list[dg.DagsterEvent]:
+        records = instance.get_records_for_run(run.run_id, of_type={kind}).records
+        return [event for record in records if (event := record.event_log_entry.dagster_event)]
+
     reasons: list[str] = []
     verdicts: list[bool] = []
     left: set[TableDay] = set()
-    for record in instance.get_records_for_run(run.run_id, of_type={DagsterEventType.STEP_FAILURE}).records:
-        event = record.event_log_entry.dagster_event
-        data = event.step_failure_data if event else None
-        said = data.user_failure_data if data else None
-        verdicts.append(bool(said and said.description))
-        if said and said.description:
-            reasons.append(said.description)
-            left |= recorded_days_left(said.metadata)
-        elif data and data.error:
+    for event in events(dg.DagsterEventType.STEP_FAILURE):
+        data = event.step_failure_data
+        described = data.user_failure_data
+        verdicts.append(bool(described and described.description))
+        if described and described.description:
+            reasons.append(described.description)
+            left |= recorded_days_left(described.metadata)
+        elif data.error:
             reasons.append((data.error.cause or data.error).message)
-    reasons = reasons or _why_not_begun(instance, run)
+    if not reasons:  # its process could not load the definitions, as with a mistake in a contract
+        errors = [event.engine_event_data.error for event in events(dg.DagsterEventType.ENGINE_EVENT)]
+        reasons = [_ERROR_NAME.sub("", (error.cause or error).message) for error in errors if error]
     if not reasons:
-        ends = instance.get_records_for_run(run.run_id, of_type={DagsterEventType.RUN_FAILURE}).records
-        events = [record.event_log_entry.dagster_event for record in ends]
-        reasons = [event.message for event in events if event and event.message]
+        reasons = [event.message for event in events(dg.DagsterEventType.RUN_FAILURE) if event.message]
     return FailedRun(
         run_id=run.run_id,
         job=run.job_name,
@@ -113,7 +111,7 @@ def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
 
 @dataclass(frozen=True)
 class Present:
-    """What is the case, as far as people may have to be told.
+    """The state of the platform, as far as people may have to hear of it.
 
     Args:
         holds: all that stand.
@@ -140,28 +138,28 @@ class Announcement:
 
     Args:
         about: what is announced once.
-        over: what was announced and is no longer so: it may be announced again.
         title: in a line.
         text: for a person, with the link.
         payload: for a program; `text` is part of it, as chat systems want it: there the words of others are code.
+        over: what was announced and is no longer so: it may be announced again.
     """
 
     about: Told
-    over: frozenset[AnnouncedDay]
     title: str
     text: str
     payload: dict[str, Any]
+    over: frozenset[AnnouncedDay] = frozenset()
 
     def message(self, now: datetime) -> Message:
-        """It for the outbox, due at once. The same may be news again later, so no two have one key."""
+        """Return it for the outbox, due at once. The same may be news again later, so no two have one key."""
         return Message(token_hex(16), ANNOUNCEMENTS, self.title, json.dumps(self.payload), created_at=now, due_at=now)
 
 
 def announcements(now: Present, told: Told) -> list[Announcement]:
-    """Everything there is to tell that was not told yet.
+    """Return everything there is to announce that was not announced yet.
 
     The held days of one table and run are one message, those of one table that healed another. A run that failed by
-    its own verdict is told by the days it left: not a second time, and not at all once they are good.
+    its own verdict is announced by the days it left: not a second time, and not at all once they are good.
     """
     together: defaultdict[tuple[str, str], list[Hold]] = defaultdict(list)
     for hold in now.holds:
@@ -169,16 +167,12 @@ def announcements(now: Present, told: Told) -> list[Announcement]:
             together[hold.table, hold.run].append(hold)
     of_holds = [_of_holds(table, run, group, now) for (table, run), group in together.items()]
     silent = told.runs | runs_told_by_days(now)
-    return [
-        *of_holds,
-        *_of_healed(now, told),
-        *(_of_run(run, now.ui_url) for run in now.failed if run.run_id not in silent),
-        *_of_heads(now.heads, told.heads),
-    ]
+    of_runs = (_of_run(run, now.ui_url) for run in now.failed if run.run_id not in silent)
+    return [*of_holds, *_of_healed(now, told), *of_runs, *_of_heads(now.heads, told.heads)]
 
 
 def runs_told_by_days(now: Present) -> frozenset[str]:
-    """Failed runs that say nothing which their days do not: each of these is held, or good by now."""
+    """Return failed runs that say nothing which their days do not: each of these is held, or good by now."""
     held_by = {hold.run for hold in now.holds}
     told_of = {(hold.table, hold.day) for hold in now.holds} | set(now.good)
     return frozenset(
@@ -194,7 +188,7 @@ def open_circuit(hold: Hold) -> Hold:
 
 
 def announced(hold: Hold) -> AnnouncedDay:
-    """A hold as it is announced."""
+    """Return a hold as it is announced."""
     return AnnouncedDay(hold.table, hold.day, hold.refused)
 
 
@@ -202,32 +196,29 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Anno
     days = sorted({hold.day for hold in holds})
     details = [now.details[table, day] for day in days if (table, day) in now.details]
     commands = withdrawals(details)
-    lines = _lines([(hold.day, _words(hold, now.details.get((table, hold.day)))) for hold in holds])
-    said = [_NEW, *commands] if commands else []
     title = f"{table}: {_several(days)} held."
     if any(hold.gate == CIRCUIT for hold in holds):
         title = f"{table}: its circuit is open, nothing of it is published."
     link = f"{now.ui_url}/{_page(table, run, now.known_runs)}"
-    return Announcement(
-        about=Told(held=frozenset(map(announced, holds))),
-        over=frozenset(),
-        title=title,
-        text=_with_link(title, lines, said, link, visible),
-        payload={
-            "text": _with_link(title, lines, said, link, as_chat),
-            "what": "held",
-            "table": table,
-            "days": [_as_json(hold, now.details.get((table, hold.day))) for hold in holds[:_MOST_DAYS]],
-            "days_in_all": len(days),
-            "withdraw": commands,
-            "run": run,
-            "link": link,
-        },
+    lines = _lines([(hold.day, _words(hold, now.details.get((table, hold.day)))) for hold in holds])
+    text, chat = (
+        _with_link(title, lines, [_NEW, *commands] if commands else [], link, written) for written in (visible, as_chat)
     )
+    payload = {
+        "text": chat,
+        "what": "held",
+        "table": table,
+        "days": [_as_json(hold, now.details.get((table, hold.day))) for hold in holds[:_MOST_DAYS]],
+        "days_in_all": len(days),
+        "withdraw": commands,
+        "run": run,
+        "link": link,
+    }
+    return Announcement(Told(held=frozenset(map(announced, holds))), title, text, payload)
 
 
 def _lines(words: Sequence[tuple[date, str]]) -> list[str]:
-    """A line for each day, or one for many of which the same is to be said but for figures, those of the first."""
+    """Return a line for each day; many whose lines differ only in figures share one, with the figures of the first."""
     by_kind: defaultdict[str, dict[date, str]] = defaultdict(dict)
     for day, said in sorted(words):
         by_kind[without_figures(said)][day] = said
@@ -279,33 +270,32 @@ def _of_healed(now: Present, told: Told) -> Iterator[Announcement]:
             "days_in_all": len(days),
             "link": link,
         }
-        yield Announcement(Told(), frozenset(over), title, text, payload)
+        yield Announcement(Told(), title, text, payload, frozenset(over))
 
 
 def _of_run(run: FailedRun, ui_url: str) -> Announcement:
     link = f"{ui_url}/runs/{run.run_id}"
-    again = " It is tried once more." if run.is_tried_again else ""
-    title = f"Run {run.run_id[:8]} of {run.job} failed.{again}"
-    lines = run.reason.split("\n")
-    text = _with_link(title, lines, [], link, visible)
+    title = f"Run {run.run_id[:8]} of {run.job} failed.{' It is tried once more.' if run.is_tried_again else ''}"
+    text, chat = (_with_link(title, run.reason.split("\n"), [], link, written) for written in (visible, as_chat))
     payload = {
-        "text": _with_link(title, lines, [], link, as_chat),
+        "text": chat,
         "what": "failed",
         "job": run.job,
         "reason": run.reason[:_MOST_TEXT],
+        "run": run.run_id,
+        "link": link,
     }
-    about = Told(runs=frozenset({run.run_id}))
-    return Announcement(about, frozenset(), title, text, payload | {"run": run.run_id, "link": link})
+    return Announcement(Told(runs=frozenset({run.run_id})), title, text, payload)
 
 
 def _of_heads(now: ToldHeads | None, told: ToldHeads | None) -> Iterator[Announcement]:
-    """Where both chains stand, unless that was told within the last day, or they stand there still."""
+    """Announce where both chains stand, unless they stand there still, or that was announced within the last day."""
     if now is None or (told and (told.heads == now.heads or now.told_at - told.told_at < _HEADS_EVERY)):
         return
     title = "The chains of releases and decisions go on."
     text = f"{title}\nKeep this head: `platform-assets audit verify --expect {now.heads}`"
     payload = {"text": text, "what": "head", "head": now.heads, "at": now.told_at.isoformat()}
-    yield Announcement(Told(heads=now), frozenset(), title, text, payload)
+    yield Announcement(Told(heads=now), title, text, payload)
 
 
 def _several(days: Sequence[date]) -> str:
@@ -315,12 +305,7 @@ def _several(days: Sequence[date]) -> str:
 def _with_link(
     title: str, lines: Sequence[str], commands: Sequence[str], link: str, written: Callable[[str], str]
 ) -> str:
-    """A text of which reasons are cut where it is too long, and no command.
-
-    Args:
-        commands: what they begin with is the platform's own.
-        written: what becomes of the words of others.
-    """
+    """Return a text whose reasons are cut where it is too long, but no command."""
     said, rest = [title], [*(line if line == _NEW else written(line) for line in commands), link]
     room = _MOST_TEXT - len("\n".join((title, *rest)))
     for line in filter(str.strip, lines):
@@ -334,7 +319,7 @@ def _with_link(
 
 
 def _cut(line: str, room: int, written: Callable[[str], str]) -> str:
-    """As much of a line as there is room for once it is written."""
+    """Return as much of a line as there is room for once it is written."""
     if len(written(line)) < room:
         return line
     kept = line[: max(room, 0)]
@@ -345,3 +330,29 @@ def _cut(line: str, room: int, written: Callable[[str], str]) -> str:
 
 def _page(table: str, run: str, known_runs: Collection[str]) -> str:
     return f"runs/{run}" if run in known_runs else f"assets/{table}?view=partitions"
+
+
+def plan_messages(records: Iterable[BackfillRecord], now: datetime) -> Iterator[Message]:
+    """Return messages about what happened to plans, as far as their files ask for it; the outbox takes each once."""
+    for record in records:
+        for event in record.events:
+            if event.kind in record.file.notify and now - event.at < NEWS:
+                yield _message(record, event, now)
+
+
+def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
+    title = " ".join(f"Plan {record.name} of {record.file.owner}, {event.kind}: {event.what}".split())
+    body: dict[str, Any] = {
+        "text": as_chat(title),
+        "what": "plan",
+        "plan": record.name,
+        "event": event.kind,
+        "said": event.what,
+        "hash": record.hash,
+        "owner": record.file.owner,
+        "by": event.who,
+        "release": record.release,
+        "at": event.at.isoformat(),
+    }
+    key = sha256(json.dumps([record.name, event.kind, event.what, event.at.isoformat()]).encode()).hexdigest()[:32]
+    return Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=event.at, due_at=now)

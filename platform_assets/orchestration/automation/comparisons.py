@@ -1,4 +1,4 @@
-"""Declared comparisons as asset checks: run on a schedule, each with its own severity and charted over time."""
+"""Run declared comparisons as asset checks: on a schedule, each with its own severity and charted over time."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
 from platform_assets.operations.reconcile import reconcile
 from platform_assets.orchestration.assets.events import asset_key
-from platform_assets.orchestration.automation.schedules import cron_explained
-from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.automation.schedules import run_at
+from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.told_errors import listed, plain
+from platform_assets.orchestration.shown_text import listed, plain
 from platform_assets.planning.windows import which
 from platform_assets.quality.sides import SidesBeside, facts, key_sentence
 from platform_assets.visible import visible
@@ -63,12 +63,7 @@ def build_comparisons(
         selection=dg.AssetSelection.checks(comparisons),
         description="Compare tables with the sides that their contracts name.",
     )
-    with cron_explained("reconcile_cron", cron):
-        running = dg.DefaultScheduleStatus.RUNNING
-        schedule = dg.ScheduleDefinition(
-            "comparisons", job=job, cron_schedule=cron, execution_timezone="UTC", default_status=running
-        )
-    return [comparisons], [schedule]
+    return [comparisons], [run_at("comparisons", job, "reconcile_cron", cron)]
 
 
 def _key(contract: Contract, declared: Comparison) -> dg.AssetCheckKey:

@@ -9,9 +9,9 @@ from platform_assets.operations.maintenance.maintenance import Maintenance
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.outbox import deliver
 from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
-from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.told_errors import markdown, plain
+from platform_assets.orchestration.shown_text import markdown, plain
 from platform_assets.planning.retention import TASKS, Task
 from platform_assets.visible import visible
 from platform_assets.words import counted
@@ -98,7 +98,7 @@ def _table(columns: tuple[str, ...], rows: dict[str, tuple[int, ...]]) -> dict[s
     description="Compaction, checkpoints, and deletion of what nobody needs any more.",
 )
 def maintenance_job() -> None:
-    """One task after the other, in one Spark session, which starts only where there is something to compact."""
+    """Run one task after the other in one Spark session, which starts only if there is something to compact."""
     after = None
     for task in TASKS:
         after = _step(task)() if after is None else _step(task)(after)
@@ -115,20 +115,12 @@ def _look(platform: PlatformResource) -> None:
 
 @dg.job(name="keys", executor_def=dg.in_process_executor, description="Look for keys that lie on two days.")
 def keys_job() -> None:
-    """One step without Spark."""
+    """Look without Spark."""
     _look()
 
 
-def build_keys_schedule(cron: str) -> dg.ScheduleDefinition:
-    """Run the job whenever maintenance may: no plan tells which keys a table holds."""
-    running = dg.DefaultScheduleStatus.RUNNING
-    return dg.ScheduleDefinition(
-        "keys", job=keys_job, cron_schedule=cron, execution_timezone="UTC", default_status=running
-    )
-
-
 class DeliveryError(PlatformError):
-    """Somebody did not take a message; it is tried again, or was given up."""
+    """A receiver did not take a message; it is tried again, or was given up."""
 
 
 @dg.sensor(
@@ -138,7 +130,7 @@ class DeliveryError(PlatformError):
     description="Delivers what the outbox holds for exposures and the webhook, and tries again what was not taken.",
 )
 def deliver_messages(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
-    """Every message that is due.
+    """Deliver every message that is due.
 
     Raises:
         DeliveryError: a message was not taken; the tick is red, and the next one goes on.

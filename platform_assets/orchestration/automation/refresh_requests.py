@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 
 import dagster as dg
-from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
 
 from platform_assets.engine.pending import Waiting
 from platform_assets.orchestration.jobs import describe_by_people, refresh_job
@@ -30,6 +29,9 @@ WHY_TAG = "platform/why"
 REASONS_TAG = "platform/reasons"
 """Why days are recomputed, as far as that is known when the run is requested: each reason and how many days have it."""
 
+_ASSET_JOB = "__ASSET_JOB"
+"""Under which name Dagster runs assets that belong to no job."""
+
 _PRIORITY = "10"
 """Before everything that has none, such as a backfill's runs."""
 
@@ -45,17 +47,17 @@ _UNFINISHED = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED, *_WO
 
 
 def unfinished_refreshes(instance: dg.DagsterInstance) -> Sequence[dg.DagsterRun]:
-    """Runs of `refresh` that are queued or at work."""
+    """Return runs of `refresh` that are queued or at work."""
     return unfinished_runs(instance, refresh_job.name)
 
 
 def unfinished_runs(instance: dg.DagsterInstance, job: str) -> Sequence[dg.DagsterRun]:
-    """Runs of a job that are queued or at work."""
+    """Return runs of a job that are queued or at work."""
     return instance.get_runs(dg.RunsFilter(job_name=job, statuses=_UNFINISHED))
 
 
 def asset_runs_at_work(instance: dg.DagsterInstance) -> tuple[list[dg.DagsterRun], list[dg.DagsterRun]]:
-    """Runs of assets at work: those that take files, because a raw table is among their assets, and the others."""
+    """Return runs of assets at work: those that take files, since they have a raw table, and the others."""
     runs = instance.get_runs(dg.RunsFilter(statuses=_WORKING))
     takers = [run for run in runs if "raw" in _layers(run)]
     return takers, [run for run in runs if _layers(run) and run not in takers]
@@ -63,39 +65,39 @@ def asset_runs_at_work(instance: dg.DagsterInstance) -> tuple[list[dg.DagsterRun
 
 def _layers(run: dg.DagsterRun) -> set[str]:
     if run.asset_selection is None:
-        return {"raw", "silver", "gold"} if run.job_name == IMPLICIT_ASSET_JOB_NAME else set()
+        return {"raw", "silver", "gold"} if run.job_name == _ASSET_JOB else set()
     return {key.path[-1].partition(".")[0] for key in run.asset_selection}
 
 
 def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
-    """A hash of exactly what a run would do: the files as they lie there, the days and what makes them, the code.
+    """Hash exactly what a run would do: the files as they are, the days and what makes them, the code.
 
     A correction delivered later is other work, and so are the same files after the code or a rule was mended. So is
     every try of an open circuit: its policy alone says when the next one is due.
     """
-    total = hashlib.sha256()
+    parts: list[str] = []
     for table, files in sorted(pending.files.items()):
-        for file in sorted(files, key=lambda file: file.path):
-            total.update(f"|{table}|{file.path}|{file.size}|{file.modified_ns}".encode())
+        in_order = sorted(files, key=lambda file: file.path)
+        parts += [f"|{table}|{file.path}|{file.size}|{file.modified_ns}" for file in in_order]
     for table, marks in sorted(pending.stale.items()):
-        total.update("".join(f"|{table}|{day}|{mark}" for day, mark in sorted(marks.items())).encode())
+        parts += [f"|{table}|{day}|{mark}" for day, mark in sorted(marks.items())]
     for table, days in sorted(pending.quiet.items()):
-        total.update("".join(f"|{table}|{day}" for day in sorted(days)).encode())
+        parts += [f"|{table}|{day}" for day in sorted(days)]
     for table, days in sorted(pending.due.items()):
-        total.update("".join(f"|{table}|due {day}" for day in sorted(days)).encode())
-    total.update("".join(f"|{table}|{tried}" for table, tried in sorted(pending.plan.tries.items())).encode())
-    total.update("".join(f"|{table}|{version}" for table, version in sorted(versions.items())).encode())
-    return total.hexdigest()[:32]
+        parts += [f"|{table}|due {day}" for day in sorted(days)]
+    parts += [f"|{table}|{tried}" for table, tried in sorted(pending.plan.tries.items())]
+    parts += [f"|{table}|{version}" for table, version in sorted(versions.items())]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:32]
 
 
 def earlier_tries(instance: dg.DagsterInstance, work: str) -> Sequence[dg.RunRecord]:
-    """Runs that ended and left exactly this work undone, newest first."""
+    """Return runs that ended and left exactly this work undone, newest first."""
     records = instance.get_run_records(dg.RunsFilter(tags={WORK_TAG: work}))
     return [record for record in records if record.dagster_run.is_finished]
 
 
 def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
-    """Seconds until the next try: five minutes after the first that failed, then four times as long, up to 6 hours.
+    """Return seconds until the next try: five minutes after the first that failed, then four times as long, up to 6 h.
 
     What ended by a clock that was ahead says nothing about how long ago that was, so nobody waits for it.
     """
@@ -109,7 +111,7 @@ def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
 
 
 def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.RunRequest:
-    """The request for a run that does this work.
+    """Request a run that does this work.
 
     Dagster never starts a second run for a key, so it holds the state of every file and the number of the try.
     """
@@ -125,7 +127,7 @@ def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.Ru
 
 
 def describe(pending: Waiting) -> str:
-    """What was found and what is left, for a person who looks at a tick."""
+    """Say what was found and what is left, for a person who looks at a tick."""
     parts = [describe_work(pending) or "nothing to do"]
     if pending.growing:
         names = _some(problem.path for problem in pending.growing)
@@ -139,7 +141,7 @@ def describe(pending: Waiting) -> str:
 
 
 def describe_work(pending: Waiting) -> str:
-    """What a run is for, empty if there is nothing: it is kept with all that it publishes, so of no other files."""
+    """Say what a run is for, empty if there is nothing: it is kept with all that it publishes."""
     parts: list[str] = []
     if pending.files:
         count = sum(map(len, pending.files.values()))
@@ -163,12 +165,12 @@ def describe_work(pending: Waiting) -> str:
 
 
 def describe_reasons(steps: Iterable[PlannedStep]) -> str:
-    """Each reason with the number of days that have it; empty if there are no days."""
+    """Return each reason with the number of days that have it; empty if there are no days."""
     return ", ".join(f"{reason} {count:,}" for reason, count in reason_counts(steps).items())
 
 
 def describe_waiting(plan: Plan) -> str:
-    """Days that no run takes by itself, and what does; empty if there are none."""
+    """Say which days no run takes by itself, and what does; empty if there are none."""
     count = sum(len(step.days) for step in plan.waiting)
     parts: list[str] = []
     if count:
@@ -189,12 +191,12 @@ def describe_waiting(plan: Plan) -> str:
 
 
 def describe_missing(missing: Mapping[str, Collection[date]]) -> str:
-    """Days that should have been delivered and were not; empty if there are none."""
+    """Say which days should have been delivered and were not; empty if there are none."""
     return f"never delivered: {_by_table(missing)}" if missing else ""
 
 
 def clock_time(seconds_from_now: float) -> str:
-    """A time of today in UTC, as 17:45."""
+    """Return a time of today in UTC, as 17:45."""
     return datetime.fromtimestamp(time.time() + seconds_from_now, UTC).strftime("%H:%M UTC")
 
 

@@ -1,4 +1,4 @@
-"""The daily run, the periodic deep restatement, and maintenance."""
+"""Schedule the daily run, the periodic deep restatement, and maintenance."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ import dagster as dg
 from platform_assets.engine.late.queue import deep_restatements, late_queue
 from platform_assets.engine.pending import waiting
 from platform_assets.operations.maintenance.maintenance import plan_maintenance
-from platform_assets.orchestration.automation.maintenance import maintenance_job
+from platform_assets.orchestration.automation.maintenance import keys_job, maintenance_job
 from platform_assets.orchestration.automation.refresh_requests import (
     WHY_TAG,
     WORK_TAG,
@@ -28,9 +28,11 @@ from platform_assets.planning.late_queue import counts_of, open_to
 from platform_assets.settings import Settings, SettingsError
 from platform_assets.words import counted
 
+_RUNNING = dg.DefaultScheduleStatus.RUNNING
+
 
 def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
-    """The schedules, on from the first start.
+    """Build the schedules, on from the first start.
 
     Raises:
         SettingsError: a time is not a cron expression.
@@ -55,14 +57,15 @@ def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
             "Compacts days, writes checkpoints, and deletes what no release in the rollback window needs.",
             maintenance_job,
         ),
+        # Whenever maintenance may run: no plan tells which keys a table holds.
+        run_at("keys", keys_job, "maintenance_cron", settings.maintenance_cron),
     )
 
 
 def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
-    """All tables for the day that just ended, and every earlier day that was missed.
+    """Request all tables for the day that just ended, and every earlier day that was missed.
 
-    It requests what is missing now, not what the tick's own date says, so ticks that were missed need no catching up
-    and a second tick finds nothing to do.
+    It looks at what is missing now, not at the tick's own date: missed ticks need no catching up.
     """
     with platform.open() as opened:
         settings = opened.settings
@@ -83,7 +86,7 @@ def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> 
 def deep_restatement(
     context: dg.ScheduleEvaluationContext, platform: PlatformResource
 ) -> dg.RunRequest | dg.SkipReason:
-    """The late rows that contracts leave to it, a month's at a time, so that old days are recomputed once."""
+    """Request the late rows that contracts leave to it, a month's at a time: old days are recomputed once."""
     with platform.open() as opened:
         queue = late_queue(opened)
         selections = deep_restatements(opened, queue)
@@ -100,7 +103,7 @@ def deep_restatement(
 
 
 def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
-    """What is due by now, looked at without Spark."""
+    """Request what is due by now; looked at without Spark."""
     with platform.open() as opened:
         due = plan_maintenance(opened)
     if not (due.compaction or due.checkpoints or due.deletions):
@@ -112,29 +115,29 @@ def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResourc
 
 
 def _schedule(
-    evaluate: Callable[..., Any],
-    setting: str,
-    cron: str,
-    description: str,
-    job: dg.JobDefinition = refresh_job,
+    evaluate: Callable[..., Any], setting: str, cron: str, description: str, job: dg.JobDefinition = refresh_job
 ) -> dg.ScheduleDefinition:
-    with cron_explained(setting, cron):
-        return dg.schedule(
-            job=job,
-            cron_schedule=cron,
-            execution_timezone="UTC",
-            default_status=dg.DefaultScheduleStatus.RUNNING,
-            description=description,
-        )(evaluate)
+    with _cron_explained(setting, cron):
+        schedule = dg.schedule(
+            job=job, cron_schedule=cron, execution_timezone="UTC", default_status=_RUNNING, description=description
+        )
+        return schedule(evaluate)
+
+
+def run_at(name: str, job: Any, setting: str, cron: str) -> dg.ScheduleDefinition:
+    """Schedule a job that runs at every tick.
+
+    Raises:
+        SettingsError: the time is not a cron expression.
+    """
+    with _cron_explained(setting, cron):
+        return dg.ScheduleDefinition(
+            name, job=job, cron_schedule=cron, execution_timezone="UTC", default_status=_RUNNING
+        )
 
 
 @contextmanager
-def cron_explained(setting: str, cron: str) -> Iterator[None]:
-    """Around what makes a schedule of a setting.
-
-    Raises:
-        SettingsError: it is not a cron expression.
-    """
+def _cron_explained(setting: str, cron: str) -> Iterator[None]:
     try:
         yield
     except dg.DagsterInvalidDefinitionError as error:

@@ -1,49 +1,40 @@
-"""What the daemon looks after between daily runs: late data, and what people have to be told.
+"""Look after what happens between daily runs: late data, work done without Dagster, and news for people."""
 
-What plans ask to have told of them: each event once, by the platform's webhook.
-
-Correct backfills that Dagster calls failed though their days are good: it looks at none again that ended.
-"""
-
-import json
+import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from hashlib import sha256
-from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.assets.graph.asset_graph_subset import AssetGraphSubset
-from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
 
-from platform_assets.contracts.exposures import ANNOUNCEMENTS
 from platform_assets.engine.circuits import circuits
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.audit.decisions import heads_of
-from platform_assets.operations.lineage.held_days import held_days
-from platform_assets.operations.plan_record import BackfillRecord, Event, records_since
-from platform_assets.orchestration.assets.events import asset_key
-from platform_assets.orchestration.assets.external_publications import (
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.plan_record import records_since
+from platform_assets.orchestration.assets.outcomes import checks_of_held, days_left, good_days
+from platform_assets.orchestration.assets.publications import (
     Shown,
     healed_and_not_shown,
     held_and_not_shown,
     show,
     show_since_last,
 )
-from platform_assets.orchestration.assets.outcomes import good_days
 from platform_assets.orchestration.automation.announcements import (
+    NEWS,
     Present,
     announced,
     announcements,
     failed_runs,
     open_circuit,
+    plan_messages,
     runs_told_by_days,
 )
-from platform_assets.orchestration.automation.held_days import held_days_job, request_held_days
 from platform_assets.orchestration.automation.refresh_requests import (
     WHY_TAG,
+    WORK_TAG,
     asset_runs_at_work,
     clock_time,
     describe,
@@ -52,14 +43,14 @@ from platform_assets.orchestration.automation.refresh_requests import (
     pause_left_s,
     request,
     unfinished_refreshes,
+    unfinished_runs,
     work_of,
 )
-from platform_assets.orchestration.jobs import refresh_job, tables_job
+from platform_assets.orchestration.instance.events import correct_backfills, plan_days
+from platform_assets.orchestration.jobs import log_checks, log_freshness, refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.records.chain import Heads
 from platform_assets.records.notes import Channel, Told, ToldHeads
-from platform_assets.records.outbox import Message
-from platform_assets.visible import as_chat
 from platform_assets.words import counted
 
 _EVERY_S = 30
@@ -68,12 +59,8 @@ _CHANNELS: tuple[Channel, ...] = ("log", "webhook")
 _SHOWING_S = 30.0
 """A tick has a minute; what a slow storage leaves waits for the next one."""
 
-
-NEWS = timedelta(days=7)
-"""What is older is told nobody any more: the outbox may have forgotten that it was."""
 _LOOKED_BACK = timedelta(days=7)
-_MOST = 20
-"""Failed backfills that a tick looks at, the newest."""
+"""Backfills that were begun earlier are not corrected any more."""
 
 
 @dg.sensor(
@@ -85,7 +72,7 @@ _MOST = 20
     description="Takes newly landed files and recomputes exactly the days they touch, old ones included.",
 )
 def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
-    """One run for everything that waits; days that a dead run left stale count too."""
+    """Request one run for everything that waits; days that a dead run left stale count too."""
     if refreshes := unfinished_refreshes(context.instance):
         return dg.SkipReason(f"run {refreshes[0].run_id} of refresh is on its way; what landed since waits for its end")
     takers, others = asset_runs_at_work(context.instance)
@@ -111,6 +98,59 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
     return request(pending, work, tries)
 
 
+@dg.op(description="Show days as failed that are held without a run of Dagster: it starts no Spark session.")
+def show_held_days(context: dg.OpExecutionContext, platform: PlatformResource) -> None:
+    """Fail for every held day that Dagster does not show, and say of each what holds it.
+
+    Raises:
+        RefusedError: there are such days.
+    """
+    with platform.open() as opened:
+        held = held_and_not_shown(context.instance, opened)
+        by_table: defaultdict[str, dict[date, HeldDay]] = defaultdict(dict)
+        for day in held:
+            by_table[day.hold.table][day.hold.day] = day
+        for table, days in by_table.items():
+            contract = opened.catalogue[table]
+            log_checks(context, contract, checks_of_held(contract, days), days)
+        log_freshness(context, opened)
+    if held:
+        plan_days(context, by_table)
+        reasons = {
+            table: {
+                day: f"held since {of_day.since:%Y-%m-%d %H:%M} UTC: {of_day.reason}" for day, of_day in days.items()
+            }
+            for table, days in by_table.items()
+        }
+        raise days_left(f"Days held without a run of Dagster: {len(held):,}.", reasons, held)
+
+
+@dg.job(
+    name="held_days",
+    executor_def=dg.in_process_executor,
+    description="Shows days as failed that the command line holds; the sensor `published_elsewhere` starts it.",
+)
+def held_days_job() -> None:
+    """Compute and publish nothing."""
+    show_held_days()
+
+
+def request_held_days(instance: dg.DagsterInstance, held: Sequence[HeldDay]) -> dg.RunRequest | None:
+    """Request a run that shows held days, unless one is on its way, or one did not help just now."""
+    if not held or unfinished_runs(instance, held_days_job.name):
+        return None
+    named = [f"{day.hold.table} {day.hold.day} {day.hold.refused} {day.hold.created_at}" for day in held]
+    work = hashlib.sha256("|".join(named).encode()).hexdigest()[:32]
+    tries = earlier_tries(instance, work)
+    if pause_left_s(tries):
+        return None
+    return dg.RunRequest(
+        job_name=held_days_job.name,
+        run_key=f"{work}-{len(tries)}",
+        tags={WORK_TAG: work, WHY_TAG: f"{len(held):,} days held without a run of Dagster"},
+    )
+
+
 @dg.sensor(
     name="published_elsewhere",
     job=held_days_job,
@@ -121,7 +161,7 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
 def show_published_elsewhere(
     context: dg.SensorEvaluationContext, platform: PlatformResource
 ) -> dg.RunRequest | dg.SkipReason:
-    """A materialization and its checks for every published or healed day, each once; a run for the held ones."""
+    """Report every published or healed day with its checks, each once; request a run for the held ones."""
     instance, asked, corrected = context.instance, None, 0
     with platform.open() as opened:
         shown = show_since_last(instance, opened, _SHOWING_S)
@@ -131,7 +171,9 @@ def show_published_elsewhere(
             if not unfinished_refreshes(instance):
                 healed = show(instance, healed_and_not_shown(instance, opened, shown.told), shown.told, _SHOWING_S)
             asked = request_held_days(instance, held_and_not_shown(instance, opened))
-            corrected = correct_backfills(instance, opened)
+            corrected = correct_backfills(
+                instance, datetime.now(UTC) - _LOOKED_BACK, lambda key, days: _good_days(opened, key, days)
+            )
     failed = (*shown.failed, *healed.failed)
     for event in failed:
         context.log.error(f"Dagster does not take {event}")
@@ -160,7 +202,7 @@ def show_published_elsewhere(
     "opened or closed, or a run failed.",
 )
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
-    """Held days with what may be to blame, those that healed, failed runs, each with its reason and a link; and heads.
+    """Announce held days with what may be to blame, healed ones, failed runs, each with reason and link; and heads.
 
     What is for the webhook goes into the outbox, which delivers it; so does what plans ask to have told of them.
     """
@@ -181,7 +223,7 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
             notes.tell("webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC)))
         if has_webhook:
             moment = datetime.now(UTC)
-            for message in told_plans(records_since(opened.lake, moment - NEWS), moment):
+            for message in plan_messages(records_since(opened.lake, moment - NEWS), moment):
                 if not opened.ledger.outbox.named(message.key):  # asked every time; written once
                     notes.tell("webhook", Told(), by=message)
     news = to_log or to_send
@@ -191,7 +233,7 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
 
 
 def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sent: Told) -> Present:
-    """What is the case; whatever is announced on both channels is not looked at again."""
+    """Look at the platform; what is announced on both channels is not looked at again."""
     holds = platform.ledger.holds()
     opened = tuple(open_circuit(state.hold(table)) for table, state in circuits(platform).items() if state.stops)
     new = {(hold.table, hold.day) for hold in holds if announced(hold) not in logged.held & sent.held}
@@ -212,68 +254,15 @@ def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sen
 
 
 def _heads(platform: Platform) -> ToldHeads | None:
-    """Of both chains; None where there is nothing in either."""
+    """Return where both chains stand; None where there is nothing in either."""
     heads = heads_of(platform.lake, platform.ledger)
     return None if heads == Heads() else ToldHeads(str(heads), datetime.now(UTC))
 
 
-def told_plans(records: Iterable[BackfillRecord], now: datetime) -> Iterator[Message]:
-    """For the outbox, which takes each once: what happened to plans, as far as their files ask for it.
-
-    Args:
-        now: in UTC.
-    """
-    for record in records:
-        for event in record.events:
-            if event.kind in record.file.notify and now - event.at < NEWS:
-                yield _message(record, event, now)
-
-
-def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
-    title = " ".join(f"Plan {record.name} of {record.file.owner}, {event.kind}: {event.what}".split())
-    body: dict[str, Any] = {
-        "text": as_chat(title),
-        "what": "plan",
-        "plan": record.name,
-        "event": event.kind,
-        "said": event.what,
-        "hash": record.hash,
-        "owner": record.file.owner,
-        "by": event.who,
-        "release": record.release,
-        "at": event.at.isoformat(),
-    }
-    key = sha256(json.dumps([record.name, event.kind, event.what, event.at.isoformat()]).encode()).hexdigest()[:32]
-    return Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=event.at, due_at=now)
-
-
-def correct_backfills(instance: dg.DagsterInstance, platform: Platform) -> int:
-    """Have failed backfills say of days that are up to date that they are done, and end well if none is left.
-
-    A run that Dagster gave up before it began fails all its days, also those that are what they should be.
-
-    Returns:
-        How many backfills were corrected.
-    """
-    corrected = 0
-    since = datetime.now(UTC) - _LOOKED_BACK
-    recent = BulkActionsFilter(statuses=[BulkActionStatus.COMPLETED_FAILED], created_after=since)
-    for backfill in instance.get_backfills(filters=recent, limit=_MOST):
-        if (data := backfill.asset_backfill_data) is None:
-            continue
-        failed, done = data.failed_and_downstream_subset, AssetGraphSubset.create_empty_subset()
-        for contract in platform.catalogue:
-            key = asset_key(contract.name)
-            if subset := failed.partitions_subsets_by_asset_key.get(key):
-                keys = set(subset.get_partition_keys())
-                days = [day for day in platform.calendar.days() if str(day) in keys]
-                good = subset.empty_subset().with_partition_keys([*map(str, good_days(platform, contract, days))])
-                subsets = {**done.partitions_subsets_by_asset_key, key: good}
-                done = done._replace(partitions_subsets_by_asset_key=subsets)
-        if not done.is_empty:
-            materialized, left = data.materialized_subset | done, failed - done
-            data = data._replace(materialized_subset=materialized, failed_and_downstream_subset=left)
-            status = BulkActionStatus.COMPLETED_SUCCESS if left.is_empty else backfill.status
-            instance.update_backfill(backfill._replace(asset_backfill_data=data, status=status))
-            corrected += 1
-    return corrected
+def _good_days(platform: Platform, key: dg.AssetKey, failed: set[str]) -> list[str]:
+    """Return those of some partitions that are what they should be; none of an asset that is no table."""
+    table = key.path[-1]
+    if table not in platform.catalogue.names:
+        return []
+    days = [day for day in platform.calendar.days() if str(day) in failed]
+    return [*map(str, good_days(platform, platform.catalogue[table], days))]

@@ -3,7 +3,7 @@
 Dagster's run monitoring asks a launcher after the worker of every started run, and marks the run as failed if it is
 gone; the default launcher has no answer, so a run that was killed would stay started for ever and keep its place in
 the queue. The answer here is the run's lock. It is given by the daemon, so it does not depend on a code location that
-loads, as a sensor would.
+loads, as a sensor would. Dagster has no public names for the answer, nor for the tag of the machine that runs it.
 
 The operating system holds the lock: it goes with the process, however that ends, and after a restart of the machine a
 file that was left behind is simply not locked.
@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -37,13 +36,12 @@ _DEAD = (
 )
 _LOCAL = {None, "localhost", "127.0.0.1", "::1"}
 
-RunProcess = Literal["alive", "ending", "dead", "unknown"]
+RunProcess = Literal["alive", "dead", "unknown"]
 _TAKE_TIMEOUT_S = 10.0
-"""For the moment in which somebody looks whether the lock is held, by taking it."""
-_LAST_EVENTS_S = 60.0
-"""A run writes its last events after it gave its lock back."""
+"""For the moment in which run monitoring looks whether the lock is held, by taking it."""
 _FORGOTTEN_AFTER_S = 7 * 86400.0
-_RELEASED = "released"
+_held: dict[str, FileLock] = {}
+"""Locks of this process by run. They go with it, as late as that: a run's last events are written after its steps."""
 
 
 class WatchedRunLauncher(dg.DefaultRunLauncher):
@@ -51,20 +49,16 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Asks Dagster's run monitoring to look after started runs."""
+        """Ask Dagster's run monitoring to look after started runs."""
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Whether the process of a started run lives, by its lock."""
-        process = run_process(self._locks, run.run_id)
+        """Return whether the process of a started run lives, by its lock."""
+        # Dagster makes the launcher by its name, in processes without definitions: nobody could hand it the settings.
+        process = run_process(lock_folder(load_settings()), run.run_id)
         if process == "dead" or (process == "unknown" and self._should_have_locked(run)):
             return CheckRunHealthResult(WorkerStatus.FAILED, _DEAD)
         return CheckRunHealthResult(WorkerStatus.RUNNING)
-
-    @cached_property
-    def _locks(self) -> Path:
-        # Dagster makes the launcher by its name, in processes without definitions: nobody could hand it the settings.
-        return lock_folder(load_settings())
 
     def _should_have_locked(self, run: dg.DagsterRun) -> bool:
         origin = run.remote_job_origin
@@ -77,12 +71,12 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
 
 
 def lock_folder(settings: Settings) -> Path:
-    """Where the locks of an installation's runs lie."""
+    """Return where an installation keeps the locks of its runs."""
     return settings.state / "runs"
 
 
-def take(folder: Path, run_id: str) -> FileLock:
-    """Take the lock of a run for this process, until `give_back` or the end of the process.
+def take(folder: Path, run_id: str) -> None:
+    """Take the lock of a run, until this process ends.
 
     Args:
         folder: of all run locks of an installation, on a local disk.
@@ -90,37 +84,21 @@ def take(folder: Path, run_id: str) -> FileLock:
     Raises:
         Timeout: another process executes the same run.
     """
+    if run_id in _held:
+        return
     folder.mkdir(parents=True, exist_ok=True)
     _forget_old(folder)
-    file = _file(folder, run_id)
-    # Without flock there would be a lock held by a file's existence, which outlives its holder.
-    lock = FileLock(file, timeout=_TAKE_TIMEOUT_S, fallback_to_soft=False, thread_local=False)
+    lock = _lock(_file(folder, run_id), _TAKE_TIMEOUT_S)
     lock.acquire()
-    file.write_text(f"{os.getpid()}\n", encoding="utf-8")
-    return lock
-
-
-def give_back(lock: FileLock) -> None:
-    """Say that the run's work ended in order; its last events may still have to be written."""
-    Path(lock.lock_file).write_text(_RELEASED, encoding="utf-8")
-    lock.release()
+    _held[run_id] = lock
+    _file(folder, run_id).write_text(f"{os.getpid()}\n", encoding="utf-8")
 
 
 def run_process(folder: Path, run_id: str) -> RunProcess:
-    """Whether the process that executes a run lives.
-
-    Returns:
-        `alive` while the lock is held; `ending` for a minute after it was given back in order; `dead` if the lock is
-        free otherwise; `unknown` if it was never taken here.
-    """
+    """Return whether the process that executes a run lives: `unknown` if the run never took its lock here."""
     file = _file(folder, run_id)
-    if not file.exists():
+    if not file.exists() or not file.read_text(encoding="utf-8"):
         return "unknown"
-    if _is_held(file):
-        return "alive"
-    # Only now: it says that it ended in order before it lets go.
-    if file.read_text(encoding="utf-8") == _RELEASED:
-        return "ending" if time.time() - file.stat().st_mtime < _LAST_EVENTS_S else "dead"
     return "alive" if _is_held(file) else "dead"
 
 
@@ -128,9 +106,14 @@ def _file(folder: Path, run_id: str) -> Path:
     return folder / f"{run_id}.lock"
 
 
+def _lock(file: Path, timeout_s: float) -> FileLock:
+    # Without flock there would be a lock held by a file's existence, which outlives its holder.
+    return FileLock(file, timeout=timeout_s, fallback_to_soft=False, thread_local=False)
+
+
 def _is_held(file: Path) -> bool:
     try:
-        with FileLock(file, timeout=0, fallback_to_soft=False, thread_local=False):
+        with _lock(file, 0):
             return False
     except Timeout:
         return True
@@ -143,4 +126,25 @@ def _forget_old(folder: Path) -> None:
             if time.time() - file.stat().st_mtime > _FORGOTTEN_AFTER_S and not _is_held(file):
                 file.unlink()
         except FileNotFoundError:
-            continue  # somebody else was faster
+            continue  # another process was faster
+
+
+TABLES_POOL = "tables"
+"""Of every asset, of maintenance and of plans."""
+
+REFRESH_POOL = "refresh"
+"""Of the op of the job `refresh`: two at the same time would only do the same work."""
+
+_PLACES = {TABLES_POOL: 1, REFRESH_POOL: 1}
+
+
+def create_pools(instance: dg.DagsterInstance) -> None:
+    """Create the pools that do not exist yet; limits that somebody has set are left as they are.
+
+    Dagster would create a pool with the first run that wants it, and let that pass begin all the runs it finds.
+    """
+    storage = instance.event_log_storage
+    there = {pool.name for pool in storage.get_pool_limits()}
+    for name, places in _PLACES.items():
+        if name not in there:
+            storage.set_concurrency_slots(name, places)

@@ -1,14 +1,12 @@
-"""The code server as `up` starts it where things are kept ready: Dagster's own, whose runs begin with all imported.
+"""Start Dagster's own code server, whose runs begin with all imported: copies of a process that does nothing else.
 
 python -m platform_assets.orchestration.warm.code_server code-server start …
 
 That is two processes. The first one starts the second by the same command, and anew whenever the definitions are
-reloaded; the second loads them and starts the runs.
+reloaded; the second loads them and starts the runs. Importing takes most of the time until a run is at work. After a
+change of this package, or of what is installed, processes begin as if nothing were ready.
 
-Processes of runs that begin with what every run imports, which takes most of the time until one is at work.
-
-They are copies of a process that has imported it and does nothing else. As long as that has what lies on the disk:
-after a change of this package, or of what is installed, processes begin as if nothing were ready.
+How Dagster's server makes a process for a run has no public name.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from importlib.metadata import entry_points
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
@@ -28,38 +27,11 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, cast
 
-from dagster._cli import main as run_dagster
 from dagster._grpc import server
-
-
-class ReadyServer(server.DagsterApiServer):
-    """Dagster's own server of definitions."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        # Only now: runs begin with the environment that the server was given.
-        self._mp_ctx: Any = ReadyProcesses()
-
-
-def main() -> None:
-    """Do what Dagster's command line does."""
-    dagsters = cast("Any", server)
-    dagsters.DagsterApiServer = ReadyServer
-    dagsters.get_python_environment_entry_point = _entry_point
-    cast("Any", run_dagster)()
-
-
-def _entry_point(executable: str) -> list[str]:
-    """By which command the first process starts the second."""
-    return [executable, "-m", "platform_assets.orchestration.warm.code_server"]
-
-
-if __name__ == "__main__":
-    main()
-
 
 _PACKAGE = Path(__file__).parents[2]
 _IMPORTED = "platform_assets.orchestration.warm.imported"
+_SELF = "platform_assets.orchestration.warm.code_server"
 _UNKNOWN = 255
 """The exit code of a copy whose original has gone, which would have told it."""
 
@@ -81,7 +53,7 @@ class Copy(ForkServerProcess):
                 Finalize(self, os.close, args=(self._handle,))
 
     def is_alive(self) -> bool:
-        """Whether it is at work; one that has ended is not, though nobody may have asked how."""
+        """Return whether it is at work; one that has ended is not, though no process may have asked how."""
         if super().is_alive():
             return True
         if self.exitcode != _UNKNOWN or self.pid is None:
@@ -96,12 +68,7 @@ class Copy(ForkServerProcess):
 
 
 class ReadyProcesses:
-    """Makes processes as `multiprocessing` does, with what they need imported beforehand.
-
-    Args:
-        modules: that are imported.
-        code: tells how they lie on the disk now.
-    """
+    """Makes processes as `multiprocessing` does, with what they need imported beforehand."""
 
     def __init__(self, modules: Sequence[str] = (_IMPORTED,), code: Callable[[], State] | None = None) -> None:
         self._code = code or code_on_disk
@@ -112,16 +79,16 @@ class ReadyProcesses:
         self.Queue, self.Event = self._anew.Queue, self._anew.Event
 
     def Process(self, target: Callable[..., object], args: Sequence[Any]) -> BaseProcess:  # noqa: N802 - as there
-        """A process that will call a function."""
+        """Return a process that will call a function."""
         if self._code() == self._as_imported:
             return Copy(target=_to_the_end, args=(dict(os.environ), target, *args))
         return self._anew.Process(target=target, args=tuple(args))
 
 
 def _to_the_end(environment: dict[str, str], target: Callable[..., object], *args: Any) -> None:
-    """Call a function in the environment of whoever asked, which may have changed since the original began.
+    """Call a function in the environment of the server, then do what is registered for the end of the process.
 
-    What was to be done at the end of the process is done after it; copies leave that out.
+    The environment may have changed since the original began, and copies leave out what is registered.
     """
     if environment != dict(os.environ):
         os.environ.clear()
@@ -133,7 +100,7 @@ def _to_the_end(environment: dict[str, str], target: Callable[..., object], *arg
 
 
 def code_on_disk() -> State:
-    """This package without the domains, which nobody imports beforehand, and what is installed."""
+    """Return the files of this package without the domains, which are imported later, and what is installed."""
     state: set[tuple[str, int, int]] = set()
     for path in _looked_at():
         with suppress(FileNotFoundError):  # removed just now, or a link to nothing, as Emacs marks what is being edited
@@ -147,3 +114,26 @@ def _looked_at() -> Iterator[Path]:
         if path.relative_to(_PACKAGE).parts[0] != "domains":
             yield path
     yield from {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
+
+
+class ReadyServer(server.DagsterApiServer):
+    """Dagster's own server of definitions."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Only now: runs begin with the environment that the server was given.
+        self._mp_ctx: Any = ReadyProcesses()
+
+
+def main() -> None:
+    """Do what Dagster's command line does."""
+    patched = cast("Any", server)
+    patched.DagsterApiServer = ReadyServer
+    # By which command the first process starts the second.
+    patched.get_python_environment_entry_point = lambda executable: [executable, "-m", _SELF]
+    [command] = entry_points(group="console_scripts", name="dagster")
+    command.load()()
+
+
+if __name__ == "__main__":
+    main()

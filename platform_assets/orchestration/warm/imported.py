@@ -1,4 +1,4 @@
-"""What every run imports, imported once, by a process that runs begin as copies of.
+"""Import what every run imports, once, in a process that runs begin as copies of.
 
 Nothing of the user's is among it: a run imports contracts and transforms itself, as they are when it begins. Nor does
 anything here start a thread of its own or open a file, a database or a connection, which no copy could share.
@@ -13,9 +13,7 @@ from contextlib import suppress
 from importlib import import_module
 
 EVERY_RUN = (
-    "dagster._cli",
-    "dagster._grpc.server",
-    "dagster._core.execution.api",
+    "platform_assets.orchestration.warm.code_server",
     "platform_assets.orchestration.build",
     "platform_assets.spark.session.attached",
     # PySpark looks for NumPy at the first literal in a way that imports pandas.

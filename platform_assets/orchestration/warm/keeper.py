@@ -1,8 +1,8 @@
-"""Keeps a JVM with Spark ready and lends it: started and rehearsed before anybody asks, renewed when it is worn.
+"""Keep a JVM with Spark ready and lend it: started and rehearsed before a process asks, renewed when it is worn.
 
-One has it at a time, and whoever else asks works with a JVM of its own. It is ended and started anew where whoever had
-it died, left something behind or filled its memory, and ended where nobody asks for long; who asks then waits no longer
-for it than for one of its own. `up` starts it:
+One process has it at a time; others work with a JVM of their own. It is ended and started anew when its borrower died,
+left something behind or filled its memory, and ended when no process asks for long; the next one then waits for it no
+longer than for one of its own. `up` starts it:
 
 python -m platform_assets.orchestration.warm.keeper SOCKET [unrehearsed]
 """
@@ -73,35 +73,33 @@ class Keeper:
                 if self._lent is None:
                     self._look_after()
         finally:
-            self._close()
-            self._end_jvm()
+            self._end(None)
 
     def _make_ready(self) -> None:
-        """Nobody finds the way to it before it is ready: a JVM of one's own would be there sooner."""
+        """Start a JVM, and open the way to it last: until it is ready, a JVM of one's own would be there sooner."""
         self._start()
         if self._jvm is None:
             return
-        problem = self._rehearse(self._jvm) if self._rehearsed else ""
+        problem = self._rehearse() if self._rehearsed else ""
         if not self._jvm.is_alive:
             self._tell("Spark that is kept ready is started anew: its JVM ended while it was rehearsed")
-            self._end_and_try_later()
+            self._end(self._later())
             return
         if problem:
             self._tell(f"Spark is kept ready, but was not rehearsed: {problem}")
         try:
             self._open()
         except OSError as error:
-            self._close()
-            self._end_jvm()
             self._fail(error)
 
-    def _rehearse(self, jvm: LentJvm) -> str:
-        """Why it did not go as it should; empty if it did."""
+    def _rehearse(self) -> str:
+        """Rehearse; return why it did not go as it should, or nothing."""
         scratch = scratch_of_jvm()
         assert scratch is not None
+        assert self._jvm is not None
         try:
             with lost_spark_explained(self._settings):
-                rehearse(scratch / "rehearsal", jvm.new_session)
+                rehearse(scratch / "rehearsal", self._jvm.new_session)
         except PlatformError as error:
             return error.what
         except OSError as error:
@@ -109,24 +107,23 @@ class Keeper:
         return ""
 
     def _start(self) -> None:
-        self._used = time.monotonic()
+        self._used, self._due = time.monotonic(), None
         try:
             self._jvm = LentJvm(self._settings)
         except (PlatformError, OSError) as error:
             self._fail(error)
-            return
-        self._due = None
 
     def _fail(self, error: Exception) -> None:
         self._tell(f"Spark cannot be kept ready, so that runs start their own: {error}")
-        self._try_later()
+        self._end(self._later())
 
-    def _try_later(self) -> None:
-        self._due = time.monotonic() + self._pause_s
+    def _later(self) -> float:
+        due = time.monotonic() + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return due
 
     def _answer(self) -> None:
-        """To whoever asks; whoever has gone meanwhile is lent nothing."""
+        """Answer a process that asks; one that has gone meanwhile is lent nothing."""
         assert self._listener is not None
         connection, _ = self._listener.accept()
         connection.settimeout(_SAYS_WITHIN_S)
@@ -142,7 +139,7 @@ class Keeper:
         except (OSError, ValueError):  # who asked hears nothing, and starts a JVM of its own
             if self._lent is connection:
                 self._lent = None
-                self._renew()
+                self._end(0.0)
         connection.close()
 
     def _lend(self, connection: socket.socket) -> None:
@@ -167,27 +164,23 @@ class Keeper:
         why = self._jvm.take_back() if in_order and self._jvm else "whoever worked with it ended"
         if why:
             self._tell(f"Spark that is kept ready is started anew: {why}")
-            self._renew()
+            self._end(0.0)
         else:
             self._pause_s = _FIRST_PAUSE_S
-
-    def _renew(self) -> None:
-        self._close()
-        self._end_jvm()
-        self._due = 0.0
-
-    def _end_and_try_later(self) -> None:
-        self._close()
-        self._end_jvm()
-        self._try_later()
 
     def _look_after(self) -> None:
         if self._jvm is None:
             return
         if not self._jvm.is_alive:
-            self._end_and_try_later()
+            self._end(self._later())
         elif time.monotonic() - self._used > self._settings.warm_idle_s:
-            self._end_jvm()  # whoever asks next is heard, and it is started then
+            self._end_jvm()  # the next process that asks is heard, and it is started then
+
+    def _end(self, due: float | None) -> None:
+        """Close the way to the JVM and end it; the next one is due then."""
+        self._close()
+        self._end_jvm()
+        self._due = due
 
     def _end_jvm(self) -> None:
         if self._jvm is not None:
@@ -223,7 +216,7 @@ class Keeper:
         connection.sendall(json.dumps(words).encode() + b"\n")
 
     def _tell(self, text: str) -> None:
-        """On standard error, once."""
+        """Write to standard error, once."""
         if text != self._told:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
@@ -231,7 +224,7 @@ class Keeper:
 
 
 def _is_there(connection: socket.socket) -> bool:
-    """Whether whoever asked still waits for the answer, and has not hung up."""
+    """Return whether the process that asked still waits for the answer."""
     readable, _, _ = select.select([connection], [], [], 0)
     return not readable
 

@@ -1,4 +1,4 @@
-"""What a JVM does before somebody works with it: a refresh of a few rows, so that Java has compiled what all need.
+"""Rehearse in a JVM that will be lent: a refresh of a few rows, so that Java has compiled what all need.
 
 Its lake lies in the folder of the JVM's own files, and goes with it.
 """
@@ -37,9 +37,6 @@ it is going to compile; what reads one format is compiled for it alone."""
 def rehearse(folder: Path, spark: SparkOnDemand) -> None:
     """Load a month of the shipped tables, and correct its ends a few times.
 
-    Args:
-        spark: gives a session in the JVM that is to be made ready.
-
     Raises:
         PlatformError: it did not go as it should; the JVM is as good as it was.
         OSError: nothing can be written there.
@@ -72,12 +69,7 @@ def rehearse(folder: Path, spark: SparkOnDemand) -> None:
 
 
 def _land(
-    settings: Settings,
-    source: str,
-    arrival: date,
-    name: str,
-    rows: list[dict[str, Any]],
-    formats: Collection[str],
+    settings: Settings, source: str, arrival: date, name: str, rows: list[dict[str, Any]], formats: Collection[str]
 ) -> None:
     """Deliver rows once in each format, of sales each time those of other baskets."""
     folder = settings.landing_folder / source / str(arrival)
@@ -99,14 +91,14 @@ def _land(
 
 
 def _text(value: Any) -> Any:
-    """A value as text formats have it."""
+    """Write a value as text formats have it."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%SZ}"
     return str(value) if isinstance(value, date | Decimal) else value
 
 
 def _type(value: Any) -> pa.DataType:
-    """The type of a column of Parquet with such values, as contracts have it."""
+    """Return the type of a column of Parquet with such values, as contracts have it."""
     of_other = {bool: pa.bool_(), datetime: pa.timestamp("us", "UTC"), Decimal: pa.decimal128(12, 2)}
     return of_other.get(type(value), pa.int64())
 

@@ -1,28 +1,31 @@
-"""Show what was published without Dagster, and where Dagster shows a day otherwise than it is."""
+"""Show days of publications in Dagster, whoever made them, and mend what Dagster shows otherwise than it is."""
 
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cache
 from typing import Self
 
 import dagster as dg
-from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.plan_record import ROLLBACK_OF, RecordError, find_record, plan_of
 from platform_assets.orchestration.assets.checks import delivery_events, published_events
-from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, figures
+from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, recorded_figures, warned
 from platform_assets.orchestration.assets.factory import daily_partitions
 from platform_assets.orchestration.assets.outcomes import good_day_events, good_days
-from platform_assets.orchestration.assets.published_days import current_days, is_shown_by_its_run, published_metadata
-from platform_assets.orchestration.instance.runless import Event, is_for_all, report_anew
-from platform_assets.orchestration.told_errors import markdown
+from platform_assets.orchestration.assets.pictures import illustrated
+from platform_assets.orchestration.instance.events import Event, failed_days, is_for_all, report_anew
+from platform_assets.orchestration.shown_text import markdown, plain
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, PublicationRecord
 from platform_assets.visible import as_code, visible
@@ -35,6 +38,9 @@ _JUDGED_BEFORE = {
 
 _KEPT_AS = "platform_assets.published_elsewhere"
 """The key under which Dagster keeps how far it has been told, whoever told it."""
+
+PUBLISH, PROVE = "publish", "prove"
+"""The steps of a plan's run that publish, or put back, and show what."""
 
 _HEALED = "The day is what it should be: nothing keeps it back any more."
 
@@ -55,7 +61,7 @@ class Cursor:
 
     @classmethod
     def parse(cls, cursor: str | None) -> Self:
-        """As `str` wrote it."""
+        """Parse what `str` wrote."""
         until, *within = (cursor or "-1").split()
         return cls(int(until), int(within[0]), date.fromisoformat(within[1])) if within else cls(int(until))
 
@@ -96,11 +102,7 @@ class Shown:
 def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: float) -> Shown:
     """Show Dagster what was published without it since it was last told, each day once.
 
-    How far that is belongs to the instance: its sensor tells it every half minute, and so does who opens its pages
-    while no daemon runs.
-
-    Args:
-        within_s: seconds after which the rest is left for the next time.
+    Its instance keeps how far that is, for the sensor, and for `up --read-only`, which runs none.
 
     Raises:
         Exception: Dagster's storage takes nothing at all now.
@@ -114,7 +116,7 @@ def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: 
 
 
 def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Cursor) -> Iterator[Elsewhere]:
-    """Days that no run of Dagster published and that still are as they were published, in the order of releases."""
+    """Yield days that no run of Dagster published and that still are as they were published, in order of releases."""
     newest = platform.current_release().number  # up to which the ledger has no gap; others may publish meanwhile
     indexed = {name: number for name, number in platform.ledger.indexed().items() if number <= newest}
     if since.until > newest:
@@ -141,14 +143,10 @@ def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since:
 
 
 def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cursor, within_s: float) -> Shown:
-    """Tell Dagster, one event after the other; what it refuses keeps no other from being told.
-
-    Args:
-        elsewhere: in the order of `published_elsewhere`.
-        within_s: seconds after which the rest is left.
+    """Report to Dagster one event after the other; one that it refuses keeps no other from being reported.
 
     Raises:
-        Exception: Dagster's storage takes nothing at all now; nothing more was told.
+        Exception: Dagster's storage takes nothing at all now; nothing more was reported.
     """
     stop = time.monotonic() + within_s
     shown = Shown(since)
@@ -162,20 +160,17 @@ def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cu
             except Exception as error:
                 if is_for_all(error):
                     raise
-                failed.append(f"{_named(event)}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+                check = f", {event.check_name}" if isinstance(event, dg.AssetCheckEvaluation) else ""
+                why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+                failed.append(f"{event.asset_key.to_user_string()} {event.partition}{check}: {why}")
         shown = Shown(part.told, shown.days + (len(failed) < len(part.events)), (*shown.failed, *failed))
     return shown
-
-
-def _named(event: Event) -> str:
-    check = f", {event.check_name}" if isinstance(event, dg.AssetCheckEvaluation) else ""
-    return f"{event.asset_key.to_user_string()} {event.partition}{check}"
 
 
 def come_since(
     instance: dg.DagsterInstance, platform: Platform, contract: Contract
 ) -> Iterator[dg.AssetMaterialization]:
-    """Raw days whose rows were published before they were partitions: Dagster is told once they count."""
+    """Yield raw days whose rows were published before they were partitions, once they count."""
     snapshot = LakeSnapshot.now(platform)
     loaded = snapshot.digests(contract.name)
     early = {
@@ -186,8 +181,7 @@ def come_since(
     told = instance.get_materialized_partitions(asset_key(contract.name)) if early else ()
     for day, record in early.items():
         if day.isoformat() not in told:
-            shown = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
-            yield day_event(contract.name, day, record.digest, shown)
+            yield day_event(contract.name, day, record.digest, recorded_figures(record))
 
 
 def _said(head: PublicationRecord) -> str:
@@ -206,55 +200,109 @@ def _events(contract: Contract, record: DayRecord, shown: Metadata, head: Public
 
 
 def held_and_not_shown(instance: dg.DagsterInstance, platform: Platform) -> tuple[HeldDay, ...]:
-    """Held days that Dagster does not count among the failed ones, by table and day.
-
-    One that a run holds which is still at work is left to that run.
-    """
+    """Return held days that Dagster does not count among the failed ones, but for those of a run still at work."""
     holds = platform.ledger.holds()
     if not holds:
         return ()
     partitions = daily_partitions(platform.settings)
-    shown = {contract.name: set().union(*_failed(instance, platform, contract)) for contract in platform.catalogue}
-    unshown = [
-        hold
+    shown = {
+        contract.name: set().union(*failed_days(instance, asset_key(contract.name), partitions))
+        for contract in platform.catalogue
+    }
+    unshown = {
+        (hold.table, hold.day)
         for hold in holds
         if hold.table in shown
         and (key := hold.day.isoformat()) not in shown[hold.table]
         and partitions.has_partition_key(key)
-    ]
-    days = {(hold.table, hold.day) for hold in unshown}
-    held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in days]) if days else ()
-    return tuple(day for day in held if _is_over(instance, day.hold.run))
+    }
+    held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in unshown]) if unshown else ()
+    runs = {run_id: instance.get_run_by_id(run_id) for run_id in {day.hold.run for day in held}}
+    return tuple(day for day in held if (run := runs[day.hold.run]) is None or run.is_finished)
 
 
 def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, told: Cursor) -> Iterator[Elsewhere]:
-    """Of every day that Dagster counts among the failed ones, and that is what it should be, what says so.
+    """Yield every day that Dagster counts among the failed ones, and that is what it should be.
 
     Nothing is published where a day became right as it is: what a bad delivery changed was taken out again.
 
     Args:
         told: how far Dagster is told of publications, which this does not change.
     """
+    partitions = daily_partitions(platform.settings)
     for contract in platform.catalogue:
-        failed, at_work = _failed(instance, platform, contract)
+        failed, at_work = failed_days(instance, asset_key(contract.name), partitions)
         days = [day for day in platform.calendar.days() if day.isoformat() in failed - at_work]
         good = good_days(platform, contract, days) if days else {}
         for day, event in zip(sorted(good), good_day_events(contract, good), strict=True):
             yield Elsewhere(told, (event, *published_events(contract, good[day], _HEALED)))
 
 
-def _failed(instance: dg.DagsterInstance, platform: Platform, contract: Contract) -> tuple[set[str], set[str]]:
-    """Days that Dagster shows as failed, and those that it shows as being worked at."""
-    partitions = daily_partitions(platform.settings)
-    # What the pages of Dagster ask, too; it remembers what was, and looks only at what came since.
-    now = get_and_update_asset_status_cache_value(instance, asset_key(contract.name), partitions)
-    if now is None:
-        return set(), set()
-    failed = now.deserialize_failed_partition_subsets(partitions)
-    at_work = now.deserialize_in_progress_partition_subsets(partitions)
-    return set(failed.get_partition_keys()), set(at_work.get_partition_keys())
+def is_shown_by_its_run(instance: dg.DagsterInstance, platform: Platform, head: PublicationRecord) -> bool | None:
+    """Return whether a run of Dagster made a publication and has shown its days; None while one may still do so."""
+    if instance.has_run(head.run):
+        return True
+    of_plan = head.run.removeprefix(ROLLBACK_OF)
+    plan = plan_of(of_plan)
+    try:
+        record = find_record(platform.lake, plan) if plan else None
+    except RecordError:
+        return False  # what became of the plan nobody knows; its days are there all the same
+    if record is None or record.run != of_plan or not record.runs:
+        return False
+    runs = instance.get_runs(dg.RunsFilter(run_ids=list(record.runs)))
+    if any(_has_shown(instance, run, head) for run in runs):
+        return True
+    return None if any(not run.is_finished for run in runs) else False
 
 
-def _is_over(instance: dg.DagsterInstance, run_id: str) -> bool:
-    run = instance.get_run_by_id(run_id)
-    return run is None or run.is_finished
+def _has_shown(instance: dg.DagsterInstance, run: dg.DagsterRun, head: PublicationRecord) -> bool:
+    """Return whether a run of a plan published; or of a rollback, whether it was made while the run proved.
+
+    That step fails then, after it has shown it.
+    """
+    if not head.run.startswith(ROLLBACK_OF):
+        steps = instance.get_run_step_stats(run.run_id, [PUBLISH])
+        return any(step.status is not None and step.status.name == "SUCCESS" for step in steps)
+    at = head.created_at.timestamp()
+    times = [(step.start_time, step.end_time) for step in instance.get_run_step_stats(run.run_id, [PROVE])]
+    return any(start is not None and end is not None and start <= at <= end for start, end in times)
+
+
+def current_days(platform: Platform, published: PublicationRecord) -> Iterator[tuple[int, Contract, list[DayRecord]]]:
+    """Yield for each table its number, and the days that a publication made and only a compaction replaced since."""
+    made: defaultdict[str, dict[date, DayRecord]] = defaultdict(dict)
+    for record in published.days:
+        if record.day in platform.calendar:
+            made[record.table][record.day] = record
+    head = cache(platform.ledger.head)
+    for number, contract in enumerate(platform.catalogue):
+        mine = made.get(contract.name, {})
+        now = platform.ledger.current_days(contract.name, among=mine) if mine else {}
+        current: list[DayRecord] = []
+        for day, record in now.items():
+            by = head(record.publication)
+            compacted = by is not None and by.kind == COMPACTION and record.digest == mine[day].digest
+            if compacted or record.publication == published.publication:
+                current.append(mine[day])
+        yield number, contract, current
+
+
+def published_metadata(
+    platform: Platform, contract: Contract, records: Iterable[DayRecord], head: PublicationRecord, more: Metadata
+) -> dict[date, Metadata]:
+    """Return what is shown of some days of a table: as after a run of its asset, but for what only that knew."""
+    by = more
+    if (plan := plan_of(head.run)) is not None:
+        by = {
+            "plan": plain(plan),
+            "plan hash": plain(head.run.rpartition("-")[2]),
+            "publication": plain(head.publication),
+            "release": dg.MetadataValue.int(head.release),
+        } | more
+    shown = {record.day: warned(record.warnings) | recorded_figures(record) | by for record in records}
+    try:
+        return illustrated(platform, contract, shown)
+    except PlatformError as error:  # files are gone, say; the days are shown all the same
+        left_out = plain(error.what)
+        return {day: {**metadata, "without pictures": left_out} for day, metadata in shown.items()}

@@ -1,0 +1,164 @@
+"""Read and write those of Dagster's events and states that its public calls do not reach.
+
+Dagster 1.13 has no public names for a check result about a day's materialization, for taking back what a run was to
+check, for the days that a run of a job was to make, for marks on a run's page, for which days have failed, and for
+correcting a backfill that ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from datetime import date, datetime
+
+import dagster as dg
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData,
+)
+from dagster._core.events import AssetMaterializationPlannedData, EngineEventData
+from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
+from dagster._core.instance.utils import RUNLESS_RUN_ID
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
+from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
+from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
+from dagster_shared.record import replace
+from sqlalchemy import or_
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+Target = AssetCheckEvaluationTargetMaterializationData
+Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
+StepContext = dg.OpExecutionContext | dg.AssetExecutionContext
+
+_MOST_BACKFILLS = 20
+"""Failed backfills that are looked at, the newest."""
+
+
+def report_anew(instance: dg.DagsterInstance, event: Event) -> None:
+    """Report a day or a check's result without a run; an older result without a run makes room for it.
+
+    Dagster numbers results by check, run and day, and refuses a second one whose run is none. The older one stays
+    in the event log. It shows a result with its day only if that is about the day's newest materialization.
+    """
+    if isinstance(event, dg.AssetCheckEvaluation):
+        forget_results(instance, RUNLESS_RUN_ID, event.asset_check_key, [event.partition])
+        of_day = dg.AssetRecordsFilter(event.asset_key, asset_partitions=[event.partition] if event.partition else None)
+        for newest in instance.fetch_materializations(of_day, limit=1).records:
+            event = replace(event, target_materialization_data=target_of(newest))
+    instance.report_runless_asset_event(event)
+
+
+def target_of(record: dg.EventLogRecord) -> Target:
+    """Return a materialization as what a check result is about."""
+    return Target(storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp)
+
+
+def newest_materializations(
+    instance: dg.DagsterInstance, key: dg.AssetKey, days: Collection[date]
+) -> dict[str, Target]:
+    """Return what check results of some days are about, by partition."""
+    ids = instance.event_log_storage.get_latest_storage_id_by_partition(
+        key, dg.DagsterEventType.ASSET_MATERIALIZATION, {day.isoformat() for day in days}
+    )
+    if not ids:
+        return {}
+    wanted = dg.AssetRecordsFilter(asset_key=key, storage_ids=list(ids.values()))
+    records = instance.fetch_materializations(wanted, limit=len(ids)).records
+    return {record.partition_key: target_of(record) for record in records if record.partition_key is not None}
+
+
+def is_for_all(error: Exception) -> bool:
+    """Return whether no event could be stored now: the database is locked, full, or not to be reached."""
+    return isinstance(error, OperationalError | InterfaceError | OSError)
+
+
+def forget_results(
+    instance: dg.DagsterInstance, run_id: str, check: dg.AssetCheckKey, days: Collection[str | None]
+) -> None:
+    """Take back what a run was to say of some days by a check; the events stay in its log.
+
+    Dagster knows no result between passed and failed, and shows a day as failed that a failed run was to check and
+    did not look at.
+
+    Args:
+        days: partitions; None is what the run said of all its days together.
+    """
+    storage = instance.event_log_storage
+    if not days or not isinstance(storage, SqlEventLogStorage):
+        return
+    kept = AssetCheckExecutionsTable.c
+    in_days = kept.partition.in_([day for day in days if day is not None])
+    with storage.index_connection() as connection:
+        connection.execute(
+            AssetCheckExecutionsTable.delete().where(
+                kept.asset_key == check.asset_key.to_string(),
+                kept.check_name == check.name,
+                kept.run_id == run_id,
+                or_(in_days, kept.partition.is_(None)) if None in days else in_days,
+            )
+        )
+
+
+def plan_days(context: StepContext, days: Mapping[str, Collection[date]]) -> None:
+    """Record in a run that names no assets which days it was to make: if it fails, they are failed until they are made.
+
+    To Dagster a day has failed while the run that planned it last has failed and nothing was materialized since; it
+    plans the days of a run of assets by itself.
+    """
+    step = context.get_step_execution_context().step.key
+    for table, of_table in days.items():
+        for day in sorted(of_table):
+            data = AssetMaterializationPlannedData(dg.AssetKey([table]), partition=day.isoformat())
+            event = dg.DagsterEvent.build_asset_materialization_planned_event(context.job_name, step, data)
+            context.instance.report_dagster_event(event, context.run_id, logging.DEBUG)
+
+
+def mark_step(context: StepContext, message: str, *, start: str | None = None, end: str | None = None) -> None:
+    """Log what a step does; between the marks of one name its bar on the run's page has a mark."""
+    step = context.get_step_execution_context().step.key
+    data = EngineEventData(marker_start=start, marker_end=end)
+    context.instance.report_engine_event(message, context.run, data, step_key=step)
+
+
+def failed_days(
+    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: dg.PartitionsDefinition
+) -> tuple[set[str], set[str]]:
+    """Return the days that Dagster shows as failed, and those that it shows as being worked at."""
+    # What the pages of Dagster ask, too; it remembers what was, and looks only at what came since.
+    now = get_and_update_asset_status_cache_value(instance, key, partitions)
+    if now is None:
+        return set(), set()
+    failed = now.deserialize_failed_partition_subsets(partitions)
+    at_work = now.deserialize_in_progress_partition_subsets(partitions)
+    return set(failed.get_partition_keys()), set(at_work.get_partition_keys())
+
+
+def correct_backfills(
+    instance: dg.DagsterInstance, since: datetime, good_of: Callable[[dg.AssetKey, set[str]], Collection[str]]
+) -> int:
+    """Count good days of failed backfills as done, and end a backfill well if no other is left; return how many.
+
+    A run that Dagster gave up before it began fails all its days, also those that are what they should be; and Dagster
+    looks at no backfill again that ended.
+
+    Args:
+        since: when the oldest backfill was begun that is looked at.
+        good_of: returns which partitions of an asset are what they should be.
+    """
+    corrected = 0
+    recent = BulkActionsFilter(statuses=[BulkActionStatus.COMPLETED_FAILED], created_after=since)
+    for backfill in instance.get_backfills(filters=recent, limit=_MOST_BACKFILLS):
+        if (data := backfill.asset_backfill_data) is None:
+            continue
+        failed = data.failed_and_downstream_subset
+        good = {
+            key: subset.empty_subset().with_partition_keys(good_of(key, set(subset.get_partition_keys())))
+            for key, subset in failed.partitions_subsets_by_asset_key.items()
+        }
+        done = failed._replace(partitions_subsets_by_asset_key=good, non_partitioned_asset_keys=set())
+        if not done.is_empty:
+            left = failed - done
+            data = data._replace(materialized_subset=data.materialized_subset | done, failed_and_downstream_subset=left)
+            status = BulkActionStatus.COMPLETED_SUCCESS if left.is_empty else backfill.status
+            instance.update_backfill(backfill._replace(asset_backfill_data=data, status=status))
+            corrected += 1
+    return corrected
