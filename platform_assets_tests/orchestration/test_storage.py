@@ -1,7 +1,7 @@
-"""Dagster's storage that keeps its files open: the same files, readable by everybody, at once and after a kill."""
+"""Dagster's storage: its files kept open, readable by everybody, at once and after a kill; and all on one server."""
 
 import json
-import shutil
+import re
 import sqlite3
 import subprocess
 import sys
@@ -14,17 +14,27 @@ from typing import Any
 
 import dagster as dg
 import pytest
+import yaml
 from dagster._core.event_api import EventLogCursor
+from dagster_postgres import PostgresRunStorage
+from sqlalchemy import create_engine, inspect
 from sqlalchemy.exc import OperationalError
 
+from platform_assets.orchestration.instance.pools import create_pools
 from platform_assets.orchestration.instance.storage import LocalEventLog, LocalStorage
+from platform_assets.settings import project_root
+from platform_assets_tests.support.orchestration.daemon import enter_world, idle, run_one, running_daemon
+from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
+from platform_assets_tests.support.postgres import PostgresServer
+from platform_assets_tests.support.world import MakeWorld
 
 SALES = dg.AssetKey("sales")
-DAYS = dg.DailyPartitionsDefinition("2017-01-01", end_date="2017-01-04")
+THREE_DAYS = dg.DailyPartitionsDefinition("2017-01-01", end_date="2017-01-04")
 RANGE = {
     "dagster/asset_partition_range_start": "2017-01-01",
     "dagster/asset_partition_range_end": "2017-01-03",
 }
+
 OPEN = Path("/dev/fd")
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 DAGSTERS = "sqlite"
@@ -37,9 +47,9 @@ def definitions() -> dg.Definitions:
         warnings.simplefilter("ignore", dg.PreviewWarning)
 
         @dg.asset(
-            partitions_def=DAYS,
+            partitions_def=THREE_DAYS,
             backfill_policy=dg.BackfillPolicy.single_run(),
-            check_specs=[dg.AssetCheckSpec("volume", asset="sales", partitions_def=DAYS)],
+            check_specs=[dg.AssetCheckSpec("volume", asset="sales", partitions_def=THREE_DAYS)],
         )
         def sales(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
             for day in context.partition_keys:
@@ -171,31 +181,6 @@ def test_a_killed_process_loses_no_event(tmp_path: Path) -> None:
         assert len(instance.event_log_storage.get_records_for_run("run", cursor).records) == 10
 
 
-def test_wiping_removes_files_that_are_open(tmp_path: Path) -> None:
-    with opened(tmp_path) as instance:
-        run_id = run(instance)
-        instance.wipe()
-        assert instance.all_logs(run_id) == []
-        assert instance.get_materialized_partitions(SALES) == set()
-        again = run(instance)
-        assert told(instance, again)["days"] == {"2017-01-01", "2017-01-02", "2017-01-03"}
-
-
-def test_files_that_another_removes_are_opened_anew(tmp_path: Path) -> None:
-    with opened(tmp_path) as webserver, opened(tmp_path) as worker:
-        run_id = run(webserver)
-        worker.wipe()
-        webserver.report_engine_event("once more", run_id=run_id, job_name="job")
-        assert [entry.message for entry in worker.all_logs(run_id)] == ["once more"]
-        run(webserver)
-        shutil.rmtree(tmp_path / "storage" / "history")
-        with opened(tmp_path) as other:
-            again = run(other)
-            assert told(other, again)["days"] == {"2017-01-01", "2017-01-02", "2017-01-03"}
-            assert webserver.get_materialized_partitions(SALES) == {"2017-01-01", "2017-01-02", "2017-01-03"}
-            assert len(webserver.all_logs(again)) == len(other.all_logs(again))
-
-
 def test_a_batch_that_fails_in_one_file_is_in_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed: list[int] = []
 
@@ -220,19 +205,44 @@ def test_a_batch_that_fails_in_one_file_is_in_neither(tmp_path: Path, monkeypatc
         assert sorted(str(record.partition_key) for record in of_asset) == wanted
 
 
-def test_a_listener_that_fails_keeps_no_other_from_hearing(tmp_path: Path) -> None:
-    def fails(entry: dg.EventLogEntry, cursor: str) -> None:
-        raise RuntimeError(entry.message)
+DOCUMENTED = project_root() / "docs" / "postgresql.md"
 
-    with opened(tmp_path) as instance:
-        instance.report_engine_event("first", run_id="run", job_name="job")
-        heard: list[str] = []
-        instance.watch_event_logs("run", None, fails)
-        instance.watch_event_logs("run", None, lambda entry, _: heard.append(entry.message))
-        waited_until = time.monotonic() + 20
-        while "first" not in heard and time.monotonic() < waited_until:
-            time.sleep(0.05)
-        instance.report_engine_event("second", run_id="run", job_name="job")
-        while "second" not in heard and time.monotonic() < waited_until:
-            time.sleep(0.05)
-        assert heard == ["first", "second"]
+
+def variant() -> str:
+    found = re.search(r"<!-- example: dagster.yaml -->\n```yaml\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL)
+    assert found
+    return found[1]
+
+
+def test_it_differs_from_the_projects_own_in_storage_only() -> None:
+    own = (project_root() / "dagster.yaml").read_text()
+    marker = "local_artifact_storage:"
+    assert variant().partition(marker)[2].strip() == own.partition(marker)[2].strip()
+    assert yaml.safe_load(variant())["storage"]["postgres"]
+
+
+@pytest.mark.proof
+def test_a_refresh_with_everything_on_one_server(
+    postgres_server: PostgresServer, make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL is started, Dagster makes its tables in it, and three tables are computed."""
+    url = postgres_server.new_database()
+    world = make_world(days=3, domains=SENSORS, ledger_url=url)
+    enter_world(world, monkeypatch, ledger_url=url)
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    folder = tmp_path / "dagster"
+    for day in DAYS[:2]:
+        land(world, day, day)
+    storage = yaml.safe_load(variant())["storage"]
+    with running_daemon(folder, monkeypatch, storage=storage) as daemon:
+        assert isinstance(daemon.instance.run_storage, PostgresRunStorage)
+        create_pools(daemon.instance)
+        assert daemon.materialized(run_one(daemon))["gold.sensor_week"] == {1, 2}
+        assert idle(daemon)
+        assert daemon.tick("announcements").skip_reason == "nothing to announce"
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    tables = set(inspect(engine).get_table_names())
+    engine.dispose()
+    assert {"runs", "event_logs", "ledger_publications", "ledger_days"} <= tables
+    assert not (folder / "dagster" / "runs").exists()
+    assert not (world.settings.state / "ledger.db").exists()
