@@ -6,38 +6,27 @@ python -m benchmarks.bare_duckdb --landing DIR --lake DIR --first 2017-01-01 --l
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Collection
 from pathlib import Path
 
 import duckdb
 
-TRANSACTIONS = {
-    "household_id": "BIGINT",
-    "store_id": "BIGINT",
-    "basket_id": "BIGINT",
-    "product_id": "BIGINT",
-    "quantity": "INTEGER",
-    "sales_value": "DECIMAL(12,2)",
-    "retail_disc": "DECIMAL(12,2)",
-    "coupon_disc": "DECIMAL(12,2)",
-    "coupon_match_disc": "DECIMAL(12,2)",
-    "week": "INTEGER",
-    "transaction_timestamp": "TIMESTAMPTZ",
-    "updated_at": "TIMESTAMPTZ",
-    "voided": "BOOLEAN",
-}
-PRODUCTS = {
-    "product_id": "BIGINT",
-    "effective_date": "DATE",
-    "manufacturer_id": "BIGINT",
-    "department": "VARCHAR",
-    "brand": "VARCHAR",
-    "product_category": "VARCHAR",
-    "product_type": "VARCHAR",
-    "package_size": "VARCHAR",
-    "updated_at": "TIMESTAMPTZ",
-}
+MONEY = "DECIMAL(12,2)"
+
+
+def _types(declared: str) -> dict[str, str]:
+    return dict(one.split() for one in declared.split(", "))
+
+
+TRANSACTIONS = _types(
+    "household_id BIGINT, store_id BIGINT, basket_id BIGINT, product_id BIGINT, quantity INTEGER, "
+    f"sales_value {MONEY}, retail_disc {MONEY}, coupon_disc {MONEY}, coupon_match_disc {MONEY}, week INTEGER, "
+    "transaction_timestamp TIMESTAMPTZ, updated_at TIMESTAMPTZ, voided BOOLEAN"
+)
+PRODUCTS = _types(
+    "product_id BIGINT, effective_date DATE, manufacturer_id BIGINT, department VARCHAR, brand VARCHAR, "
+    "product_category VARCHAR, product_type VARCHAR, package_size VARCHAR, updated_at TIMESTAMPTZ"
+)
 TRANSACTION_RULES = """
     household_id > 0 AND store_id > 0 AND quantity BETWEEN 0 AND 1000000 AND sales_value BETWEEN 0 AND 100000
     AND retail_disc >= 0 AND coupon_disc >= 0 AND coupon_match_disc >= 0 AND week BETWEEN 1 AND 53
@@ -123,11 +112,9 @@ class Load:
 
     def write(self, query: str, name: str) -> None:
         """A table whole, by day."""
-        started = time.monotonic()
         (self.lake / name).mkdir(parents=True)
         options = "FORMAT parquet, COMPRESSION zstd, PARTITION_BY (event_date), OVERWRITE_OR_IGNORE"
         self.db.execute(f"COPY ({query}) TO '{self.lake / name}' ({options})")
-        print(f"{name}: {time.monotonic() - started:.1f} s", flush=True)
 
     def raw(self, source: str, types: dict[str, str], key: tuple[str, str], event_time: str, quote: str) -> None:
         """Rows as delivered with where they came from; rows without type, key or day apart."""
@@ -201,10 +188,8 @@ def _struct(types: dict[str, str]) -> str:
 def main() -> None:
     """Load once, or compute what lies over the raw tables of a load again."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--landing", type=Path, required=True)
-    parser.add_argument("--lake", type=Path, required=True)
-    parser.add_argument("--first", required=True)
-    parser.add_argument("--last", required=True)
+    for name, type_ in (("--landing", Path), ("--lake", Path), ("--first", str), ("--last", str)):
+        parser.add_argument(name, type=type_, required=True)
     parser.add_argument("--layers", nargs="+", choices=LAYERS, default=LAYERS)
     given = parser.parse_args()
     Load(given.landing, given.lake, given.first, given.last).run(given.layers)

@@ -9,7 +9,6 @@ session comes from the platform, so that both sides run on the same settings.
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -68,10 +67,8 @@ class Load:
 
     def write(self, rows: DataFrame, table: str, *, clustered: bool = False) -> None:
         """A table whole, one file a day."""
-        started = time.monotonic()
         rows = rows if clustered else rows.repartition("event_date")
         rows.write.format("delta").partitionBy("event_date").save(str(self.lake / table))
-        print(f"{table}: {time.monotonic() - started:.1f} s", flush=True)
 
     def landed(self, folder: str, schema: str) -> DataFrame:
         """All files of a source in all three formats; a line that does not fit the schema lies in `_broken`."""
@@ -221,10 +218,8 @@ def _totals(rows: DataFrame) -> DataFrame:
 def main() -> None:
     """Load once, in a session of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--landing", type=Path, required=True)
-    parser.add_argument("--lake", type=Path, required=True)
-    parser.add_argument("--first", required=True)
-    parser.add_argument("--last", required=True)
+    for name, type_ in (("--landing", Path), ("--lake", Path), ("--first", str), ("--last", str)):
+        parser.add_argument(name, type=type_, required=True)
     given = parser.parse_args()
     spark = create_session(load_settings(), app_name="bare-spark", record_classes=False)
     Load(spark, given.landing, given.lake, given.first, given.last).run()

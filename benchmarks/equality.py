@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 from deltalake import DeltaTable
 
+from benchmarks.harness import BenchmarkError
 from platform_assets.contracts import DAY, Contract
 from platform_assets.domains.retail.contracts import TABLES
 
@@ -18,19 +19,13 @@ DEAD_LETTERS = ("_arrival",)
 """What the sides agree on for a row refused or quarantined; each words its reason and payload in its own way."""
 
 
-class UnequalError(Exception):
+class UnequalError(BenchmarkError):
     """Two sides of a benchmark hold different rows, so their times must not be compared."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a table holds.
-
-    Args:
-        rows: how many.
-        net: sum of its money: `net`, `net_amount`, `spend` or `sales_value`; 0 where it has none.
-        hashed: sum of the hashes of all rows, over every column of the contract and the day.
-    """
+    """How many rows a table holds, the sum of its money, and of the hashes of all columns and days."""
 
     rows: int
     net: Decimal
@@ -39,28 +34,17 @@ class Content:
 
 def contents(lake: Path, until: date | None = None) -> dict[str, Content]:
     """Every table of a lake in Delta (the platform's or a bare script's) or in plain Parquet, up to a day if given."""
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'; SET memory_limit = '4GB'")
-        return {
-            name: _content(db, lake / name.replace(".", "/"), name, columns, until or date.max)
-            for name, columns in _tables()
-        }
+    last = until or date.max
+    return {name: _content(lake / name.replace(".", "/"), name, columns, last) for name, columns in _tables()}
 
 
 def table_content(table: Path, contract: Contract) -> Content:
     """One Delta table, whoever wrote it, as far as a contract declares its columns."""
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'; SET memory_limit = '4GB'")
-        columns = {column.name: column.type for column in contract.columns}
-        return _content(db, table, contract.name, columns, date.max)
+    return _content(table, contract.name, {column.name: column.type for column in contract.columns}, date.max)
 
 
 def check_equal(expected: dict[str, Content], found: dict[str, Content], what: str) -> None:
-    """Compare two lakes.
-
-    Raises:
-        UnequalError: naming every table that differs, with rows and money of both.
-    """
+    """Compare two lakes; the error names every table that differs, with rows and money of both."""
     different = [
         f"{name}: {one.rows:,} rows and {one.net} against {found[name].rows:,} rows and {found[name].net}"
         + (", other values" if (one.rows, one.net) == (found[name].rows, found[name].net) else "")
@@ -75,15 +59,11 @@ def _tables() -> Iterator[tuple[str, dict[str, str]]]:
     for contract in TABLES:
         more = {"_arrival": "string"} if contract.layer == "raw" else {}
         yield contract.name, {column.name: column.type for column in contract.columns} | more
-        if other := _dead_letters(contract):
+        if other := {"raw": "refused", "silver": "quarantine"}.get(contract.layer):
             yield f"{other}.{contract.table}", dict.fromkeys(DEAD_LETTERS, "string")
 
 
-def _dead_letters(contract: Contract) -> str | None:
-    return {"raw": "refused", "silver": "quarantine"}.get(contract.layer)
-
-
-def _content(db: duckdb.DuckDBPyConnection, table: Path, name: str, columns: dict[str, str], until: date) -> Content:
+def _content(table: Path, name: str, columns: dict[str, str], until: date) -> Content:
     files = _files(table)
     if name.startswith("refused."):
         # What a bare script refuses for its day alone, far from any that it loads, waits in the platform's late queue
@@ -98,11 +78,13 @@ def _content(db: duckdb.DuckDBPyConnection, table: Path, name: str, columns: dic
     options = f"union_by_name = true, hive_partitioning = true, hive_types = {{'{DAY}': DATE}}"
     typed = ", ".join(f"CAST({column} AS {_sql_type(type_)})" for column, type_ in columns.items())
     money = next((column for column in ("net", "net_amount", "spend", "sales_value") if column in columns), "0")
-    found = db.execute(
-        f"SELECT count(*), coalesce(sum({money}), 0)::DECIMAL(18,2), coalesce(sum(hash({typed}, {day})), 0)::HUGEINT "
-        f"FROM read_parquet($files, {options}) WHERE {kept}",
-        {"files": files},
-    ).fetchone()
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'; SET memory_limit = '4GB'")
+        found = db.execute(
+            f"SELECT count(*), coalesce(sum({money}), 0)::DECIMAL(18,2), "
+            f"coalesce(sum(hash({typed}, {day})), 0)::HUGEINT FROM read_parquet($files, {options}) WHERE {kept}",
+            {"files": files},
+        ).fetchone()
     assert found is not None
     return Content(*found)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,10 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.harness import Goal, Outcome, Run, run_command
+from benchmarks.harness import COMMAND, Goal, Outcome, Run, print_table, run_command
 from benchmarks.sample import Sample
 from platform_assets.settings import project_root
 
@@ -34,18 +30,11 @@ _TABLES: Sequence[tuple[str, ...]] = (
     ("silver.transactions", "gold.daily_sales", *_LATER),
 )
 _ROLLOUTS = (100,), (10, 100), (25, 50, 100)
-_MAIN = "from platform_assets.cli import main; main()"
 
 
 @dataclass(frozen=True)
 class Installation:
-    """Where plans are applied.
-
-    Args:
-        state: its folder, which is changed.
-        folder: for plan files and logs.
-        sample: that it was loaded from, with its settings; those of the environment without one.
-    """
+    """A state folder on which plans are applied, which changes it; with the settings of its sample, or those around."""
 
     state: Path
     folder: Path
@@ -56,8 +45,7 @@ class Installation:
         if self.sample is not None:
             return self.sample.cli(self.state.name, *arguments)
         env = os.environ | {"PYTHONPATH": str(project_root()), "PLATFORM_STATE": str(self.state)}
-        words = (sys.executable, "-P", "-c", _MAIN, *arguments)
-        return run_command(words, env=env, log=self.folder / "log", done=(0, 1))
+        return run_command((*COMMAND, *arguments), env=env, log=self.folder / "log", done=(0, 1))
 
     def asked(self, *arguments: object) -> Any:
         """What a command prints as JSON, whatever it says besides."""
@@ -67,15 +55,7 @@ class Installation:
 
 @dataclass(frozen=True)
 class Estimated:
-    """A plan that was applied.
-
-    Args:
-        name: of the plan.
-        seconds: said and taken.
-        bytes: said and written.
-        between: what was said of the seconds in four of five cases; None where nothing was.
-        load: of the machine in the minute before its end, by which to tell a busy moment from a wrong estimate.
-    """
+    """A plan that was applied: what was said and taken, what was said of four in five cases, and how busy it was."""
 
     name: str
     seconds: tuple[float, float]
@@ -92,18 +72,12 @@ class Estimated:
         return self.bytes[1] / self.bytes[0]
 
 
-def estimates(installation: Installation, count: int, console: Console) -> list[Outcome]:
-    """Apply plans, and hold all but the first against what they said.
-
-    Args:
-        installation: where.
-        count: plans besides those that warm it up.
-        console: to show each on.
-    """
+def estimates(installation: Installation, count: int) -> list[Outcome]:
+    """Apply plans, and hold all but the first against what they said."""
     days = _computed_days(installation)
     chance = random.Random(20170101)
     done = [_applied(installation, f"e{number:02}", days, chance) for number in range(WARM_UPS + count)]
-    _print(console, done)
+    _print(done)
     counted = done[WARM_UPS:]
     near = sum(abs(one.seconds_ratio - 1) <= SECONDS for one in counted) / len(counted)
     close = sum(abs(one.bytes_ratio - 1) <= BYTES for one in counted) / len(counted)
@@ -115,14 +89,7 @@ def estimates(installation: Installation, count: int, console: Console) -> list[
     ]
 
 
-def plan_text(
-    name: str,
-    tables: Sequence[str],
-    days: tuple[date, date],
-    rollout: Sequence[int] = (100,),
-    *,
-    downstream: bool = False,
-) -> str:
+def plan_text(name: str, tables: Sequence[str], days: tuple[date, date], rollout: Sequence[int] = (100,)) -> str:
     """A plan file without gates of its own and without a proof afterwards; JSON is YAML."""
     said = {
         "name": name,
@@ -130,7 +97,7 @@ def plan_text(
         "owner": "benchmark",
         "tables": list(tables),
         "days": {"range": f"{days[0]}..{days[1]}"},
-        "downstream": downstream,
+        "downstream": False,
         "rollout": list(rollout),
         "afterwards": {"verify": 0},
     }
@@ -164,13 +131,10 @@ def _computed_days(installation: Installation) -> list[date]:
     return sorted({date.fromisoformat(line[at]) for line in lines[1:]})
 
 
-def _print(console: Console, done: Sequence[Estimated]) -> None:
-    table = Table(title=f"Plans, the first {WARM_UPS} to warm up", title_justify="left")
-    table.add_column("plan")
-    for heading in ("said s", "took s", "ratio", "between s", "said kB", "wrote kB", "ratio", "load"):
-        table.add_column(heading, justify="right")
-    for one in done:
-        table.add_row(
+def _print(done: Sequence[Estimated]) -> None:
+    headings = ("plan", "said s", "took s", "ratio", "between s", "said kB", "wrote kB", "ratio", "load")
+    rows = [
+        (
             one.name,
             *(f"{seconds:.1f}" for seconds in one.seconds),
             f"{one.seconds_ratio:.2f}",
@@ -179,5 +143,7 @@ def _print(console: Console, done: Sequence[Estimated]) -> None:
             f"{one.bytes_ratio:.2f}",
             f"{one.load:.1f}",
         )
-    table.add_row("median", "", "", f"{median(one.seconds_ratio for one in done[WARM_UPS:]):.2f}")
-    console.print(table)
+        for one in done
+    ]
+    rows.append(("median", "", "", f"{median(one.seconds_ratio for one in done[WARM_UPS:]):.2f}"))
+    print_table(f"Plans, the first {WARM_UPS} to warm up", headings, rows)

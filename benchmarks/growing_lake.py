@@ -30,11 +30,8 @@ FIRST = date(2017, 1, 1)
 SOURCE = SALES[0]
 """Whose raw table gets a dirty day."""
 
-REFERENCE = "silver.products"
-"""Read as of the day."""
-
-ROWS = 10_000
-"""Of every day."""
+REFERENCE = "silver.products"  # read as of the day
+ROWS = 10_000  # of every day
 
 Made = Mapping[str, Mapping[date, tuple[str, str]]]
 """Digest and fingerprint of days, by table."""
@@ -111,9 +108,8 @@ class Installation:
             on_disk(log).mkdir(parents=True)
             schema = (raw_schema if contract.source else spark_schema)(contract).json()
             metadata = {"id": contract.name, "schemaString": schema, "partitionColumns": [DAY], "configuration": {}}
-            on_disk(log / f"{max(self.releases - 1, 0):020d}.json").write_text(
-                json.dumps({"metaData": metadata}) + "\n"
-            )
+            newest = on_disk(log / f"{max(self.releases - 1, 0):020d}.json")
+            newest.write_text(json.dumps({"metaData": metadata}) + "\n")
 
     @property
     def ledger_file(self) -> Path:
@@ -145,49 +141,28 @@ class Installation:
             platform.lake, current_release(platform.lake), dict.fromkeys(self.digests, self.releases), manifest
         )
         self.releases += 1
-        days = tuple(
-            DayRecord(
-                table=table,
-                day=day,
-                publication=name,
-                digest=digest,
-                fingerprint=fingerprint,
-                rows=ROWS,
-                bytes=ROWS * 40,
-                files=1,
-                figures={"rows": ROWS, "quarantined": 0},
-                reads=dict.fromkeys((read.table for read in platform.catalogue[table].inputs), release.number - 1),
-                code_version=platform.code_versions.get(table, ""),
-                seconds=0.1,
-            )
-            for table, found in made.items()
-            for day, (digest, fingerprint) in found.items()
-        )
+        days: list[DayRecord] = []
+        for table, found in made.items():
+            reads = dict.fromkeys((read.table for read in platform.catalogue[table].inputs), release.number - 1)
+            figures, code = {"rows": ROWS, "quarantined": 0}, platform.code_versions.get(table, "")
+            days += [
+                DayRecord(table, day, name, digest, made_from, ROWS, ROWS * 40, 1, figures, reads, code, 0.1)
+                for day, (digest, made_from) in found.items()
+            ]
         self.recorded += len(days)
         now = datetime.now(UTC)
         arrivals = tuple(
             _arrival(name, table, max(found)) for table, found in made.items() if platform.catalogue[table].source
         )
-        said = ("recompute", "run", "benchmark", "a benchmark", None)
-        return PublicationRecord(name, release.number, now, *said, days, arrivals)
+        author = ("recompute", "run", "benchmark", "a benchmark", None)
+        return PublicationRecord(name, release.number, now, *author, tuple(days), arrivals)
 
 
 def _arrival(publication: str, table: str, day: date) -> ArrivalRecord:
     """The file that brings a raw day."""
-    return ArrivalRecord(
-        table=table,
-        path=f"{table}/{day}/rows.csv",
-        arrival_date=day,
-        size=ROWS * 40,
-        sha256="",
-        modified_ns=0,
-        landed=ROWS,
-        taken=ROWS,
-        refused=0,
-        reason=None,
-        notes=(),
-        publication=publication,
-    )
+    file: dict[str, object] = {"table": table, "path": f"{table}/{day}/rows.csv", "arrival_date": day, "sha256": ""}
+    rows = {"size": ROWS * 40, "modified_ns": 0, "landed": ROWS, "taken": ROWS, "refused": 0}
+    return ArrivalRecord.model_validate(file | rows | {"reason": None, "notes": (), "publication": publication})
 
 
 def last_day(years: int) -> date:

@@ -7,37 +7,68 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Annotated, Any, Literal, NoReturn
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 GIB = 1 << 30
+COMMAND = (sys.executable, "-P", "-c", "from platform_assets.cli import main; main()")
+"""The platform's command line."""
+
+Quick = Annotated[bool, typer.Option("--quick", help="At most a quarter of an hour, on less.")]
+Rounds = Annotated[int, typer.Option(min=1, help="Rounds of alternating sides.")]
+JsonPath = Annotated[Path | None, typer.Option("--json", help="Write the goals there, for programs.")]
+
 _SAMPLE_EVERY_S = 0.5
 _LAST_LINES = 25
 _END_WITHIN_S = 30
 
+console = Console(width=None if sys.stdout.isatty() else 120)
+
 
 class BenchmarkError(Exception):
-    """A side did not run to its end."""
+    """A side did not run to its end, or sides hold different rows: nothing was measured."""
+
+
+def measured(title: str, json_path: Path | None, measure: Callable[[Path], Sequence[Outcome]]) -> NoReturn:
+    """Measure in a temporary folder, show the goals, and exit: 1 if one is missed, 3 if nothing could be measured."""
+    with tempfile.TemporaryDirectory(prefix="benchmark-", ignore_cleanup_errors=True) as folder:
+        try:
+            outcomes = measure(Path(folder))
+        except BenchmarkError as error:
+            console.print(str(error), markup=False, highlight=False, style="red")
+            raise typer.Exit(3) from error
+    judged = [
+        (
+            one.name,
+            one.goal,
+            "not measured" if one.ratio is None else f"{one.ratio:.2f}",
+            "one round" if one.spread is None else f"{one.spread:.0%}",
+            "[green]held[/]" if one.held else "[red]missed[/]",
+        )
+        for one in outcomes
+    ]
+    print_table(title, ("goal", "wanted", "found", "spread", ""), judged)
+    if json_path:
+        said = json.dumps([asdict(one) for one in outcomes], indent=2)
+        json_path.write_text(said + "\n", encoding="utf-8")
+    raise typer.Exit(0 if all(one.held for one in outcomes) else 1)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One side of one round.
+    """One side of one round: wall time, which says less than processor time on a busy machine, and what was printed.
 
-    Args:
-        seconds: wall time of its process, from start to end.
-        cpu_s: processor time of it and of what it started; on a busy machine it says more than the wall time.
-        jvm_peak_bytes: most memory a JVM of it had resident; None where there was none, or no /proc to ask.
-        load: load average of the last minute when it began.
-        printed: what it said.
+    The peak is the most memory that a JVM had resident; None where there was none, or no /proc to ask.
     """
 
     seconds: float
@@ -67,30 +98,13 @@ class Goal:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A goal and what came of it.
-
-    Args:
-        name: of the goal.
-        goal: such as `<= 1.3`.
-        ratio: median over the rounds; None where nothing could be measured.
-        spread: greatest less smallest, as a share of the median; None for a single round.
-        held: whether the median keeps the goal.
-    """
+    """A goal and what came of it: the median of all rounds, and their spread as a share of it."""
 
     name: str
     goal: str
     ratio: float | None
     spread: float | None
     held: bool
-
-
-def run_process(module: str, *arguments: object, env: Mapping[str, str], log: Path) -> Run:
-    """Run a Python module in a process of its own.
-
-    Raises:
-        BenchmarkError: it failed; the message has its last lines.
-    """
-    return run_command((sys.executable, "-m", module, *arguments), env=env, log=log)
 
 
 def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path, done: Collection[int] = (0,)) -> Run:
@@ -132,7 +146,10 @@ def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path,
 
 
 def alternate(
-    sides: Mapping[str, Callable[[int], Run]], rounds: int, within_s: float, check: Callable[[], None]
+    sides: Mapping[str, Callable[[int], Run]],
+    rounds: int,
+    within_s: float = float("inf"),
+    check: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Run]]:
     """Run all sides round by round, every second round in reverse order.
 
@@ -159,47 +176,36 @@ def ratios(runs: Mapping[str, Sequence[Run]], side: str, other: str) -> list[flo
     return [a.seconds / b.seconds for a, b in zip(runs[side], runs[other], strict=True)]
 
 
-def print_runs(console: Console, title: str, runs: Mapping[str, Sequence[Run]]) -> None:
+def print_runs(title: str, runs: Mapping[str, Sequence[Run]]) -> None:
     """Seconds and memory of every side."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("side")
-    for heading in ("rounds", "median s", "min to max s", "CPU s", "JVM peak GiB", "load average"):
-        table.add_column(heading, justify="right")
+    headings = ("side", "rounds", "median s", "min to max s", "CPU s", "JVM peak GiB", "load average")
+    rows = []
     for name, done in runs.items():
-        seconds = [run.seconds for run in done]
         peaks = [run.jvm_peak_bytes / GIB for run in done if run.jvm_peak_bytes is not None]
-        table.add_row(
-            name,
-            str(len(done)),
-            f"{median(seconds):.1f}",
-            f"{min(seconds):.1f} to {max(seconds):.1f}",
-            f"{median(run.cpu_s for run in done):.1f}",
-            f"{max(peaks):.2f}" if peaks else "",
-            " ".join(f"{run.load:.1f}" for run in done),
-        )
-    console.print(table)
+        cpu, most = median(run.cpu_s for run in done), f"{max(peaks):.2f}" if peaks else ""
+        load = " ".join(f"{run.load:.1f}" for run in done)
+        rows.append((name, str(len(done)), *middle_and_spread([run.seconds for run in done]), f"{cpu:.1f}", most, load))
+    print_table(title, headings, rows)
 
 
-def print_outcomes(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
-    """Every goal, held or missed."""
+def middle_and_spread(seconds: Sequence[float], places: int = 1) -> tuple[str, str]:
+    """Median, and least to most."""
+    return f"{median(seconds):.{places}f}", f"{min(seconds):.{places}f} to {max(seconds):.{places}f}"
+
+
+def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> None:
+    """A table whose first columns are names, and whose others are figures."""
     table = Table(title=title, title_justify="left")
-    table.add_column("goal", overflow="fold")
-    for heading in ("wanted", "found", "spread", ""):
-        table.add_column(heading, justify="right")
-    for one in outcomes:
-        table.add_row(
-            one.name,
-            one.goal,
-            "not measured" if one.ratio is None else f"{one.ratio:.2f}",
-            "one round" if one.spread is None else f"{one.spread:.0%}",
-            "[green]held[/]" if one.held else "[red]missed[/]",
-        )
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
 
 
-def write_json(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """The goals for programs: a list of name, goal, ratio, spread, held."""
-    path.write_text(json.dumps([asdict(one) for one in outcomes], indent=2) + "\n", encoding="utf-8")
+def printed_json(run: Run) -> list[dict[str, Any]]:
+    """The lines of JSON that a process printed."""
+    return [json.loads(line) for line in run.printed.splitlines() if line.startswith("{")]
 
 
 def _cpu_of_children_s() -> float:

@@ -11,7 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,18 @@ STORIES = {"paper": (PAPER, ON_PAPER), "sales": (SALES, WITH_SPARK)}
 
 def main() -> None:
     """Append what comes of each kill to `kills.jsonl`, and print the table of all that is there."""
-    asked = _arguments()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kill", nargs="+", choices=sorted(STORIES), default=[], help="nothing: only the table")
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(5))
+    parser.add_argument("--reads", type=int, default=50, help="looks of the reader at each kill, at least")
+    parser.add_argument("--out", type=Path, required=True, help="folder for what came of it")
+    asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     log = asked.out / "kills.jsonl"
     reader, started = Reader(), time.monotonic()
     for name in asked.kill:
         story, points = STORIES[name]
-        with _jvm(asked.out) if story is SALES else _none() as jvm:
+        with _jvm(asked.out) if story is SALES else nullcontext() as jvm:
             for seed in asked.seeds:
                 for one in _kills(story, points, seed, jvm, reader, asked.reads):
                     with log.open("a", encoding="utf-8") as file:
@@ -49,15 +54,6 @@ def main() -> None:
     print("\n".join(table([json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()])))
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kill", nargs="+", choices=sorted(STORIES), default=[], help="nothing: only the table")
-    parser.add_argument("--seeds", type=int, nargs="+", default=range(5))
-    parser.add_argument("--reads", type=int, default=50, help="looks of the reader at each kill, at least")
-    parser.add_argument("--out", type=Path, required=True, help="folder for what came of it")
-    return parser.parse_args()
-
-
 @contextmanager
 def _jvm(out: Path) -> Iterator[Jvm]:
     jars = os.environ.pop("PLATFORM_JARS", project_root() / ".platform" / "jars")
@@ -65,11 +61,6 @@ def _jvm(out: Path) -> Iterator[Jvm]:
     spark = create_session(settings, record_classes=False)
     yield Jvm.of(spark)
     stop_session(spark)
-
-
-@contextmanager
-def _none() -> Iterator[None]:
-    yield None
 
 
 def _kills(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-
-from rich.console import Console
 
 from benchmarks.corrected import Corrections, replace_by_copy, rewritten
 from benchmarks.equality import Content, check_equal, table_content
@@ -18,7 +16,6 @@ from benchmarks.sqlmesh_project import GOLD, SILVER, Project, installed
 from benchmarks.store_sales import STORE_SALES
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.domains.retail.sample import Simulation
-from platform_assets.settings import project_root
 
 PLATFORM, SQLMESH = "platform", "SQLMesh"
 REBUILD, REBUILD_PLATFORM = "full rebuild, SQLMesh", "full rebuild, platform"
@@ -27,15 +24,7 @@ MODELS = {SILVER: SILVER_TRANSACTIONS, GOLD: STORE_SALES}
 
 @dataclass
 class Loaded:
-    """Both sides with the calendar loaded, and what their runs did to it.
-
-    Args:
-        sample: what was landed.
-        project: SQLMesh's.
-        kept: folder with a copy of both as they were loaded.
-        contents: rows of both models, by side, after its latest run.
-        days: rewritten by its latest run, by side and model.
-    """
+    """Both sides with the calendar loaded, a copy of both, and by side rows and rewritten days of its latest run."""
 
     sample: Sample
     project: Project
@@ -51,19 +40,13 @@ class Loaded:
         return {contract.name: self.project.table(model) for model, contract in MODELS.items()}
 
     def platform(self, side: str, *command: str, case: Corrections | None = None, ingested: bool = False) -> Run:
-        """One command of the platform on the loaded calendar, the corrections delivered.
-
-        Args:
-            side: its name.
-            command: and its arguments.
-            case: what is delivered.
-            ingested: whether raw has it already, by a process before that does not count.
-        """
+        """One command of the platform, the corrections delivered, and in raw already if a process before took them."""
         state = self.sample.state(PLATFORM)
         replace_by_copy(state, self.kept / PLATFORM)
-        with _delivered(case, self.sample.landing), self._watched(side, state):
+        delivered = case.landed(self.sample.landing) if case else nullcontext()
+        with delivered, self._watched(side, state):
             if ingested:
-                self.sample.module("benchmarks.ingest_only", PLATFORM)
+                self.sample.platform(PLATFORM, "ingest")
             return self.sample.cli(PLATFORM, *command)
 
     def sqlmesh(self, side: str, command: Callable[[], Run], case: Corrections | None = None) -> Run:
@@ -75,21 +58,13 @@ class Loaded:
             return command()
 
     def check(self) -> None:
-        """Compare what all sides hold after a round.
-
-        Raises:
-            UnequalError: it is not the same.
-        """
+        """Compare what all sides hold after a round."""
         first, *others = self.contents
         for other in others:
             check_equal(self.contents[first], self.contents[other], f"{first} and {other}")
 
     def check_loaded(self) -> None:
-        """Compare both sides as they were loaded, and keep them.
-
-        Raises:
-            UnequalError: they do not hold the same rows.
-        """
+        """Compare both sides as they were loaded, and keep them."""
         self._look(PLATFORM)
         self._look(SQLMESH)
         self.check()
@@ -112,18 +87,9 @@ class Loaded:
 
 
 @contextmanager
-def _delivered(case: Corrections | None, landing: Path) -> Iterator[None]:
-    if case is None:
-        yield
-        return
-    with case.landed(landing):
-        yield
-
-
-@contextmanager
-def load(root: Path, days: int, console: Console) -> Iterator[Loaded]:
+def load(root: Path, days: int) -> Iterator[Loaded]:
     """The first days of the sample loaded by both sides, equal."""
-    program = installed(project_root() / ".platform" / "benchmarks" / "sqlmesh")
+    program = installed()
     settings = {"PLATFORM_DOMAINS": "benchmarks.store_sales"}
     with landed(root, Simulation(days=days), settings) as sample:
         folder = sample.state(SQLMESH)
@@ -135,5 +101,5 @@ def load(root: Path, days: int, console: Console) -> Iterator[Loaded]:
         replace_by_copy(loaded.project.raw, sample.lake(PLATFORM) / RAW_TRANSACTIONS.name.replace(".", "/"))
         runs[SQLMESH] = [loaded.project.load()]
         loaded.check_loaded()
-        print_runs(console, f"First load of {days} days; the platform takes raw besides; no goal", runs)
+        print_runs(f"First load of {days} days; the platform takes raw besides; no goal", runs)
         yield loaded

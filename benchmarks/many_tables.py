@@ -6,42 +6,34 @@ sums of the month so far.
 
 from __future__ import annotations
 
-from platform_assets.contracts import (
-    Column,
-    Contract,
-    Domain,
-    Input,
-    LandingFiles,
-    as_of,
-    month_to_date,
-    same_day,
-    span,
-)
+from platform_assets import contracts as declare
 
 SALES = ("shops", "web", "phone", "partners")
 _OWNER = "benchmark@example.com"
-_KEY = Column("id", "long", "What the row is about.", nullable=False)
-_HAPPENED = Column("happened_at", "timestamp", "When it happened, UTC.", nullable=False)
-_UPDATED = Column("updated_at", "timestamp", "When the source last wrote it, UTC.", nullable=False)
+_KEY = declare.Column("id", "long", "What the row is about.", nullable=False)
+_HAPPENED = declare.Column("happened_at", "timestamp", "When it happened, UTC.", nullable=False)
+_UPDATED = declare.Column("updated_at", "timestamp", "When the source last wrote it, UTC.", nullable=False)
 
 
-def _source(name: str) -> tuple[Contract, Contract]:
+def _source(name: str) -> tuple[declare.Contract, declare.Contract]:
     """A source as delivered and cleaned."""
-    raw = Contract(
+    raw = declare.Contract(
         name=f"raw.{name}",
         description=f"{name} as delivered.",
         owner=_OWNER,
         columns=(_KEY, _HAPPENED, _UPDATED),
         key=("id",),
-        source=LandingFiles(name),
+        source=declare.LandingFiles(name),
         event_time="happened_at",
         updated_at="updated_at",
     )
-    return raw, _computed(f"silver.{name}", Input(raw.name, same_day()))
+    return raw, _computed(f"silver.{name}", declare.Input(raw.name, declare.same_day()))
 
 
-def _computed(name: str, *inputs: Input) -> Contract:
-    return Contract(name=name, description=f"{name}.", owner=_OWNER, columns=(_KEY,), key=("id",), inputs=tuple(inputs))
+def _computed(name: str, *inputs: declare.Input) -> declare.Contract:
+    return declare.Contract(
+        name=name, description=f"{name}.", owner=_OWNER, columns=(_KEY,), key=("id",), inputs=tuple(inputs)
+    )
 
 
 TABLES = (
@@ -51,12 +43,19 @@ TABLES = (
         for name in SALES
         for table in (
             *_source(name),
-            _computed(f"gold.{name}_daily", Input(f"silver.{name}", same_day()), Input("silver.products", as_of())),
-            _computed(f"gold.{name}_28d", Input(f"silver.{name}", span(27))),
+            _computed(
+                f"gold.{name}_daily",
+                declare.Input(f"silver.{name}", declare.same_day()),
+                declare.Input("silver.products", declare.as_of()),
+            ),
+            _computed(f"gold.{name}_28d", declare.Input(f"silver.{name}", declare.span(27))),
         )
     ),
-    *(_computed(f"gold.{name}_month", Input(f"gold.{name}_daily", month_to_date())) for name in SALES[:2]),
+    *(
+        _computed(f"gold.{name}_month", declare.Input(f"gold.{name}_daily", declare.month_to_date()))
+        for name in SALES[:2]
+    ),
 )
 
-DOMAIN = Domain(name="many_tables", tables=TABLES, transforms="platform_assets.domains.retail.transforms")
+DOMAIN = declare.Domain(name="many_tables", tables=TABLES, transforms="platform_assets.domains.retail.transforms")
 """The transforms are somebody else's: only their code version is asked for."""

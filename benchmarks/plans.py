@@ -15,34 +15,19 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
-from rich.console import Console
 
 from benchmarks.corrected import replace_by_copy
-from benchmarks.equality import UnequalError
 from benchmarks.estimates import Installation, estimates, plan_text
-from benchmarks.harness import (
-    BenchmarkError,
-    Goal,
-    Outcome,
-    Run,
-    alternate,
-    print_outcomes,
-    print_runs,
-    ratios,
-    write_json,
-)
+from benchmarks.harness import Goal, JsonPath, Outcome, Quick, Run, alternate, measured, print_runs, ratios
 from benchmarks.loaded_sides import PLATFORM, SQLMESH, load
 from benchmarks.sample import Sample, landed, warm_up
 from benchmarks.store_sales import STORE_SALES
@@ -51,8 +36,6 @@ from platform_assets.domains.retail.sample import Simulation
 
 GOLD = ("gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
 PLAN, REFRESH, DAGSTER = "plan", "refresh", "Dagster, a run a day"
-
-console = Console(width=None if sys.stdout.isatty() else 120)
 
 
 class Part(StrEnum):
@@ -63,17 +46,8 @@ class Part(StrEnum):
     SQLMESH = "sqlmesh"
 
 
-@dataclass(frozen=True)
-class Size:
-    """How much is measured.
-
-    Args:
-        loaded: days of the sample for the estimates, where no installation is given.
-        plans: that are held against their estimates, after three.
-        quarter: days of the other two parts.
-        rounds: of alternating sides.
-        single: days that Dagster is really run for.
-    """
+class Size(NamedTuple):
+    """How much is measured: `single` days of the quarter are really run by Dagster."""
 
     loaded: int = 30
     plans: int = 20
@@ -81,21 +55,16 @@ class Size:
     rounds: int = 3
     single: int = 10
 
-    @classmethod
-    def quick(cls) -> Size:
-        """What fits into a quarter of an hour."""
-        return cls(10, 4, 10, 1, 2)
-
 
 def by_estimate(root: Path, size: Size, state: Path | None) -> list[Outcome]:
     """What plans said before and took in the end."""
     if state is not None:
         copy = root / "state"
         replace_by_copy(copy, state.absolute())
-        return estimates(Installation(copy, root), size.plans, console)
+        return estimates(Installation(copy, root), size.plans)
     with landed(root, Simulation(days=size.loaded)) as sample:
         sample.cli(PLATFORM, "refresh")
-        return estimates(Installation(sample.state(PLATFORM), root, sample), size.plans, console)
+        return estimates(Installation(sample.state(PLATFORM), root, sample), size.plans)
 
 
 def by_sides(root: Path, size: Size) -> list[Outcome]:
@@ -111,23 +80,16 @@ def by_sides(root: Path, size: Size) -> list[Outcome]:
         def side(*command: object) -> Callable[[int], Run]:
             return lambda _: _on_copy(sample, kept, lambda: sample.cli(PLATFORM, *command))
 
-        runs = alternate(
-            {
-                PLAN: side("plan", "apply", file),
-                REFRESH: side("refresh", *GOLD, "--force", "--days", f"{first}..{last}"),
-            },
-            size.rounds,
-            float("inf"),
-            lambda: None,
-        )
+        forced = side("refresh", *GOLD, "--force", "--days", f"{first}..{last}")
+        runs = alternate({PLAN: side("plan", "apply", file), REFRESH: forced}, size.rounds)
 
         def alone(day: date) -> Run:
-            return sample.module("benchmarks.plain_dagster", PLATFORM, day, *GOLD)
+            return sample.platform(PLATFORM, "plain", day, *GOLD)
 
         days = [first + timedelta(days=n) for n in range(size.single)]
         singly = [_on_copy(sample, kept, partial(alone, day)) for day in days]
     what = f"{size.quarter} days of {len(GOLD)} gold tables"
-    print_runs(console, what, runs | {DAGSTER: singly})
+    print_runs(what, runs | {DAGSTER: singly})
     day_by_day = mean(run.seconds for run in singly) * size.quarter
     return [
         Goal(f"plan / refresh, {what}", "<=", 1.25).judge(ratios(runs, PLAN, REFRESH)),
@@ -139,7 +101,7 @@ def by_sides(root: Path, size: Size) -> list[Outcome]:
 
 def against_sqlmesh(root: Path, size: Size) -> list[Outcome]:
     """A plan against SQLMesh restating the same range of the same two models."""
-    with load(root, size.quarter, console) as loaded:
+    with load(root, size.quarter) as loaded:
         first, last = loaded.sample.simulation.first, loaded.sample.simulation.last
         file = root / "models.yaml"
         file.write_text(
@@ -149,9 +111,9 @@ def against_sqlmesh(root: Path, size: Size) -> list[Outcome]:
             PLATFORM: lambda _: loaded.platform(PLATFORM, "plan", "apply", str(file)),
             SQLMESH: lambda _: loaded.sqlmesh(SQLMESH, lambda: loaded.project.restate(first, last)),
         }
-        runs = alternate(sides, size.rounds, float("inf"), loaded.check)
+        runs = alternate(sides, size.rounds, check=loaded.check)
     what = f"{size.quarter} days of silver and sales by store"
-    print_runs(console, what, runs)
+    print_runs(what, runs)
     return [Goal(f"plan / SQLMesh restating, {what}", "<=", 0.7).judge(ratios(runs, PLATFORM, SQLMESH))]
 
 
@@ -161,37 +123,30 @@ def _on_copy(sample: Sample, kept: Path, run: Callable[[], Run]) -> Run:
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="At most a quarter of an hour, on fewer days.")] = False,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the goals there, for programs.")] = None,
+    quick: Quick = False,
+    json_path: JsonPath = None,
     part: Annotated[Part | None, typer.Option("--part", help="Only this; all by default.")] = None,
     state: Annotated[Path | None, typer.Option("--state", help="Installation whose copy is estimated on.")] = None,
     plans: Annotated[int | None, typer.Option("--plans", min=1, help="Plans held against their estimates.")] = None,
 ) -> None:
-    """Measure plans. Exits with 1 if a goal is missed, with 3 if nothing could be measured."""
-    size = Size.quick() if quick else Size()
-    if plans is not None:
-        size = Size(size.loaded, plans, size.quarter, size.rounds, size.single)
+    """Measure plans."""
+    size = Size(10, 4, 10, 1, 2) if quick else Size()
+    size = size._replace(plans=plans or size.plans)
     parts: dict[Part, Callable[[Path], list[Outcome]]] = {
         Part.ESTIMATES: lambda root: by_estimate(root, size, state),
         Part.SIDES: lambda root: by_sides(root, size),
         Part.SQLMESH: lambda root: against_sqlmesh(root, size),
     }
-    outcomes: list[Outcome] = []
-    with tempfile.TemporaryDirectory(prefix="plans-", ignore_cleanup_errors=True) as folder:
-        root = Path(folder)
-        try:
-            warm_up(root)
-            for name, measured in parts.items():
-                if part in (None, name):
-                    (root / name.value).mkdir()
-                    outcomes += measured(root / name.value)
-        except (BenchmarkError, UnequalError) as error:
-            console.print(str(error), markup=False, highlight=False, style="red")
-            raise typer.Exit(3) from error
-    print_outcomes(console, "Backfills as code", outcomes)
-    if json_path:
-        write_json(json_path, outcomes)
-    raise typer.Exit(0 if all(one.held for one in outcomes) else 1)
+
+    def measure(root: Path) -> list[Outcome]:
+        warm_up(root)
+        outcomes: list[Outcome] = []
+        for name in [name for name in parts if part in (None, name)]:
+            (root / name.value).mkdir()
+            outcomes += parts[name](root / name.value)
+        return outcomes
+
+    measured("Backfills as code", json_path, measure)
 
 
 if __name__ == "__main__":

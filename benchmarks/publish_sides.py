@@ -12,30 +12,29 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.platform_load import opened
 from platform_assets.contracts import DAY
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import newest_release, publication_of
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.planning.selection import Request
 from platform_assets.planning.windows import day_range
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.session import create_session, stop_session
 
 TABLES = ("silver.transactions", "gold.daily_sales", "gold.sales_month_to_date")
 _AUTHOR = Author("benchmark", "a benchmark")
@@ -43,15 +42,7 @@ _AUTHOR = Author("benchmark", "a benchmark")
 
 @dataclass
 class Sides:
-    """The platform's tables, and copies of them that plain Spark and Delta work on.
-
-    Args:
-        platform: with the corrections of the days staged.
-        spark: a warm session.
-        first: of the days.
-        last: of the days.
-        copies: folder of the copies.
-    """
+    """The platform's tables, with corrections of the days staged, and copies that plain Spark and Delta work on."""
 
     platform: Platform
     spark: SparkSession
@@ -122,46 +113,31 @@ class Sides:
         return self.copies / table
 
     def round(self, number: int) -> dict[str, float]:
-        """Seconds of every operation, the sides\' order changing from round to round."""
+        """Seconds of every operation, the sides' order changing from round to round."""
         took: dict[str, float] = {}
 
-        @contextmanager
-        def timed(name: str) -> Iterator[None]:
+        def timed(name: str, act: Callable[[], None]) -> None:
             os.sync()  # what the other side left to write is not this one's to wait for
             started = time.monotonic()
-            yield
+            act()
             took[name] = time.monotonic() - started
 
-        with timed("recompute"):
-            self.stage()
-
         def ours() -> None:
-            with timed("publish"):
-                self.publish()
+            timed("publish", self.publish)
             took["mix, publish"] = self.mix_s(self.platform.lake.table_path)
             if number == 0:
                 self.keep_staged()
 
         def theirs() -> None:
-            with timed("replaceWhere"):
-                self.replace_where()
+            timed("replaceWhere", self.replace_where)
             took["mix, replaceWhere"] = self.mix_s(lambda table: located(self._copy(table)))
 
-        for act in (ours, theirs) if number % 2 == 0 else (theirs, ours):
-            act()
-        self.check()
-
-        def ours_back() -> None:
-            with timed("rollback"):
-                self.roll_back()
-
-        def theirs_back() -> None:
-            with timed("RESTORE"):
-                self.restore()
-
-        for act in (ours_back, theirs_back) if number % 2 == 0 else (theirs_back, ours_back):
-            act()
-        self.check()
+        back = [partial(timed, "rollback", self.roll_back), partial(timed, "RESTORE", self.restore)]
+        timed("recompute", self.stage)
+        for acts in ([ours, theirs], back):
+            for act in acts if number % 2 == 0 else acts[::-1]:
+                act()
+            self.check()
         return took
 
 
@@ -173,16 +149,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     settings = load_settings()
-    spark = create_session(settings, record_classes=False)
-    try:
-        with open_platform(settings) as platform:
-            copies = settings.state / f"copies-{asked.first}-{asked.last}"
-            sides = Sides(platform, spark, asked.first, asked.last, copies)
-            sides.copy()
-            for number in range(asked.rounds):
-                print(json.dumps(sides.round(number)), flush=True)
-    finally:
-        stop_session(spark)
+    copies = settings.state / f"copies-{asked.first}-{asked.last}"
+    with opened(settings) as (platform, spark):
+        sides = Sides(platform, spark, asked.first, asked.last, copies)
+        sides.copy()
+        for number in range(asked.rounds):
+            print(json.dumps(sides.round(number)), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ keeps of compiled code.
 from __future__ import annotations
 
 import os
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,10 +18,8 @@ from statistics import median
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.harness import Goal, Outcome, Run, alternate, print_outcomes, run_command, write_json
+from benchmarks import harness as bench
 
 MOST_S = 0.5
 DAY = "2017-01-15"
@@ -37,62 +33,47 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     f"read gold.daily_sales --day {DAY}": ("read", "gold.daily_sales", "--day", DAY),
 }
 _HERE = Path(__file__).parent.parent
-_MAIN = "from platform_assets.cli import main; main()"
-
-console = Console(width=None if sys.stdout.isatty() else 120)
 
 
 def main(
     state: Annotated[Path | None, typer.Option(help="A state folder of the demo; one is made by default.")] = None,
     against: Annotated[Path | None, typer.Option(help="Another checkout, which takes turns.")] = None,
-    rounds: Annotated[int, typer.Option(min=1)] = 5,
-    quick: Annotated[bool, typer.Option("--quick", help="A demo of 30 days instead of a year.")] = False,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the goals there.")] = None,
+    rounds: bench.Rounds = 5,
+    quick: bench.Quick = False,
+    json_path: bench.JsonPath = None,
 ) -> None:
-    """Measure every command; exit code 1 if a goal is missed."""
-    with tempfile.TemporaryDirectory(prefix="platform-bench-") as folder:
-        log = Path(folder) / "log"
+    """Measure every command; quickly on a demo of 30 days."""
+    checkouts = {"here": _HERE} | ({"there": against.absolute()} if against else {})
+
+    def measure(root: Path) -> list[bench.Outcome]:
+        log, kept = root / "log", state or root / "state"
         if state is None:
-            state = Path(folder) / "state"
-            days = "30" if quick else "366"
-            run_command((sys.executable, "-P", "-c", _MAIN, "demo", "--days", days), env=_env(_HERE, state), log=log)
-        checkouts = {"here": _HERE} | ({"there": against.absolute()} if against else {})
-        outcomes: list[Outcome] = []
-        table = Table(title="Processor time", title_justify="left")
-        for heading in (
-            "command",
-            *(f"{name} s" for name in checkouts),
-            "least to most s",
-            *(("ratio",) * bool(against)),
-        ):
-            table.add_column(heading, justify="left" if heading == "command" else "right")
+            bench.run_command((*bench.COMMAND, "demo", "--days", 30 if quick else 366), env=_env(_HERE, kept), log=log)
+        rows, outcomes = [], []
         for name, command in COMMANDS.items():
-            runs = _measured(command, checkouts, state.absolute(), rounds, log)
+            runs = _measured(command, checkouts, kept.absolute(), rounds, log)
             seconds = {side: [run.cpu_s for run in done] for side, done in runs.items()}
-            middles = {side: median(cpu) for side, cpu in seconds.items()}
+            middles = [median(cpu) for cpu in seconds.values()]
             spread = f"{min(seconds['here']):.2f} to {max(seconds['here']):.2f}"
-            ratio = (f"{middles['here'] / middles['there']:.2f}",) if against else ()
-            table.add_row(name, *(f"{middle:.2f}" for middle in middles.values()), spread, *ratio)
-            outcomes.append(Goal(f"{name}, processor seconds", "<=", MOST_S).judge(seconds["here"]))
-    console.print(table)
-    print_outcomes(console, "Goals", outcomes)
-    if json_path:
-        write_json(json_path, outcomes)
-    if not all(outcome.held for outcome in outcomes):
-        raise typer.Exit(1)
+            rows.append((name, *(f"{middle:.2f}" for middle in middles), spread, f"{middles[0] / middles[-1]:.2f}"))
+            outcomes.append(bench.Goal(f"{name}, processor seconds", "<=", MOST_S).judge(seconds["here"]))
+        headings = ("command", *(f"{name} s" for name in checkouts), "least to most s", "ratio")
+        bench.print_table("Processor time", headings, rows)
+        return outcomes
+
+    bench.measured("Goals", json_path, measure)
 
 
 def _measured(
     command: Sequence[str], checkouts: Mapping[str, Path], state: Path, rounds: int, log: Path
-) -> dict[str, list[Run]]:
-    def run(checkout: Path, number: int) -> Run:
-        words = (sys.executable, "-P", "-c", _MAIN, *command)
-        return run_command(words, env=_env(checkout, state), log=log, done=(0, 1))
+) -> dict[str, list[bench.Run]]:
+    def run(checkout: Path, number: int) -> bench.Run:
+        return bench.run_command((*bench.COMMAND, *command), env=_env(checkout, state), log=log, done=(0, 1))
 
     for checkout in checkouts.values():
         run(checkout, -1)
     sides = {name: partial(run, checkout) for name, checkout in checkouts.items()}
-    return alternate(sides, rounds, float("inf"), lambda: None)
+    return bench.alternate(sides, rounds)
 
 
 def _env(checkout: Path, state: Path) -> dict[str, str]:

@@ -20,15 +20,14 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.platform_load import opened
 from platform_assets.contracts import DAY
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.reading import read_arrow
-from platform_assets.operations.opening import open_platform
 from platform_assets.operations.reconcile import reconcile
 from platform_assets.planning.windows import ranges
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.schemas import spark_schema
 
@@ -124,23 +123,18 @@ def main() -> None:
     parser.add_argument("--beside", help="Folder that has datacompy.")
     arguments = parser.parse_args()
     sys.path.append(arguments.beside)
-    settings = load_settings()
-    with open_platform(settings) as platform:
+    with opened(load_settings()) as (platform, spark):
         rows = pl.DataFrame(read_arrow(platform.lake, TABLE))
         print(json.dumps({"rows": rows.height}), flush=True)
-        spark = create_session(settings)
-        try:
-            rounds(platform, spark, write(rows, arguments.folder / "same"), arguments.rounds)
-            for count in PLANTED:
-                other, planted = plant(rows, count)
-                copy = write(other, arguments.folder / str(count))
-                started = time.perf_counter()
-                found = reconcile(platform, lambda: spark, (TABLE, copy), drill=True, most=count)
-                seconds = time.perf_counter() - started
-                named = {(str(key.day), key.key): key.how for key in found.keys}
-                print(json.dumps({"planted": count, "exact": named == planted, "seconds": seconds}), flush=True)
-        finally:
-            stop_session(spark)
+        rounds(platform, spark, write(rows, arguments.folder / "same"), arguments.rounds)
+        for count in PLANTED:
+            other, planted = plant(rows, count)
+            copy = write(other, arguments.folder / str(count))
+            started = time.perf_counter()
+            found = reconcile(platform, lambda: spark, (TABLE, copy), drill=True, most=count)
+            seconds = time.perf_counter() - started
+            named = {(str(key.day), key.key): key.how for key in found.keys}
+            print(json.dumps({"planted": count, "exact": named == planted, "seconds": seconds}), flush=True)
 
 
 if __name__ == "__main__":

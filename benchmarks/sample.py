@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks.equality import check_equal, contents
-from benchmarks.harness import BenchmarkError, Run, run_command, run_process
+from benchmarks.harness import BenchmarkError, Run, run_command
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.session.class_archive import class_archive
@@ -24,14 +24,7 @@ _ARCHIVE_WITHIN_S = 120
 
 @dataclass(frozen=True)
 class Sample:
-    """A landed sample, and where the sides put their lakes.
-
-    Args:
-        simulation: what was landed, to its last arrival.
-        folder: holds the landing area and a state folder for each side.
-        jars: folder of Delta's jars and the class archive.
-        settings: more of them for the platform, as `PLATFORM_…` variables.
-    """
+    """A landed sample, the folder of its landing area and of every side's state, Delta's jars, and more settings."""
 
     simulation: Simulation
     folder: Path
@@ -59,36 +52,30 @@ class Sample:
         """One process of the platform, on the side's lake as it is."""
         return self.module("benchmarks.platform_load", side, *arguments)
 
-    def script(self, side: str, module: str) -> Run:
+    def script(self, side: str, module: str, *more: str) -> Run:
         """One process of a script that loads everything without the platform, into an empty lake."""
         self.empty(side)
-        where = ("--landing", self.landing, "--lake", self.lake(side))
+        where = ("--landing", self.landing, "--lake", self.lake(side), *more)
         return self.module(module, side, *where, "--first", self.simulation.first, "--last", self.simulation.last)
 
     def check(self, side: str, other: str, until: date | None = None) -> None:
-        """Compare what two sides hold up to a day.
-
-        Raises:
-            UnequalError: it is not the same.
-        """
+        """Compare what two sides hold up to a day."""
         check_equal(contents(self.lake(side), until), contents(self.lake(other), until), f"{side} and {other}")
 
     def cli(self, side: str, *arguments: object) -> Run:
         """One process of the platform's command line, on the side's lake as it is."""
-        state = self.state(side)
-        state.mkdir(parents=True, exist_ok=True)
         program = Path(sys.executable).with_name("platform-assets")
         # 1: done, and something needs a look, here the rows that the sample has for it
-        return run_command((program, *arguments), env=self._env(state), log=state / "benchmark.log", done=(0, 1))
+        return self._run(side, program, *arguments, done=(0, 1))
 
     def module(self, module: str, side: str, *arguments: object) -> Run:
         """One process of a Python module that finds its settings in its environment, on the side's lake as it is."""
+        return self._run(side, sys.executable, "-m", module, *arguments)
+
+    def _run(self, side: str, *command: object, done: tuple[int, ...] = (0,)) -> Run:
+        """Settings come from here and from nowhere else."""
         state = self.state(side)
         state.mkdir(parents=True, exist_ok=True)
-        return run_process(module, *arguments, env=self._env(state), log=state / "benchmark.log")
-
-    def _env(self, state: Path) -> dict[str, str]:
-        """Settings come from here and from nowhere else."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLATFORM_", "DAGSTER_"))}
         own = {
             "PYTHONPATH": str(project_root()),
@@ -99,7 +86,8 @@ class Sample:
             "PLATFORM_CALENDAR_LAST": str(self.simulation.last),
             "PLATFORM_TODAY": str(self.simulation.last_arrival),
         }
-        return kept | own | dict(self.settings)
+        env = kept | own | dict(self.settings)
+        return run_command(command, env=env, log=state / "benchmark.log", done=done)
 
 
 @contextmanager
@@ -115,11 +103,7 @@ def landed(root: Path, simulation: Simulation, settings: Mapping[str, str] | Non
 
 
 def warm_up(root: Path) -> None:
-    """Have what a first session makes once for an installation: Delta's jars and the class archive.
-
-    Raises:
-        BenchmarkError: there is still no archive after a while, so that session starts would not be alike.
-    """
+    """Have what a first session makes once, Delta's jars and the class archive, so that all starts are alike."""
     settings, java = load_settings(), find_java()
     if class_archive(settings, java, record=False).file.is_file():
         return

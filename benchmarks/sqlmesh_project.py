@@ -1,21 +1,21 @@
 """The same two models for SQLMesh, on the same Spark and Delta: its own environment, project, metastore and state.
 
-Raw is a Delta table that SQLMesh only reads; the models are those of `benchmarks.models_sql`.
+Raw is a Delta table that SQLMesh only reads, with moved keys resolved by tombstones already. The models keep the rows
+that break no rule, pick the newest version of each key and day, and sum by store, as `benchmarks.store_sales` does.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from benchmarks.environments import environment
 from benchmarks.harness import BenchmarkError, Run, run_command
-from benchmarks.models_sql import gold_sql, silver_sql
-from platform_assets.settings import load_settings
+from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
+from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.session.configuration import configuration
 from platform_assets.spark.session.jars import ALWAYS
 from platform_assets.spark.session.java import find_java
@@ -34,33 +34,42 @@ MODEL (
   cron '@daily'
 );
 """
-_DAYS = "event_date BETWEEN @start_date AND @end_date"
+_SILVER = """
+SELECT {columns}, (sales_value - coupon_disc)::DECIMAL(12, 2) AS net_amount, event_date
+FROM (
+  SELECT *, ROW_NUMBER() OVER (
+    PARTITION BY event_date, basket_id, product_id
+    ORDER BY updated_at DESC, _arrival_date DESC, voided DESC, _file_order DESC, _place DESC
+  ) AS _rank
+  FROM raw.transactions
+  WHERE event_date BETWEEN @start_date AND @end_date AND (_kind = 'tombstone' OR ({rules}))
+)
+WHERE _rank = 1 AND _kind = 'record'
+"""
+_GOLD = """
+SELECT
+  store_id,
+  COUNT(*)::BIGINT AS lines,
+  COUNT(DISTINCT basket_id)::BIGINT AS baskets,
+  SUM(quantity)::BIGINT AS units,
+  SUM(sales_value + retail_disc + coupon_match_disc)::DECIMAL(18, 2) AS gross,
+  SUM(retail_disc + coupon_match_disc + coupon_disc)::DECIMAL(18, 2) AS discounts,
+  SUM(sales_value - coupon_disc)::DECIMAL(18, 2) AS net,
+  event_date
+FROM shop.silver_transactions
+WHERE event_date BETWEEN @start_date AND @end_date
+GROUP BY event_date, store_id
+"""
 
 
-def installed(folder: Path) -> Path:
-    """SQLMesh's own virtual environment, installed from PyPI unless it is there already.
-
-    Returns:
-        The `sqlmesh` program.
-
-    Raises:
-        BenchmarkError: it cannot be installed; the message has uv's last words.
-    """
-    return environment(folder, PINS) / "sqlmesh"
+def installed() -> Path:
+    """The `sqlmesh` program of an environment of its own, installed from PyPI unless it is there already."""
+    return environment(project_root() / ".platform" / "benchmarks" / "sqlmesh", PINS) / "sqlmesh"
 
 
 @dataclass(frozen=True)
 class Project:
-    """A SQLMesh project and all it keeps.
-
-    Args:
-        program: `sqlmesh` of its own environment.
-        folder: of everything below; a copy of it is a copy of the state, as long as it is put back where it was.
-        raw: the Delta table of till lines.
-        jars: folder of Delta's jars.
-        first: day of the models.
-        last: day of the models.
-    """
+    """A SQLMesh project and all it keeps: a copy of its folder, put back where it was, is a copy of its state."""
 
     program: Path
     folder: Path
@@ -73,12 +82,11 @@ class Project:
         """Write the project and run the first plan, which computes every day."""
         (self.folder / "models").mkdir(parents=True)
         (self.folder / "config.yaml").write_text(json.dumps(self._config(), indent=2), encoding="utf-8")  # JSON is YAML
-        (self.folder / "models" / "silver_transactions.sql").write_text(
-            self._model(SILVER) + silver_sql("raw.transactions", _DAYS), encoding="utf-8"
-        )
-        (self.folder / "models" / "store_sales.sql").write_text(
-            self._model(GOLD) + gold_sql(SILVER, _DAYS), encoding="utf-8"
-        )
+        rules = " AND ".join(f"({rule.expression})" for rule in SILVER_TRANSACTIONS.rules)
+        columns = ", ".join(name for name in SILVER_TRANSACTIONS.column_names if name != "net_amount")
+        for name, query in ((SILVER, _SILVER.format(columns=columns, rules=rules)), (GOLD, _GOLD)):
+            model = _MODEL.format(name=name, first=self.first, last=self.last) + query
+            (self.folder / "models" / f"{name.partition('.')[2]}.sql").write_text(model, encoding="utf-8")
         self._run("fetchdf", "CREATE DATABASE raw")
         self._run("fetchdf", f"CREATE TABLE raw.transactions USING delta LOCATION '{self.raw}'")
         return self._run("plan", "--auto-apply", "--no-prompts", "--skip-tests")
@@ -89,21 +97,12 @@ class Project:
         range_ = ("--restate-model", SILVER, "--start", str(first), "--end", str(last))
         return self._run("plan", *how, "--no-prompts", "--skip-tests", *range_)
 
-    def restate_singly(self, days: Sequence[date]) -> Run:
-        """The same for each day on its own, plan after plan in one process, through SQLMesh's Python interface."""
-        script = Path(__file__).with_name("sqlmesh_plans.py")
-        return self._process(self.program.with_name("python"), script, self.folder, SILVER, *days)
-
     def run(self) -> Run:
         """What a scheduler starts every day; without missing days it finds nothing to do."""
         return self._run("run")
 
     def table(self, model: str) -> Path:
-        """The Delta table of a model.
-
-        Raises:
-            BenchmarkError: there is none, or several.
-        """
+        """The Delta table of a model."""
         found = sorted(self.folder.glob(f"warehouse/**/{model.replace('.', '__')}__*/_delta_log"))
         if len(found) != 1:
             raise BenchmarkError(f"SQLMesh has {len(found)} tables for {model} in {self.folder / 'warehouse'}.")
@@ -142,6 +141,3 @@ class Project:
             "model_defaults": {"dialect": "spark"},
             "disable_anonymized_analytics": True,
         }
-
-    def _model(self, name: str) -> str:
-        return _MODEL.format(name=name, first=self.first, last=self.last)

@@ -21,8 +21,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,13 +32,11 @@ from typing import Annotated, Any
 
 import requests
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks import harness as bench
 from benchmarks.corrected import Corrections, corrections, replace_by_copy
 from benchmarks.dagster_server import Server
-from benchmarks.equality import Content, UnequalError, check_equal, table_content
-from benchmarks.harness import BenchmarkError, Goal, Run, print_outcomes, print_runs, run_command, write_json
+from benchmarks.equality import Content, check_equal, table_content
 from benchmarks.sqlmesh_project import SILVER, Project, installed
 from platform_assets.contracts import Contract
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
@@ -52,25 +48,16 @@ MOST_S = 6.0
 MOST_OF_SQLMESH = 0.15
 LINES = 3
 _WITHIN_S = 900
-_MAIN = "from platform_assets.cli import main; main()"
 _RUNS = """{ runsOrError(filter: {pipelineName: "refresh"}, limit: 1) {
   ... on Runs { results { runId status startTime endTime } } } }"""
 _TICKS = """{ sensorsOrError(repositorySelector: {
   repositoryLocationName: "platform_assets", repositoryName: "__repository__"}) {
   ... on Sensors { results { name sensorState { ticks(limit: 20) { timestamp runIds skipReason } } } } } }"""
 
-console = Console(width=None if sys.stdout.isatty() else 120)
-
 
 @dataclass(frozen=True)
 class Taken:
-    """What one late file took.
-
-    Args:
-        to_start_s: from the tick to the start of the run's work.
-        to_published_s: from there until everything was published.
-        load: the machine's load average before it.
-    """
+    """Seconds of one late file: from the tick to the start of the run's work, and until all was published."""
 
     to_start_s: float
     to_published_s: float
@@ -93,11 +80,7 @@ def late_files(state: Path, rounds: int) -> list[Corrections]:
 
 
 def measure(state: Path, cases: list[Corrections], *, warm: bool, log: Path) -> list[Taken]:
-    """Give the files to an `up` at work, one after the other.
-
-    Raises:
-        BenchmarkError: it did not take one in time, or its run failed.
-    """
+    """Give the files to an `up` at work, one after the other."""
     with up(state, warm=warm, log=log) as server:
         wait_for(lambda: quiet(server), "a tick with nothing to do")
         if warm:
@@ -113,7 +96,7 @@ def take(server: Server, state: Path, case: Corrections) -> Taken:
         wait_for(lambda: newest_run(server)["status"] in ("SUCCESS", "FAILURE"), "the end of the run")
     run = newest_run(server)
     if run["status"] != "SUCCESS":
-        raise BenchmarkError(f"The run {run['runId']} failed; see the pages of {state}.")
+        raise bench.BenchmarkError(f"The run {run['runId']} failed; see the pages of {state}.")
     ticked = next(tick["timestamp"] for tick in ticks(server) if run["runId"] in tick["runIds"])
     last = max(released_at(state, run["runId"]))
     return Taken(run["startTime"] - ticked, last - run["startTime"], load)
@@ -143,7 +126,7 @@ def quiet(server: Server) -> bool:
     """Whether the sensor has looked and found nothing to do."""
     try:
         return any("nothing to do" in (tick["skipReason"] or "") for tick in ticks(server)[:1])
-    except (requests.RequestException, BenchmarkError, KeyError, ValueError):
+    except (requests.RequestException, bench.BenchmarkError, KeyError, ValueError):
         return False
 
 
@@ -152,13 +135,8 @@ def up(state: Path, *, warm: bool, log: Path) -> Iterator[Server]:
     """`platform-assets up` on a state folder."""
     port = 3980
     with log.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, "up", "--port", str(port)],
-            cwd=project_root(),
-            env=env_of(state) | {"PLATFORM_WARM": str(warm)},
-            stdout=output,
-            stderr=output,
-        )
+        command, environment = [*bench.COMMAND, "up", "--port", str(port)], env_of(state) | {"PLATFORM_WARM": str(warm)}
+        process = subprocess.Popen(command, cwd=project_root(), env=environment, stdout=output, stderr=output)
         try:
             yield Server(f"http://127.0.0.1:{port}")
         finally:
@@ -185,18 +163,13 @@ def digests(state: Path) -> Mapping[str, Mapping[date, str]]:
     return newest
 
 
-def restated(state: Path, cases: list[Corrections], folder: Path) -> tuple[list[Run], Content]:
-    """Have SQLMesh restate the range of each correction, one after the other, on what a state folder has as raw.
-
-    Returns:
-        Its processes, and what its silver table holds in the end.
-    """
+def restated(state: Path, cases: list[Corrections], folder: Path) -> tuple[list[bench.Run], Content]:
+    """SQLMesh restates the range of each correction on what a state folder has as raw; and its silver table then."""
     settings, days = load_settings(state=state), load_settings(state=state).calendar()
-    program = installed(project_root() / ".platform" / "benchmarks" / "sqlmesh")
-    project = Project(program, folder, folder / "raw", settings.jars, days[0], days[-1])
+    project = Project(installed(), folder, folder / "raw", settings.jars, days[0], days[-1])
     replace_by_copy(project.raw, table_folder(state, RAW_TRANSACTIONS))
     project.load()
-    runs: list[Run] = []
+    runs: list[bench.Run] = []
     for case in cases:
         case.append_to(project.raw)
         runs.append(project.restate(case.days[0], case.days[-1]))
@@ -209,78 +182,64 @@ def table_folder(state: Path, contract: Contract) -> Path:
 
 
 def wait_for(happened: Callable[[], bool], what: str) -> None:
-    """Wait, looking every half second.
-
-    Raises:
-        BenchmarkError: it does not come.
-    """
+    """Wait, looking every half second."""
     until = time.monotonic() + _WITHIN_S
     while not happened():
         if time.monotonic() > until:
-            raise BenchmarkError(f"{what} did not come within {_WITHIN_S} s.")
+            raise bench.BenchmarkError(f"{what} did not come within {_WITHIN_S} s.")
         time.sleep(0.5)
 
 
 def main(
     state: Annotated[Path | None, typer.Option(help="A state folder of the demo; one is made by default.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Late files.")] = 3,
+    rounds: bench.Rounds = 3,
     days: Annotated[int, typer.Option(min=31, max=366, help="Of the demo that is made.")] = 366,
     sqlmesh: Annotated[bool, typer.Option("--sqlmesh", help="Hold it against SQLMesh, which is installed.")] = False,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the goals there.")] = None,
+    json_path: bench.JsonPath = None,
 ) -> None:
-    """Measure both sides; exit code 1 if the goal is missed, 3 if nothing could be measured."""
-    with tempfile.TemporaryDirectory(prefix="warm-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        cold, ready = folder / "cold", folder / "ready"
-        try:
-            if state is None:
-                state = folder / "loaded"
-                command = (sys.executable, "-c", _MAIN, "demo", "--days", days)
-                run_command(command, env=env_of(state), log=folder / "demo.log")
-            cases = late_files(state.absolute(), rounds)
-            replace_by_copy(folder / "jars", load_settings(state=state.absolute()).jars)
-            found: dict[str, list[Taken]] = {}
-            for side, warm, place in (("started for each run", False, cold), ("kept ready", True, ready)):
-                replace_by_copy(place, state)
-                found[side] = measure(place, cases, warm=warm, log=folder / "up.log")
-            if digests(cold) != digests(ready):
-                raise BenchmarkError("The two lakes hold something else.")
-            runs: list[Run] = []
-            if sqlmesh:
-                runs, content = restated(state.absolute(), cases, folder / "sqlmesh")
-                ours = table_content(table_folder(ready, SILVER_TRANSACTIONS), SILVER_TRANSACTIONS)
-                check_equal({SILVER: ours}, {SILVER: content}, "the platform and SQLMesh")
-        except (BenchmarkError, UnequalError) as error:
-            console.print(str(error), markup=False, highlight=False, style="red")
-            raise typer.Exit(3) from error
-    print_taken(found)
-    seconds = [one.seconds for one in found["kept ready"]]
-    outcomes = [Goal("Spark kept ready: seconds from the tick to published", "<=", MOST_S).judge(seconds)]
-    if runs:
-        print_runs(console, "SQLMesh restates the range between the two days", {"SQLMesh": runs})
-        shares = [mine / other.seconds for mine, other in zip(seconds, runs, strict=True)]
-        outcomes.append(Goal("Spark kept ready / SQLMesh", "<=", MOST_OF_SQLMESH).judge(shares))
-    print_outcomes(console, "A late file", outcomes)
-    if json_path:
-        write_json(json_path, outcomes)
-    raise typer.Exit(0 if all(one.held for one in outcomes) else 1)
+    """Measure both sides, a late file a round."""
+
+    def measure_all(root: Path) -> list[bench.Outcome]:
+        loaded, cold, ready = (state or root / "loaded").absolute(), root / "cold", root / "ready"
+        if state is None:
+            bench.run_command((*bench.COMMAND, "demo", "--days", days), env=env_of(loaded), log=root / "demo.log")
+        cases = late_files(loaded, rounds)
+        replace_by_copy(root / "jars", load_settings(state=loaded).jars)
+        found: dict[str, list[Taken]] = {}
+        for side, warm, place in (("started for each run", False, cold), ("kept ready", True, ready)):
+            replace_by_copy(place, loaded)
+            found[side] = measure(place, cases, warm=warm, log=root / "up.log")
+        if digests(cold) != digests(ready):
+            raise bench.BenchmarkError("The two lakes hold something else.")
+        print_taken(found)
+        seconds = [one.seconds for one in found["kept ready"]]
+        outcomes = [bench.Goal("Spark kept ready: seconds from the tick to published", "<=", MOST_S).judge(seconds)]
+        if sqlmesh:
+            runs, content = restated(loaded, cases, root / "sqlmesh")
+            ours = table_content(table_folder(ready, SILVER_TRANSACTIONS), SILVER_TRANSACTIONS)
+            check_equal({SILVER: ours}, {SILVER: content}, "the platform and SQLMesh")
+            bench.print_runs("SQLMesh restates the range between the two days", {"SQLMesh": runs})
+            shares = [mine / other.seconds for mine, other in zip(seconds, runs, strict=True)]
+            outcomes.append(bench.Goal("Spark kept ready / SQLMesh", "<=", MOST_OF_SQLMESH).judge(shares))
+        return outcomes
+
+    bench.measured("A late file", json_path, measure_all)
 
 
 def print_taken(found: Mapping[str, list[Taken]]) -> None:
     """Both sides."""
-    table = Table(title="A late file, median", title_justify="left")
-    for heading in ("Spark", "tick to start s", "start to published s", "together s", "each s", "load average"):
-        table.add_column(heading, justify="left" if heading == "Spark" else "right")
-    for side, taken in found.items():
-        table.add_row(
+    names = ("to_start_s", "to_published_s", "seconds")
+    rows = [
+        (
             side,
-            f"{median(one.to_start_s for one in taken):.1f}",
-            f"{median(one.to_published_s for one in taken):.1f}",
-            f"{median(one.seconds for one in taken):.1f}",
+            *(f"{median(getattr(one, name) for one in taken):.1f}" for name in names),
             " ".join(f"{one.seconds:.1f}" for one in taken),
             " ".join(f"{one.load:.1f}" for one in taken),
         )
-    console.print(table)
+        for side, taken in found.items()
+    ]
+    headings = ("Spark", "tick to start s", "start to published s", "together s", "each s", "load average")
+    bench.print_table("A late file, median", headings, rows)
 
 
 if __name__ == "__main__":

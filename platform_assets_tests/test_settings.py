@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from datetime import date
 from pathlib import Path
@@ -13,7 +12,7 @@ from platform_assets import settings as module
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.places import for_hadoop, names_bucket
-from platform_assets.settings import Settings, SettingsError, load_settings
+from platform_assets.settings import SettingsError, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -389,14 +388,6 @@ def test_addresses_of_the_ui_are_written_with_commas(monkeypatch: pytest.MonkeyP
     assert load_settings().ui_origins == ()
     monkeypatch.setenv("PLATFORM_UI_ORIGINS", "https://a.example, http://10.0.0.5:8080,")
     assert load_settings().ui_origins == ("https://a.example", "http://10.0.0.5:8080")
-
-
-def test_settings_cannot_be_changed_in_place() -> None:
-    settings = load_settings()
-    with pytest.raises(ValueError, match="frozen"):
-        Settings.__setattr__(settings, "batch_days", 1)
-    assert isinstance(settings, Settings)
-    assert "PLATFORM_STATE" not in os.environ
 
 
 def test_a_secret_under_a_name_that_is_no_settings_is_not_shown(project: Path) -> None:

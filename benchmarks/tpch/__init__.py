@@ -20,45 +20,46 @@ MONEY, TOTAL = "decimal(15,2)", "decimal(38,2)"
 WEEK = 6
 """Days that a week's window reaches back."""
 
-_ORDERED = Column("ordered_at", "timestamp", "When it was ordered, UTC.", nullable=False)
-_UPDATED = Column("updated_at", "timestamp", "When the source last wrote this version, UTC.", nullable=False)
-_ORDER = Column("o_orderkey", "long", "The order.", nullable=False)
-_LINE = Column("l_orderkey", "long", "The order.", nullable=False)
-_NUMBER = Column("l_linenumber", "int", "The line of the order.", nullable=False)
 
-ORDERS = (
-    _ORDER,
-    Column("o_custkey", "long", "Who ordered."),
-    Column("o_orderstatus", "string", "F, O or P."),
-    Column("o_totalprice", MONEY, "Dollars for all lines."),
-    Column("o_orderdate", "date", "As TPC-H has it."),
-    Column("o_orderpriority", "string", "1-URGENT to 5-LOW."),
-    Column("o_clerk", "string", "Who took the order."),
-    Column("o_shippriority", "int", "Always 0.", additive=False),
-    Column("o_comment", "string", "Text."),
-    _ORDERED,
-    _UPDATED,
-)
-LINES = (
-    _LINE,
-    _NUMBER,
-    Column("l_partkey", "long", "What was ordered."),
-    Column("l_suppkey", "long", "From whom."),
-    Column("l_quantity", MONEY, "Pieces."),
-    Column("l_extendedprice", MONEY, "Dollars before discount and tax."),
-    Column("l_discount", MONEY, "Share of the price.", additive=False),
-    Column("l_tax", MONEY, "Share of the discounted price.", additive=False),
-    Column("l_returnflag", "string", "R, A or N."),
-    Column("l_linestatus", "string", "O or F."),
-    Column("l_shipdate", "date", "When it was sent."),
-    Column("l_commitdate", "date", "When it was promised."),
-    Column("l_receiptdate", "date", "When it came."),
-    Column("l_shipinstruct", "string", "How to hand it over."),
-    Column("l_shipmode", "string", "How it travels."),
-    Column("l_comment", "string", "Text."),
-    _ORDERED,
-    _UPDATED,
-)
+def _columns(declared: str) -> tuple[Column, ...]:
+    """One of each line: name, type, whether it is always there (`!`) or not to be added (`~`), and what it is."""
+    rows = (line.split(maxsplit=3) for line in declared.strip().splitlines())
+    return tuple(
+        Column(name, type_, text, nullable=mark != "!", additive=mark != "~") for name, type_, mark, text in rows
+    )
+
+
+_TIMES = """
+    ordered_at       timestamp ! When it was ordered, UTC.
+    updated_at       timestamp ! When the source last wrote this version, UTC.
+"""
+ORDERS = _columns(f"""
+    o_orderkey       long      ! The order.
+    o_custkey        long      . Who ordered.
+    o_orderstatus    string    . F, O or P.
+    o_totalprice     {MONEY}   . Dollars for all lines.
+    o_orderdate      date      . As TPC-H has it.
+    o_orderpriority  string    . 1-URGENT to 5-LOW.
+    o_clerk          string    . Who took the order.
+    o_shippriority   int       ~ Always 0.
+    o_comment        string    . Text.{_TIMES}""")
+LINES = _columns(f"""
+    l_orderkey       long      ! The order.
+    l_linenumber     int       ! The line of the order.
+    l_partkey        long      . What was ordered.
+    l_suppkey        long      . From whom.
+    l_quantity       {MONEY}   . Pieces.
+    l_extendedprice  {MONEY}   . Dollars before discount and tax.
+    l_discount       {MONEY}   ~ Share of the price.
+    l_tax            {MONEY}   ~ Share of the discounted price.
+    l_returnflag     string    . R, A or N.
+    l_linestatus     string    . O or F.
+    l_shipdate       date      . When it was sent.
+    l_commitdate     date      . When it was promised.
+    l_receiptdate    date      . When it came.
+    l_shipinstruct   string    . How to hand it over.
+    l_shipmode       string    . How it travels.
+    l_comment        string    . Text.{_TIMES}""")
 
 
 def _source(name: str, key: tuple[str, ...], columns: tuple[Column, ...]) -> tuple[Contract, Contract]:

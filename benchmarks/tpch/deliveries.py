@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 
@@ -19,14 +19,8 @@ _TABLES = {"orders": ("o_orderkey", "o_totalprice"), "lineitem": ("l_orderkey", 
 """Key of the order, and what is corrected."""
 
 
-@dataclass(frozen=True)
-class Delivered:
-    """What lies in the landing folder.
-
-    Args:
-        rows: of all files.
-        bytes: of all files.
-    """
+class Delivered(NamedTuple):
+    """Rows and bytes of all files in the landing folder."""
 
     rows: int
     bytes: int
@@ -40,12 +34,7 @@ def generate(folder: Path, scale: float) -> None:
 
 
 def deliver(generated: Path, landing: Path) -> Delivered:
-    """One file a day and table, in folders of the day on which it came.
-
-    Args:
-        generated: folder of TPC-H's two tables.
-        landing: of the platform.
-    """
+    """One file a day and table, in folders of the day on which it came."""
     rows = 0
     with duckdb.connect() as database:
         database.execute("SET preserve_insertion_order = false")
@@ -76,11 +65,7 @@ def correct(generated: Path, landing: Path, day: date, lines: int) -> None:
 
 
 def totals(generated: Path, corrected: int) -> tuple[int, Decimal]:
-    """Lines that there are, and their price in all once everything that was delivered has been taken; by DuckDB.
-
-    Args:
-        corrected: lines of the file that came last.
-    """
+    """Lines that there are, and their price in all with those of the file that came last corrected; by DuckDB."""
     with duckdb.connect() as database:
         found = database.execute(
             f"SELECT count(*), sum(l_extendedprice + CASE WHEN l_orderkey // 4 % {CORRECTED} = 0 "

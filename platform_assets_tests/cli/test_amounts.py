@@ -64,30 +64,6 @@ def test_a_difference_tells_the_amounts_that_differ(run: Run, sold: Lake) -> Non
     assert text.count("price ") == 2, "of the table and of its day"
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
-def test_a_release_and_a_difference_are_grids_at_any_width_with_rows_and_amounts(
-    run: Run, sold: Lake, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    [change] = run("release", "show", "--json").json["changes"]
-    assert change["sums"]["price"] == {"before": "11.99", "after": "32.99"}
-    monkeypatch.setenv("COLUMNS", str(columns))
-    for command in (["show"], ["diff", "0"]):
-        lines = run("release", *command).out.splitlines()
-        assert max(map(len, lines)) <= columns
-        assert next(line.split() for line in lines if " price " in line)[-4:] == ["price", "11.99", "32.99", "+21.00"]
-        assert len([line for line in lines if "2 → 3" in line]) == 3, "of the table, of its day, in all"
-        assert sum(set(line.strip()) == {"─"} for line in lines) >= 3, "no column stands upright"
-
-
-def test_a_measure_that_is_not_additive_is_summed_nowhere(run: Run, sold: Lake, tmp_path: Path) -> None:
-    contracts = tmp_path / PACKAGE / "contracts.py"
-    contracts.write_text(contracts.read_text().replace('"Of it."', '"Of it.", additive=False'))
-    forget()
-    for command in (["release", "diff", "0", "1"], ["rollback", "--to", "0", "--dry-run"]):
-        said = run(*command)
-        assert ("sum of price" in said.out, "cents" in said.out, said.err) == (True, False, "")
-
-
 def test_a_rollback_tells_them_before_it_is_done_and_after(run: Run, sold: Lake) -> None:
     for more in (["--dry-run"], ["--reason", "a wrong price"]):
         said = run("rollback", "--to", "0", *more)
@@ -121,13 +97,6 @@ def test_the_report_of_a_plan_tells_them_and_where_nothing_changed(run: Run, sol
     assert "Nothing changed: 1 day of tables came out as they were." in run("plan", "report", "again").out
     run("plan", "report", "again", "--html", str(page))
     assert "Nothing changed: all its days came out as they were." in page.read_text()
-
-
-def test_of_a_day_that_was_not_there_before_all_is_new(run: Run, sold: Lake) -> None:
-    publish(sold, staged_manifest(sold, {SALES: {day(2): [("z", 5)]}}))
-    [change] = run("release", "diff", "1", "2", "--json").json["changes"]
-    assert change["sums"]["cents"] == {"before": None, "after": 5}
-    assert "sum of cents not there → 5" in run("release", "diff", "1", "2").out
 
 
 def test_what_cannot_be_read_or_is_too_much_is_said(run: Run, sold: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

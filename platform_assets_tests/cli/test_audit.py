@@ -8,7 +8,6 @@ from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-import pytest
 from deltalake import write_deltalake
 
 from platform_assets.lakehouse.delta import commits
@@ -17,7 +16,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
-from platform_assets.settings import Settings, load_settings
+from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.cli.products import SILVER, computed
 from platform_assets_tests.support.places import on_disk
@@ -137,17 +136,6 @@ def test_a_ledger_that_was_lost_says_what_it_lacks_once(run: Run, published: Set
     assert "mended The ledger lacked releases 0 to 1" in run("status").err
     assert run("status").err == ""
     assert "Holds and people's decisions from that time" in run("doctor", "--json").out
-
-
-def test_a_lake_that_was_moved_works_on(
-    run: Run, published: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = run("read", TABLE, "--format", "csv").out
-    shutil.move(published.lake, tmp_path / "moved")
-    monkeypatch.setenv("PLATFORM_LAKE", str(tmp_path / "moved"))
-    assert run("read", TABLE, "--format", "csv").out == before
-    more(load_settings())
-    assert run("audit", "verify").code == 0
 
 
 def test_the_life_of_a_day_has_its_holds_also_once_they_ended(run: Run, products: Settings) -> None:

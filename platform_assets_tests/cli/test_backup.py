@@ -175,42 +175,6 @@ def test_a_restore_that_was_cut_short_goes_on(
     assert sorted(path.name for path in published.lake_folder.glob(".*")) == []
 
 
-def test_a_lake_in_which_work_went_on_is_not_replaced_though_its_restore_died_at_its_last_step(
-    run: Run, published: Settings, folder: str
-) -> None:
-    """All was in its place, but for the empty folder that had held it; later the ledger alone was lost."""
-    assert run("backup", folder).code == 0
-    shutil.rmtree(published.state)
-    assert run("restore", folder).code == 0
-    (published.lake_folder / ".restoring").mkdir()
-    assert run("restore", folder).code == 0, "nothing was done since"
-    assert not (published.lake_folder / ".restoring").exists()
-    (published.lake_folder / ".restoring").mkdir()
-    more(published)
-    newest = newest_release(Lake.at(published.lake_folder))
-    for file in published.state.glob("ledger.db*"):
-        file.unlink()
-    assert (said := run("restore", folder)).code == 3, said.out
-    assert "a restore replaces nothing" in said.err
-    assert newest_release(Lake.at(published.lake_folder)) == newest
-    assert not list(published.state.glob("ledger.db*"))
-
-
-def test_a_lake_behind_a_link_or_on_a_disk_of_its_own_is_restored_there(
-    run: Run, published: Settings, folder: str, tmp_path: Path
-) -> None:
-    run("backup", folder)
-    shutil.rmtree(published.state)
-    published.state.mkdir()
-    published.lake_folder.symlink_to(tmp_path / "disk")
-    assert (said := run("restore", folder)).code == 3
-    assert "Mount the disk" in said.err
-    (tmp_path / "disk" / "lost+found").mkdir(parents=True)
-    assert run("restore", folder).code == 0
-    assert published.lake_folder.is_symlink()
-    assert run("audit", "verify").code == 0
-
-
 @pytest.mark.parametrize("command", [("backup",), ("restore",), ("restore", "--rehearse")], ids=" ".join)
 def test_a_folder_that_is_no_backup_is_refused(run: Run, published: Settings, tmp_path: Path, command: tuple) -> None:
     (tmp_path / "own" / "lake").mkdir(parents=True)

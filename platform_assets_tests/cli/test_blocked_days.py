@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any, NoReturn
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import fill, planned
+from platform_assets.engine.refresh import planned
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, states_around
-from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.day_states import Blocked, DayState
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.plan import Plan, PlannedStep
 from platform_assets.planning.selection import BY_PERSON
-from platform_assets.planning.steps import Step
-from platform_assets.progress import no_progress
 from platform_assets.records.history import Hold
-from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt
-from platform_assets.records.staged_days import StagedDays
 from platform_assets.settings import Settings
-from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import DAYS, computed, publish_on_paper
 
 RAW, SILVER, GOLD, PRODUCTS = "raw.transactions", "silver.transactions", "gold.daily_sales", "silver.products"
 DAY = DAYS[1]
 AUTHOR = Author("r", "a test")
-
-
-def no_spark() -> NoReturn:
-    raise AssertionError("no session is needed")
 
 
 def made(platform: Platform, table: str) -> dict[str, Any]:
@@ -127,14 +116,6 @@ def test_a_refresh_that_can_do_nothing_for_a_stale_day_is_no_success(
     assert "no day is stale" not in said.out
 
 
-def test_a_day_stale_through_data_is_listed_though_its_input_is_held_by_now(run: Run, lake: Settings) -> None:
-    with open_platform(lake) as platform:
-        other(platform, SILVER, "0-1-1-1-1")
-        hold_silver(platform)
-    assert run("stale").code == 1
-    assert "gold.daily_sales 2017-01-02 (upstream content)" in run("stale").out
-
-
 def test_a_reached_day_is_in_the_plan_though_another_input_keeps_it(run: Run, lake: Settings) -> None:
     """Reference data changes as of every day; gold reads it, and one day of gold's other input is held."""
     with open_platform(lake) as platform:
@@ -154,23 +135,6 @@ def test_a_day_made_from_what_is_gone_is_not_called_up_to_date(run: Run, lake: S
     assert "out of date gold.daily_sales 2017-01-02: made from more than is there" in why.out
 
 
-def test_a_day_never_computed_whose_input_is_held_is_none_that_a_refresh_takes(run: Run, lake: Settings) -> None:
-    with open_platform(lake) as platform:
-        gone(platform, GOLD)
-        platform.ledger.drop(platform.ledger.holds(GOLD))
-        hold_silver(platform)
-    why = run("why", GOLD, str(DAY))
-    assert "a refresh takes it" not in why.out
-    assert "silver.transactions is held on 2017-01-02: far too few" in why.out
-
-
-def test_what_is_gone_is_told_before_what_is_held(run: Run, lake: Settings) -> None:
-    with open_platform(lake) as platform:
-        gone(platform, PRODUCTS)
-        hold_silver(platform)
-    assert "made from more than is there" in run("stale", GOLD, "--days", str(DAY)).out
-
-
 def test_a_plan_is_made_anew_once_a_hold_was_lifted(lake: Settings) -> None:
     with open_platform(lake) as platform:
         hold_silver(platform)
@@ -179,32 +143,3 @@ def test_a_plan_is_made_anew_once_a_hold_was_lifted(lake: Settings) -> None:
         assert planned(Stage(platform, AUTHOR), BY_PERSON, seen) is seen
         platform.ledger.drop(platform.ledger.holds(SILVER))
         assert SILVER in {step.table for step in planned(Stage(platform, AUTHOR), BY_PERSON, seen).steps}
-
-
-def test_a_day_that_is_none_of_the_calendar_is_said_to_be_none(lake: Settings) -> None:
-    """A run for it ends as failed, whatever Dagster's partitions are."""
-    beyond = DAYS[-1] + timedelta(days=1)
-    with open_platform(lake) as platform:
-        result = recompute_step(platform, no_spark, Step(SILVER, (beyond,)), AUTHOR)
-    assert "is no day here: the calendar goes from" in result.not_published[beyond]
-
-
-def test_a_staged_day_stays_though_its_input_was_refused(lake: Settings) -> None:
-    """It is what it would be: its input is as it was."""
-    with open_platform(lake) as platform:
-        stage = Stage(platform, AUTHOR)
-        change = TableChange.model_validate(
-            {
-                "table": GOLD,
-                "schema_string": spark_schema(platform.catalogue[GOLD]).json(),
-                "days": {DAY: computed(platform, GOLD)[DAY].model_copy(update={"digest": "0-5-5-5-5"})},
-                "reads": stage.snapshot.reads([read.table for read in platform.catalogue[GOLD].inputs]),
-                **made(platform, GOLD),
-            }
-        )
-        stage.staged = StagedDays().with_days([change])
-        hold_silver(platform)
-        plan = Plan(steps=(PlannedStep(GOLD, {DAY: ("upstream content",)}),))
-        done, struck = fill(stage, plan, no_spark, no_progress, BY_PERSON)
-        assert (done, struck) == ((), {GOLD: (DAY,)})
-        assert DAY in stage.staged.of(GOLD)

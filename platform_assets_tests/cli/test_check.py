@@ -67,23 +67,6 @@ def test_tables_in_a_circle_are_told_with_the_place_of_one(run: Run, home: Path)
     assert f'Contract("{wrong["table"]}"' in declared
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        ('"decimal(12,2)"', '"money"'),
-        ('silver.sales", span(6)', 'silver.sold", span(6)'),
-        ("TABLES = (", "TABLES = (nothing, "),
-    ],
-)
-def test_a_mistake_that_is_alone_has_its_place_for_programs(run: Run, home: Path, wrong: tuple[str, str]) -> None:
-    write_domain(home, contracts=(wrong,))
-    said = run("check", "--json")
-    assert said.code == 3
-    [mistake] = said.json["mistakes"]
-    assert f"{PACKAGE}/contracts.py, line " in mistake["place"]
-    assert mistake["place"] in mistake["what"]
-
-
 @pytest.mark.parametrize("command", [["refresh"], ["refresh", "--explain"], ["up"]])
 def test_functions_with_mistakes_keep_work_from_beginning(run: Run, home: Path, command: list[str]) -> None:
     write_domain(home, **TWO)
@@ -127,11 +110,6 @@ def test_functions_and_expressions_are_told_together_and_then_all_is_well(run: R
     said = run_apart("check", "gold.tills", PYTHONPATH=str(home))
     assert said.code == 0, said.err
     assert "raw.sales, silver.sales, gold.tills" in said.out
-
-
-def test_a_table_that_no_domain_declares(run: Run, home: Path) -> None:
-    write_domain(home)
-    assert run("check", "gold.nothing").code == 2
 
 
 FED = (

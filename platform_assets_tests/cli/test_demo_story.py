@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from platform_assets.cli.commands.demo import Phase, print_summary
-from platform_assets.cli.commands.demo_state import begin_demo, remove_demo, set_clock
 from platform_assets.cli.commands.demo_story import Shown, Story, compare, print_story
-from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import run_apart
 
 FIRST, SECOND = date(2017, 1, 1), date(2017, 1, 2)
@@ -25,82 +21,28 @@ AFTER = {SILVER: {FIRST: NEW, SECOND: OLD}, GOLD: {FIRST: NEW, SECOND: OLD}}
 STALE = {SILVER: {FIRST}, GOLD: {FIRST}}
 
 
-def test_exactly_the_stale_days_were_rewritten() -> None:
+def test_exactly_the_stale_days_were_rewritten_and_any_other_is_a_surprise() -> None:
     compared = compare(BEFORE, AFTER, STALE)
     assert compared.rewritten == {SILVER: (FIRST,), GOLD: (FIRST,)}
     assert (compared.days, compared.untouched, compared.surprises) == (2, 2, ())
-
-
-@pytest.mark.parametrize("part", ["publication", "digest", "files"])
-def test_a_day_that_is_another_one_without_being_stale_is_a_surprise(part: str) -> None:
-    other = OLD._replace(**{part: getattr(NEW, part)})
-    after = {**AFTER, GOLD: {FIRST: NEW, SECOND: other}}
-    assert compare(BEFORE, after, STALE).surprises == ((GOLD, SECOND),)
-
-
-def test_a_stale_day_that_nobody_rewrote_is_a_surprise() -> None:
-    assert compare(BEFORE, {**AFTER, GOLD: BEFORE[GOLD]}, STALE).surprises == ((GOLD, FIRST),)
-
-
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_a_day_that_comes_or_goes_without_being_stale_is_a_surprise(side: str) -> None:
-    fewer = {**AFTER, GOLD: {FIRST: NEW}} if side == "after" else AFTER
-    more = {**BEFORE, GOLD: {FIRST: OLD}} if side == "before" else BEFORE
-    assert compare(more, fewer, STALE).surprises == ((GOLD, SECOND),)
-
-
-STORY = Story(
-    "transactions/2017-01-21/recount-1.csv",
-    FIRST,
-    406,
-    10,
-    12,
-    {
-        SILVER: "correction: reads the same day of raw.transactions",
-        GOLD: f"upstream content: reads 28 days of {SILVER}",
-    },
-    compare(BEFORE, AFTER, STALE),
-    (Decimal("13222.35"), Decimal("13242.30")),
-)
-
-
-def test_that_an_earlier_demo_is_removed_is_no_part_of_what_programs_read(state: Path, monkeypatch, capsys) -> None:
-    for name in ("CALENDAR_FIRST", "CALENDAR_LAST", "TODAY"):
-        monkeypatch.delenv(f"PLATFORM_{name}")
-    begin_demo(load_settings())
-    remove_demo(set_clock(load_settings(), SECOND, SECOND))
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "Removed the earlier demo.\n")
-
-
-@pytest.mark.parametrize("width", [40, 60, 100])
-def test_the_story_cuts_no_name_number_or_command(width: int, monkeypatch, capsys) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    print_story(STORY)
-    told = capsys.readouterr().out
-    assert all(len(line) <= width for line in told.splitlines() if "platform-assets" not in line)
-    assert "\N{HORIZONTAL ELLIPSIS}" not in told
-    assert 'uv run platform-assets rollback --to 10 --reason "just trying"' in told
-    told = " ".join(told.split())
-    for text in (SILVER, GOLD, "13,222.35", "13,242.30", "+19.95", "Exactly these 2 days", "other 2 of 4"):
-        assert text in told
+    for part in ("publication", "digest", "files"):
+        other = OLD._replace(**{part: getattr(NEW, part)})
+        assert compare(BEFORE, {**AFTER, GOLD: {FIRST: NEW, SECOND: other}}, STALE).surprises == ((GOLD, SECOND),)
+    assert compare(BEFORE, {**AFTER, GOLD: BEFORE[GOLD]}, STALE).surprises == ((GOLD, FIRST),), "nobody rewrote it"
+    for before, after in ((BEFORE, {**AFTER, GOLD: {FIRST: NEW}}), ({**BEFORE, GOLD: {FIRST: OLD}}, AFTER)):
+        assert compare(before, after, STALE).surprises == ((GOLD, SECOND),), "it comes, or goes"
 
 
 def test_a_surprise_is_said_instead(monkeypatch, capsys) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    print_story(replace(STORY, compared=compare(BEFORE, {**AFTER, GOLD: BEFORE[GOLD]}, STALE)))
+    compared, net = compare(BEFORE, {**AFTER, GOLD: BEFORE[GOLD]}, STALE), (Decimal("13.35"), Decimal("13.30"))
+    why = {SILVER: "correction", GOLD: "upstream content"}
+    print_story(Story("transactions/2017-01-21/recount-1.csv", FIRST, 406, 10, 12, why, compared, net))
     told = capsys.readouterr().out
     assert (
         f"Not as promised: 1 day rewritten without being stale, or stale and not rewritten, for example {GOLD}" in told
     )
     assert "Exactly" not in told
-
-
-def test_a_demo_that_did_nothing_says_so_and_nothing_else(capsys) -> None:
-    print_summary([], [Phase("one correction", 0, {}, 0.1)], 1.0)
-    told = capsys.readouterr().out
-    assert "Nothing to do" in told
-    assert "one correction" not in told
 
 
 @pytest.mark.proof

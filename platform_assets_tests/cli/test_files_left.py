@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from platform_assets.cli.commands.up import tell_what_is_left
-from platform_assets.cli.files_view import print_left_anew
-from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.operations.opening import open_platform
-from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings
-from platform_assets.sources import landing
-from platform_assets.sources.landing import Problem
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import (
     DAY,
@@ -26,7 +20,6 @@ from platform_assets_tests.support.cli.products import (
     SILVER,
     arrive,
     compute,
-    deliver,
     publish_arrivals,
 )
 
@@ -44,17 +37,9 @@ def lies_there(settings: Settings, name: str, content: str = "not what was taken
 def delivered(name: str, landed: int = 10, refused: int = 0, reason: str | None = None, day: str = FOLDER) -> Arrival:
     """A file as it lies there after `lies_there`, so that nobody tries to take it again."""
     return Arrival(
-        table=RAW,
-        path=f"{day}/{name}",
-        arrival_date=DAY,
-        size=1,
-        sha256=name,
-        modified_ns=1,
-        landed=landed,
-        taken=0 if reason else landed - refused,
-        refused=refused,
-        reason=reason,
-    )
+        table=RAW, path=f"{day}/{name}", arrival_date=DAY, size=1, sha256=name, modified_ns=1, reason=reason,
+        landed=landed, taken=0 if reason else landed - refused, refused=refused,
+    )  # fmt: skip
 
 
 def take(settings: Settings, *arrivals: Arrival) -> None:
@@ -141,43 +126,6 @@ def test_a_replaced_file_of_a_day_is_told_by_why(run: Run, products: Settings) -
     assert "not taken" not in run("why", SILVER, str(DAYS[0])).out, "it has nothing of that day"
 
 
-def test_why_reads_no_files_of_another_day(run: Run, products: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    arrive(products, "good.csv", 2)
-    compute(products)
-    take(products, delivered("other.csv", day="products/2017-01-01"))
-    replaced = lies_there(products, "good.csv")
-    lies_there(products, "../2017-01-01/other.csv")
-    read: list[Path] = []
-
-    def hashed(file: Path, *_: object) -> str:
-        read.append(file)
-        return "another"
-
-    monkeypatch.setattr(landing, "sha256_of", hashed)
-    assert "good.csv was replaced" in run("why", SILVER, str(DAY)).out
-    assert set(read) == {replaced}
-
-
-def test_a_landing_root_that_is_a_link_to_itself_is_told(run: Run, products: Settings) -> None:
-    arrive(products, "good.csv", 2)
-    compute(products)
-    products.landing_folder.symlink_to(products.landing_folder)
-    for command in ("status", "refresh"):
-        said = run(command)
-        assert said.code in (1, 2, 3), command
-        assert f"{products.landing_folder} is the landing root and no folder" in " ".join((said.out + said.err).split())
-    assert run("why", SILVER, str(DAY)).err == ""
-
-
-def test_where_no_column_orders_versions_a_correction_needs_a_later_arrival_date(products: Settings) -> None:
-    take(products, delivered("a.csv"))
-    lies_there(products, "a.csv")
-    with open_platform(products) as platform:
-        unordered = replace(platform.catalogue[RAW], updated_at=None)
-        [problem] = list_arrivals(platform, unordered).problems
-    assert problem.todo == "deliver a correction with a later arrival date, since of each key the newest arrival counts"
-
-
 def test_a_refresh_of_some_tables_tells_of_files_for_these(run: Run, products: Settings) -> None:
     file = lies_there(products, "notes.txt")
     assert run("refresh", SILVER).code == 1
@@ -216,7 +164,7 @@ def test_a_refused_file_is_told_by_every_refresh_until_it_is_repaired_or_taken_a
     assert run("refresh", SILVER).code == 0
 
 
-def test_a_file_with_many_refused_rows_is_named_until_as_many_came_under_another_name(
+def test_a_file_with_many_refused_rows_is_named_until_as_many_came_under_another_name_or_it_is_withdrawn(
     run: Run, products: Settings
 ) -> None:
     take(products, delivered("a.csv", 100, refused=40))
@@ -227,6 +175,14 @@ def test_a_file_with_many_refused_rows_is_named_until_as_many_came_under_another
     take(products, delivered("a-1.csv", 30))
     assert named() == [f"{FOLDER}/a.csv"]
     take(products, delivered("a-2.csv", 10))
+    assert named() == []
+    take(products, delivered("[many].csv", 100, refused=11), delivered("few.csv", 100, refused=10))
+    many = f"{FOLDER}/[many].csv"
+    assert named() == [many]
+    assert f"refused {many}: 11 of its 100 rows were refused: `platform-assets read refused" in run("status").out
+    assert f"take that file out with `platform-assets withdraw '{many}'`" in run("status").out
+    back = delivered("w", 0).model_copy(update={"kind": "withdrawal", "origin": many})
+    take(products, back)
     assert named() == []
 
 
@@ -248,25 +204,3 @@ def test_before_anything_was_loaded_status_says_that_and_what_to_do(run: Run, st
     said = run("status").out
     assert said.startswith("Nothing was loaded yet; 1 file waits: run `platform-assets refresh`")
     assert said.count("1 file waits") == 1
-
-
-def test_days_outside_the_calendar_are_counted_and_not_each_time_that_their_rows_came(
-    run: Run, products: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PLATFORM_CALENDAR_LAST", "2017-01-02")
-    outside = DAY.replace(day=3)
-    deliver(products, outside, 5, "products/2017-01-02/a.csv")
-    deliver(products, outside, 10, "products/2017-01-02/b.csv")
-    [table] = [table for table in run("status", "--json").json["tables"] if table["table"] == RAW]
-    assert table["outside"] == 1
-    assert f"outside {RAW} has rows of 1 day that the calendar does not have, {outside}" in run("status").out
-
-
-def test_what_a_refresh_told_further_up_is_counted_with_what_it_did_not_take(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`status --files` lists all of them."""
-    arrivals = [delivered(f"r{number}.csv", reason="it is no CSV") for number in range(3)]
-    refused = [ArrivalRecord(**arrival.model_dump(), publication="p") for arrival in arrivals]
-    print_left_anew(tmp_path, [Problem(f"{FOLDER}/a.txt", "it has the unknown ending '.txt'")], (), refused)
-    assert "In all 4 files of the landing area in no table" in capsys.readouterr().out

@@ -14,49 +14,13 @@ MAKE_DAYS = {"demo", "land"}
 """They make so many days of sales; all others choose among days that there are."""
 
 MOMENTARY = {
-    "audit decisions",
-    "audit head",
-    "audit show",
-    "breaker close",
-    "breaker list",
-    "breaker open",
-    "breaker override",
-    "breaker show",
-    "doctor",
-    "engine list",
-    "init",
-    "late list",
-    "late refuse",
-    "outbox drop",
-    "outbox list",
-    "outbox retry",
-    "plan approve",
-    "plan cancel",
-    "plan explain",
-    "plan history",
-    "plan new",
-    "plan pause",
-    "plan report",
-    "plan resume",
-    "plan status",
-    "quarantine discard",
-    "quarantine list",
-    "quarantine show",
-    "read",
-    "release diff",
-    "release pin",
-    "release show",
-    "release unpin",
-    "releases",
-    "stage drop",
-    "stage list",
-    "stage read",
-    "stage show",
-    "stale",
-    "status",
-    "views",
-    "why",
-}
+    "audit decisions", "audit head", "audit show", "breaker close", "breaker list", "breaker open",
+    "breaker override", "breaker show", "doctor", "engine list", "init", "late list", "late refuse", "outbox drop",
+    "outbox list", "outbox retry", "plan approve", "plan cancel", "plan explain", "plan history", "plan new",
+    "plan pause", "plan report", "plan resume", "plan status", "quarantine discard", "quarantine list",
+    "quarantine show", "read", "release diff", "release pin", "release show", "release unpin", "releases",
+    "stage drop", "stage list", "stage read", "stage show", "stale", "status", "views", "why",
+}  # fmt: skip
 """They read the ledger, logs and footers, or print rows as they read them; all others tell how far they are."""
 
 STARTS_NOTHING = sorted(
@@ -90,16 +54,18 @@ def test_every_command_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_command_has_json_for_programs(name: str) -> None:
-    assert options(name)["--json"].is_flag
-    assert options(name)["--json"].help == "For programs: JSON, also of an error."
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_days_are_asked_for_in_one_way(name: str) -> None:
-    asked = options(name)
+def test_what_is_the_same_is_asked_for_and_told_in_one_way(name: str) -> None:
+    asked, callback = options(name), ALL[name].callback
+    assert asked["--json"].is_flag
+    assert asked["--json"].help == "For programs: JSON, also of an error."
+    assert ("context" in callback.__annotations__) == (name not in MOMENTARY), "it tells how far it is"
+    assert ("--reason" in asked) == ("--by" in asked) or name == "reconcile"  # whose sides are compared by columns
+    if "--reason" in asked:
+        assert asked["--reason"].help == "Why, for the next person."
+        assert asked["--by"].help == "Who decides; the user by default, who is recorded in any case."
+        assert not asked["--reason"].required  # a missing one is explained in words
     if name in MAKE_DAYS:
-        assert "int" in str(ALL[name].callback.__annotations__["days"])
+        assert "int" in str(callback.__annotations__["days"])
         return
     days = asked.get("--days")
     assert days is asked.get("--day", days)
@@ -111,23 +77,9 @@ def test_days_are_asked_for_in_one_way(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_who_decides_and_why_is_asked_for_in_one_way(name: str) -> None:
-    asked = options(name)
-    assert ("--reason" in asked) == ("--by" in asked) or name == "reconcile"  # whose sides are compared by columns
-    if "--reason" in asked:
-        assert asked["--reason"].help == "Why, for the next person."
-        assert asked["--by"].help == "Who decides; the user by default, who is recorded in any case."
-        assert not asked["--reason"].required  # a missing one is explained in words
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_every_command_tells_how_far_it_is_unless_it_takes_a_moment(name: str) -> None:
-    callback = ALL[name].callback
-    assert ("context" in callback.__annotations__) == (name not in MOMENTARY)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_a_wrong_command_line_is_told_to_programs_in_their_way(run, name):
+def test_what_could_not_be_done_is_told_to_programs_in_their_way(run, monkeypatch, tmp_path, name):
+    monkeypatch.setenv("PLATFORM_SETTLE_S", "-1")
+    monkeypatch.chdir(tmp_path)
     said = run(*name.split(), *EXAMPLES[name], "--no-such-option", "--json")
     assert (said.code, said.out) == (2, "")
     assert error_in(said) == {
@@ -135,12 +87,6 @@ def test_a_wrong_command_line_is_told_to_programs_in_their_way(run, name):
         "do": "Add --help to see what it takes.",
         "code": 2,
     }
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_what_could_not_be_done_is_told_to_programs_in_their_way(run, monkeypatch, tmp_path, name):
-    monkeypatch.setenv("PLATFORM_SETTLE_S", "-1")
-    monkeypatch.chdir(tmp_path)
     said = run(*name.split(), *EXAMPLES[name], "--json")
     assert (said.code, said.out) == (3, "")
     error = error_in(said)

@@ -64,20 +64,6 @@ def test_a_state_folder_and_a_folder_of_plans_that_were_exported_before_stay(wri
         assert ("PLATFORM_STATE was exported before and stays /my state" in said.stderr) is (exported == mine)
 
 
-def test_days_that_were_exported_before_stay(written: Path) -> None:
-    show = f'. "{written}/settings.sh"; echo "$PLATFORM_CALENDAR_FIRST|${{PLATFORM_CALENDAR_LAST-}}"'
-    path = {"PATH": os.environ["PATH"]}
-    for exported, told in (
-        ({}, "2024-03-01|2024-03-05"),
-        ({"PLATFORM_CALENDAR_FIRST": "2025-01-01"}, "2025-01-01|"),
-        ({"PLATFORM_CALENDAR_FIRST": "2025-01-01", "PLATFORM_CALENDAR_LAST": "2025-02-01"}, "2025-01-01|2025-02-01"),
-    ):
-        said = subprocess.run(
-            ["bash", "-euc", show], env=path | exported, capture_output=True, text=True, check=True
-        )  # fmt: skip
-        assert said.stdout.strip() == told
-
-
 def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
     mine = tmp_path / DOMAIN
     mine.mkdir()

@@ -53,7 +53,7 @@ def interrupted(args: list[str], when: bytes, delay_s: float = 0) -> str:
     return said.decode()
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)], ids=["for people", "for programs"])
+@pytest.mark.parametrize("form", [(), pytest.param(("--json",), marks=pytest.mark.proof)], ids=["people", "programs"])
 def test_a_refresh_is_interrupted_while_spark_starts(products: Settings, form: tuple[str, ...]) -> None:
     lake = Lake.at(products.lake)
     before = current_release(lake)
@@ -65,6 +65,7 @@ def test_a_refresh_is_interrupted_while_spark_starts(products: Settings, form: t
     assert not lake.locks_path.exists() or not list(on_disk(lake.locks_path).glob("stage-*"))
 
 
+@pytest.mark.proof
 def test_a_refresh_without_a_terminal_is_interrupted(products: Settings) -> None:
     """At some moment of Spark's start, which takes longer."""
     process = subprocess.Popen(
@@ -104,7 +105,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "sqlalchemy", "platform_assets.operations.opening"])
+@pytest.mark.parametrize("module", ["typer", "platform_assets.operations.opening"])
 def test_a_command_is_interrupted_before_it_has_begun(products: Settings, module: str) -> None:
     """While it imports what it needs, or opens the platform."""
     done = subprocess.run([sys.executable, "-c", AT_AN_IMPORT, module, "status"], capture_output=True, text=True)
@@ -118,31 +119,6 @@ def test_programs_are_told_of_an_interruption_as_of_an_error(products: Settings)
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 130, done.stderr
     assert json.loads(done.stderr)["error"]["what"] == "Interrupted."
-
-
-IN_A_FINALIZER = """
-import os, signal, time
-from platform_assets.cli.progress import never_lost
-
-class Interrupted:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1)
-
-with never_lost():
-    one = Interrupted()
-    del one
-    time.sleep(60)
-"""
-
-
-def test_an_interruption_where_python_cannot_raise_it_is_not_lost() -> None:
-    started = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", IN_A_FINALIZER], stderr=subprocess.PIPE, text=True)
-    assert done.returncode == -signal.SIGINT
-    assert done.stderr.endswith("KeyboardInterrupt\n")
-    assert "ignored" not in done.stderr
-    assert time.monotonic() - started < 30
 
 
 @pytest.mark.proof

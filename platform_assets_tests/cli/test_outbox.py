@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import FIRST, Run
 from platform_assets_tests.support.orchestration.paper import refresh_on_paper
 from platform_assets_tests.support.orchestration.readings import land
-from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.webhook import SECRET, Hook, listening
 from platform_assets_tests.support.world import World
 
@@ -61,27 +59,6 @@ def test_what_waits_is_listed_and_sent(run: Run, hook: Hook) -> None:
     assert "Nothing is due." in run("outbox", "send").out
     assert "Nothing waits in the outbox." in run("outbox", "list").out
     assert run("outbox", "list", "--all").out.count("delivered") == 3
-
-
-def test_it_is_told_to_programs_in_full(run: Run, hook: Hook) -> None:
-    hook.refuses = ["week dashboard"]
-    sent = run("outbox", "send", "--json")
-    assert sent.code == 1
-    assert len(sent.json["delivered"]) == 2
-    [failed] = sent.json["not_taken"]
-    assert (failed["target"], failed["problem"], failed["state"]) == ("week dashboard", "answered 400", "waiting")
-    [waiting] = run("outbox", "list", "--json").json
-    assert (waiting["key"], waiting["tries"]) == (failed["key"], 1)
-    assert waiting["due_at"] == failed["next_try"]
-    assert run("status", "--json").json["outbox"] == {"week dashboard": {"waiting": 1, "given_up": 0}}
-
-
-def test_a_refusal_is_told_with_the_next_try(run: Run, hook: Hook) -> None:
-    hook.refuses = ["week dashboard"]
-    said = run("outbox", "send")
-    assert said.code == 1
-    assert "week dashboard answered 400; next try at " in said.out
-    assert SECRET not in said.out + said.err
 
 
 def test_what_was_given_up_is_told_by_status_and_sent_again_or_dropped(run: Run, hook: Hook) -> None:
@@ -138,18 +115,3 @@ def test_doctor_and_send_say_which_variable_is_missing(run: Run, hook: Hook, mon
     sent = run("outbox", "send")
     assert (sent.code, f"week dashboard: {WEEK} is not set" in sent.out) == (1, True)
     assert hook.came == []
-
-
-def test_a_misspelt_table_of_an_exposure_is_told_by_check(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    exposed = (
-        ("Amount, Column", "Amount, Column, Exposure"),
-        ('"own_till.transforms")', '"own_till.transforms", exposures=(Exposure("till wall", "WALL", ("gold.til",)),))'),
-    )
-    monkeypatch.setenv("PLATFORM_DOMAINS", PACKAGE)
-    with importable(write_domain(tmp_path / "domain", contracts=exposed)):
-        checked = run("check")
-    assert checked.code == 3
-    assert "The exposure 'till wall' reads gold.til, which no domain declares." in checked.out + checked.err
-    assert "Did you mean gold.tills?" in checked.out + checked.err

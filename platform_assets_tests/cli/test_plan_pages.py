@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,7 +20,7 @@ from platform_assets.operations.plan_record import BackfillRecord, pause, read_r
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import Run
-from platform_assets_tests.support.cli.products import A_TEST, DAY, DAYS, SILVER, computed, publish_on_paper
+from platform_assets_tests.support.cli.products import DAY, DAYS, SILVER
 
 HOSTILE = "<script>alert('x')</script> <img src=http://example.com/x> & \"more\""
 NAME = "mend"
@@ -85,19 +84,9 @@ def test_the_record_is_one_page_that_acts_on_nothing(
 ) -> None:
     record = begun(products, plan(), publication=corrected, state="published", release=2, done=1, seconds=12.0, bytes=9)
     before, after = 100, 140
+    same = {"files": [], "base": [], "rows": [3, 3], "keys": [3, 3], "changed": 1, "nulls": {}, "shifts": {}}
     kept = [
-        {
-            "table": SILVER,
-            "day": str(day),
-            "files": [],
-            "base": [],
-            "rows": [3, 3],
-            "keys": [3, 3],
-            "changed": 1,
-            "sums": {"product_id": sums},
-            "nulls": {},
-            "shifts": {},
-        }
+        {"table": SILVER, "day": str(day), "sums": {"product_id": sums}, **same}
         for day, sums in ((DAYS[0], ["5", "5"]), (DAY, [str(before), str(after)]))
     ]
     (Path(str(products.lake)) / "_plans" / f"{NAME}.figures").write_text(json.dumps({"days": kept}))
@@ -156,34 +145,6 @@ def test_who_approves_twice_is_told_that_another_has_to(products: Settings, run:
             run(*approve, "bob").out.split() == f"Approved {of} by bob; 2 needed, so 1 more by somebody else.".split()
         )
     assert run(*approve, "ann").out.split() == f"Approved {of} by ann, bob; 2 needed.".split()
-
-
-def test_plans_of_other_tables_price_a_plan_as_well(
-    products: Settings, corrected: str, run: Run, tmp_path: Path
-) -> None:
-    for number in range(3):
-        done = {"publication": corrected, "state": "published", "starts": 1, "seconds": 20.0 + number}
-        begun(products, plan(name=f"{NAME}{number}"), **done)
-    file = tmp_path / "plan.yaml"
-    file.write_text(written(plan(tables=["silver.transactions"], gates=[])), encoding="utf-8")
-    explained = run("plan", "explain", str(file), "--json")
-    assert explained.json["price"]["backfills"] == 3, explained.err
-    assert explained.json["price"]["start_s"] > 8.0
-
-
-def test_what_a_plan_of_long_ago_took_is_not_held_for_a_single_job(
-    products: Settings, run: Run, tmp_path: Path
-) -> None:
-    """Its days may have come in many steps: only of a table that nothing else computed does it tell."""
-    file = tmp_path / "plan.yaml"
-    file.write_text(written(plan()), encoding="utf-8")
-    before = run("plan", "explain", str(file), "--json").json["price"]
-    with open_platform(products) as platform:
-        days = computed(platform, SILVER).items()
-        again = {day: content.model_copy(update={"digest": "0-1-1-1-1"}) for day, content in days}
-        author = replace(A_TEST, run="plan-gone-0123")
-        publish_on_paper(platform, SILVER, again, author=author, seconds=900.0)
-    assert run("plan", "explain", str(file), "--json").json["price"]["seconds"] == before["seconds"]
 
 
 def test_status_says_what_a_plan_waits_for(products: Settings, run: Run, tmp_path: Path) -> None:
@@ -268,3 +229,6 @@ def test_a_plan_that_nobody_knows_is_named(products: Settings, run: Run, name: s
     told = run("plan", "status", name)
     assert told.code == 3
     assert f"No plan '{name}' was ever applied" in told.err
+
+
+FILE = PlanFile.model_validate({"name": "a", "reason": "a", "owner": "a", "tables": [SILVER], "days": {"stale": True}})

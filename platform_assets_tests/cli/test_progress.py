@@ -1,4 +1,4 @@
-"""How commands say how far they are, as processes: on a pseudo-terminal, and without a terminal."""
+"""How commands say how far they are: by a clock that tests turn, and as processes, with a terminal and without."""
 
 from __future__ import annotations
 
@@ -13,46 +13,130 @@ import sys
 import termios
 import threading
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import dagster as dg
 import pytest
 
+from platform_assets.cli.narration import Narration
 from platform_assets.orchestration.in_process import run_job
+from platform_assets.progress import Progress, meanwhile
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.products import SILVER
 from platform_assets_tests.support.installation import OWN_PROCESS
+
+TABLE = "silver.transactions"
+PROMISED_S = 10.0
+
+
+@dataclass
+class Clock:
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@dataclass
+class Listener:
+    """Listens as the command's thread does, a few times a second, and notes when something was said."""
+
+    clock: Clock
+    narration: Narration
+    heard: list[tuple[float, str]] = field(default_factory=list)
+
+    def listen(self, seconds: float) -> None:
+        for _ in range(round(seconds * 4)):
+            self.clock.seconds += 0.25
+            said = self.narration.lines()
+            life = self.narration.sign_of_life()
+            self.heard += [(self.clock.seconds, line) for line in (*said, *([life] if life else []))]
+
+    @property
+    def lines(self) -> list[str]:
+        return [line for _, line in self.heard]
+
+
+@pytest.fixture
+def listener() -> Listener:
+    clock = Clock()
+    return Listener(clock, Narration("refresh", clock))
+
+
+def test_nobody_waits_longer_than_promised_whatever_the_command_does(listener):
+    tell = listener.narration.tell
+    listener.listen(25)
+    listener.narration.begin("refresh")
+    tell(Progress("computing", TABLE, 0, 366))
+    with meanwhile(tell, "starting Spark"):
+        listener.listen(31.5)
+    listener.listen(27)
+    tell(Progress("computing", TABLE, 90, 366))
+    listener.listen(19)
+    tell(Progress("computing", TABLE, 366, 366, rows=1_500_000, finished=True))
+    listener.listen(120)
+    moments = [0.0, *(moment for moment, _ in listener.heard), listener.clock.seconds]
+    assert max(after - before for before, after in pairwise(moments)) < PROMISED_S
+
+
+def test_a_sign_of_life_says_what_is_done_how_far_it_is_and_since_when(listener):
+    tell = listener.narration.tell
+    listener.listen(5)
+    tell(Progress("taking", "raw.products", 0, 1_400, "file"))
+    listener.listen(8)
+    tell(Progress("taking", "raw.products", 1_000, 1_400, "file"))
+    with meanwhile(tell, "starting Spark"):
+        listener.listen(8)
+    listener.listen(8)
+    tell(Progress("checking", TABLE))
+    listener.listen(8)
+    assert listener.lines == [
+        "refresh, 5 s",
+        "taking raw.products: 0 of 1,400 files, 8 s",
+        "starting Spark, 8 s",
+        "taking raw.products: 1,000 of 1,400 files, 16 s",
+        "checking silver.transactions, 8 s",
+    ]
+
+
+def test_a_batch_moves_with_the_tasks_of_spark_and_is_never_done_before_it_is(listener):
+    narration = listener.narration
+    narration.tell(Progress("computing", TABLE, 0, 366, batch=366))
+    reached = []
+    for running in ({0: (0, 40)}, {0: (20, 40)}, {1: (0, 200), 2: (0, 8)}, {2: (8, 8)}, {}, {5: (1, 2)}):
+        narration.see(running)
+        reached.append(narration.now().reached)
+    assert reached == sorted(reached), "a bar that goes back says nothing"
+    assert 0 == reached[0] < reached[1] < reached[2] < reached[-1] < 366
+    assert narration.now().count == "0 of 366 days, Spark at 1 of 2 tasks"
+    listener.listen(8)
+    assert listener.lines[-1] == f"computing {TABLE}: 0 of 366 days, Spark at 1 of 2 tasks, 5 s"
+    narration.tell(Progress("computing", TABLE, 366, 366))
+    assert narration.now().reached == 366
+
+
+def test_a_table_that_is_finished_is_said_once(listener):
+    tell = listener.narration.tell
+    listener.listen(3)
+    tell(Progress("computing", TABLE, 0, 3))
+    listener.listen(1.25)
+    tell(Progress("computing", TABLE, 3, 3, rows=7_001))
+    tell(Progress("computing", TABLE, 3, 3, rows=7_001, finished=True))
+    tell(Progress("indexing", "gold.daily_sales", 1, 1, rows=1, finished=True))
+    tell(Progress("copying", "manifests", 2, 2, "file", finished=True))
+    listener.listen(5)
+    assert listener.lines == [
+        f"{TABLE}: 3 days, 7,001 rows, 1.2 s",
+        "gold.daily_sales: 1 day, 1 row",
+        "manifests: 2 files",
+    ]
+
 
 COMMAND = [sys.executable, "-c", "from platform_assets.cli.app import main; main()"]
 REFRESH = [*COMMAND, "refresh", SILVER, "--days", "2017-01-02", "--force"]
 LINE = re.compile(rf"{SILVER}: 1 day, 0 rows, [0-9.]+ s")
 COLUMNS = 60
-
-CAPTURED = """
-import sys, time
-import dagster as dg
-from platform_assets.cli.progress import speaking
-from platform_assets.progress import OnProgress, Progress
-
-@dg.op
-def work(progress: dg.ResourceParam[OnProgress]):
-    print("printed by the step")
-    progress(Progress("computing", "gold.daily_sales", 0, 3))
-    time.sleep(4)
-    progress(Progress("computing", "gold.daily_sales", 3, 3, finished=True))
-    time.sleep(1)
-
-@dg.job(executor_def=dg.in_process_executor)
-def captured():
-    work()
-
-quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-with dg.DagsterInstance.local_temp(sys.argv[1]) as instance, speaking("demo") as voice:
-    with voice.telling("first load") as progress:
-        captured.execute_in_process(instance=instance, resources={"progress": progress}, run_config=quiet)
-"""
-"""A step that Dagster captures: what it prints goes to a file, and from there to the terminal when there is time."""
 
 
 @dataclass(frozen=True)
@@ -131,19 +215,6 @@ def assert_left_clean(text: str) -> None:
     assert "\x1b[2K" in text[last_bar:]
 
 
-@pytest.mark.proof
-def test_the_bar_moves_while_dagster_captures_the_terminal(tmp_path: Path) -> None:
-    """A step that sleeps for four seconds, long enough to see the bar move."""
-    heard = on_a_terminal(sys.executable, "-c", CAPTURED, str(tmp_path))
-    assert heard.code == 0, heard.text
-    bars = [line for line in drawn(heard.text) if line.startswith("computing gold.daily_sales")]
-    assert {" 2 s", " 3 s"} <= {line[-4:] for line in bars}
-    assert all("0 of 3 days" in line and len(line) <= COLUMNS for line in bars)
-    assert len(re.findall(r"gold\.daily_sales: 3 days, [45]\.[0-9] s", heard.text)) == 1
-    assert "printed by the step" in "".join(file.read_text() for file in tmp_path.rglob("*.out"))
-    assert_left_clean(heard.text)
-
-
 def test_an_interrupted_run_of_dagster_is_an_interruption() -> None:
     @dg.op
     def interrupted() -> None:
@@ -177,27 +248,3 @@ def test_a_refresh_without_a_terminal_says_plain_lines_on_standard_error(product
     assert len(LINE.findall(heard.text)) == 1
     assert "\x1b" not in heard.text + out
     assert "\r" not in heard.text
-
-
-@pytest.mark.proof
-def test_a_quick_command_says_nothing_on_its_way(products: Settings, tmp_path: Path) -> None:
-    """Four commands, each a process of its own."""
-    for command in (["status"], ["stale"], ["backup", str(tmp_path / "copy")], ["ledger", "rebuild"]):
-        heard, out = without_a_terminal(*COMMAND, *command)
-        assert heard.text == ""
-        assert out
-
-
-@pytest.mark.proof
-def test_who_stops_listening_stops_no_command(products: Settings, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*REFRESH, "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PLATFORM_SPARK_CONF": OWN_PROCESS},
-    )
-    assert process.stdout
-    assert process.stderr
-    process.stderr.close()
-    assert json.loads(process.stdout.read())["result"]["published"] == {SILVER: 1}
-    assert process.wait(60) == 0

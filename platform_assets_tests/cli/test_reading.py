@@ -8,7 +8,6 @@ import json
 from decimal import Decimal
 
 import pyarrow as pa
-import pytest
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
@@ -32,13 +31,6 @@ def test_rows_as_json_lines_parse_back_and_money_stays_exact(run, published):
         'b "[/c]", d': Decimal("0.01"),
         "é": Decimal("1.99"),
     }
-
-
-def test_rows_as_a_table_show_what_is_there_and_no_markup(run, published):
-    said = run("read", TABLE)
-    assert said.code == 0
-    for text in ("3 rows", 'b "[/c]", d', "1.99", "2017-01-02"):
-        assert text in said.out
 
 
 def test_limit_and_day_bound_what_is_printed(run, published):
@@ -122,25 +114,7 @@ def test_rows_as_one_document_say_of_what_they_are_and_whether_they_are_all(run,
     assert run("read", TABLE, "--json", "--format", "csv").code == 2
 
 
-def test_days_of_rows_are_chosen_like_all_days(run, published):
-    def days(*asked):
-        return {row["event_date"] for row in run("read", TABLE, "--json", *asked).json["rows"]}
-
-    assert days("--days", "2017-01-02") == days("--day", "2017-01-02") == {"2017-01-02"}
-    assert days("--days", "2017-01-01..2017-01-03") == days("--days", "2017-01-01,2017-01-02")
-    assert days("--days", "2017-01-01..2017-01-02") == {"2017-01-01", "2017-01-02"}
-
-
 def test_doctor_of_a_new_installation_finds_nothing_to_do(run):
     said = run("doctor", "--json")
     assert {finding["name"] for finding in said.json if not finding["ok"]} <= {"Free disk", "Jars"}
     assert run("doctor").code == said.code
-
-
-@pytest.mark.parametrize("command", [["status"], ["doctor"], ["ledger", "rebuild"]])
-def test_what_programs_may_read_is_one_json_document(run, published, command):
-    assert run(*command, "--json").json
-
-
-def test_help_says_what_the_exit_codes_mean(run):
-    assert "Exit codes: 0 done; 1 done, and something needs a look" in run("--help").out

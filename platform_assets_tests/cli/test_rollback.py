@@ -1,26 +1,37 @@
-"""What was published is listed, and rolled back by name, run or release: the commands, without Spark."""
+"""What was published is listed and rolled back; what ends that, and what does not, is told before and after."""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+import os
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.operations.lineage.held_days import HeldDay
+from platform_assets.operations.lineage.ended_rollbacks import ended_rollbacks
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, RecordedStep, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.records.history import ROLL_BACK, Hold
-from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.cli.commands import FIRST, LAST, Run
-from platform_assets_tests.support.cli.products import A_TEST, DAY, SILVER, computed, publish_on_paper
+from platform_assets_tests.support.cli.products import (
+    A_TEST,
+    DAY,
+    RAW,
+    SILVER,
+    arrive,
+    compute,
+    computed,
+    deliver,
+    publish_on_paper,
+)
 
 
 def digest() -> str:
@@ -133,13 +144,6 @@ def test_what_is_rolled_back_already_is_not_advised_to_come_forward(
     assert digest() == "0-0-0-0-0"
 
 
-def test_what_had_no_content_before_is_rolled_back_already_too(run: Run, products: Settings) -> None:
-    with open_platform(products) as platform:
-        first = platform.ledger.current_days(SILVER)[DAY].publication
-    assert run("rollback", first, "--reason", "sensor misread", "--by", "zoe").code == 0
-    assert "This is rolled back already, by zoe in release" in run("rollback", first, "--dry-run").err
-
-
 def test_where_some_days_are_rolled_back_already_the_others_can_be_still(run: Run, products: Settings) -> None:
     publish_wrong(products, DAY, LAST)
     assert run("rollback", "--run", "wrong", "--days", str(DAY), "--reason", "misread", "--by", "zoe").code == 0
@@ -151,41 +155,204 @@ def test_where_some_days_are_rolled_back_already_the_others_can_be_still(run: Ru
         assert {record.digest for record in platform.ledger.current_days(SILVER).values()} == {"0-0-0-0-0"}
 
 
-def test_a_rollback_that_brought_what_was_wrong_forward_is_still_advised_to_go_first(
-    run: Run, products: Settings
-) -> None:
-    wrong = publish_wrong(products, DAY)
-    assert run("rollback", wrong, "--reason", "misread").code == 0
-    [back, *_] = run("releases", "--json").json
-    assert run("rollback", back["publication"], "--reason", "it was right").code == 0
-    said = run("rollback", wrong, "--dry-run").err
-    assert "was published again since" in said
-
-
-def test_readers_of_a_day_that_was_put_back_see_what_was(run: Run, corrected: str) -> None:
-    run("rollback", corrected, "--reason", "wrong")
-    with open_platform(load_settings()) as platform:
-        record, now = platform.ledger.current_days(SILVER)[DAY], datetime.now(UTC)
-        hold = Hold(SILVER, DAY, Attempt(record.fingerprint), ROLL_BACK, "wrong", "r", now)
-        # Of days on paper nothing that they are made from is another, so that no hold stands by itself.
-        day = HeldDay(hold, now, record, platform.ledger.head(record.publication), ())
-    assert "; readers see what was put back, 0 rows of release 3 of " in day.sentence
-
-
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
+def test_mistakes_are_told(run: Run, corrected: str) -> None:
+    for args, says in (
         ([], "Name what to roll back"),
         (["p", "--run", "r"], "Name what to roll back"),
         (["--to", "1"], "needs --reason"),
         (["--to", "1", "--reason", " "], "needs --reason"),
         (["--run", "r", "--days", "2017-02-30", "--dry-run"], "'2017-02-30' is not a day"),
         (["--run", "nobody-s", "--dry-run"], "No run 'nobody-s' published anything"),
-    ],
-)
-def test_mistakes_are_told(run: Run, corrected: str, args: list[str], says: str) -> None:
-    said = run("rollback", *args)
-    assert said.code in (2, 3)
-    assert says in said.err
-    assert "What to do" in said.err
+    ):
+        said = run("rollback", *args)
+        assert said.code in (2, 3), args
+        assert says in said.err
+        assert "What to do" in said.err
     assert digest() == "0-1-1-1-1"
+
+
+@pytest.fixture
+def put_back(run: Run, products: Settings) -> Settings:
+    """A day that was computed from a bad file, too, and rolled back, in release 8."""
+    arrive(products, "good.csv", 2)
+    compute(products)
+    arrive(products, "bad.csv", 3)
+    assert run("rollback", compute(products), "--reason", "prices were wrong", "--by", "zoe").code == 0
+    return products
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+NAME = f"the rollback of 1 day of {SILVER} ({DAY}; release 8, zoe: prices were wrong)"
+
+
+def test_a_file_that_ends_a_rollback_is_named_by_the_plan_and_by_why_before_and_after(
+    run: Run, put_back: Settings
+) -> None:
+    assert "look" not in run("refresh", "--explain").out
+    stays = words(run("why", SILVER, str(DAY)).out)
+    assert "rolled back by zoe: prices were wrong" in stays
+    assert f"bad.csv --reason '{SILVER} {DAY} was rolled back'" in stays
+
+    other = arrive(put_back, "other.csv", 4)
+    ends = f"look {NAME} ends once that is computed, because {other} changed it"
+    assert ends in words(run("refresh", "--explain").out)
+    assert run("refresh", "--explain", "--json").json["rollbacks_ending"][0]["files"] == [other]
+    assert ends in words(run("why", SILVER, str(DAY)).out)
+
+    with open_platform(put_back) as platform:
+        stood = platform.ledger.holds()
+        assert ended_rollbacks(platform, stood) == ()
+        compute(put_back)
+        platform.ledger.drop(stood)
+        [ended] = ended_rollbacks(platform, stood)
+        assert ended.sentence == f"{NAME} ended because {other} changed it; what it had taken back counts again"
+    assert f"look {ended.sentence}" in words(run("why", SILVER, str(DAY)).out)
+    assert run("why", SILVER, str(DAY), "--json").json["rollback_ended"]["files"] == [other]
+    compute(put_back)
+    assert "rollback" not in run("why", SILVER, str(DAY)).out, "what came after that is no news of it"
+
+
+def withdraw(settings: Settings, path: str, still_there: str) -> None:
+    """A file taken out again, as a publication has it: its rows, or those of another, still lie in the raw day."""
+    gone = Arrival(
+        table=RAW, path=f"w/{path}", arrival_date=DAY, size=1, sha256="w", modified_ns=1, kind="withdrawal", origin=path
+    )
+    deliver(settings, DAY, 4, still_there, [gone])
+
+
+def test_what_was_rolled_back_and_then_withdrawn_is_a_note_and_no_warning(run: Run, put_back: Settings) -> None:
+    bad = f"products/{DAY}/bad.csv"
+    withdraw(put_back, bad, bad)
+    said = words(run("refresh", "--explain").out)
+    assert f"note {bad} was withdrawn, so {NAME} is no longer needed: its days are computed without it" in said
+    assert "look" not in said
+    assert run("refresh", "--explain", "--json").json["rollbacks_ending"][0]["withdrawn"] == [bad]
+    with open_platform(put_back) as platform:
+        stood = platform.ledger.holds()
+        compute(put_back)
+        platform.ledger.drop(stood)
+        [ended] = ended_rollbacks(platform, stood)
+    assert ended.is_done
+    assert "is no longer" not in ended.sentence
+    assert "was no longer needed: its days were computed without it" in words(run("why", SILVER, str(DAY)).out)
+
+
+def test_where_another_file_was_withdrawn_what_was_rolled_back_counts_again(run: Run, put_back: Settings) -> None:
+    good = f"products/{DAY}/good.csv"
+    withdraw(put_back, good, f"products/{DAY}/bad.csv")
+    said = words(run("refresh", "--explain").out)
+    assert f"look {NAME} ends once that is computed" in said, "the file that was rolled back lies there and counts"
+    withdraw(put_back, good, good)
+    said = words(run("refresh", "--explain").out)
+    assert f"look {NAME} ends once that is computed, because {good} was withdrawn; what it had" in said
+
+
+def test_files_that_wait_may_end_a_rollback(run: Run, put_back: Settings) -> None:
+    file = put_back.landing_folder / "products" / str(DAY) / "waits.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("product_id\n1\n")
+    os.utime(file, (1, 1))
+    said = words(run("refresh", "--explain").out)
+    assert f"look {NAME} ends if what is taken for raw.products touches it" in said
+
+
+def test_a_rollback_that_a_person_ends_is_told_with_who_and_why(put_back: Settings, run: Run) -> None:
+    compute(put_back)
+    assert f"look {NAME} ended with release 9 by " in words(run("why", SILVER, str(DAY)).out)
+
+
+def test_what_a_gate_refuses_after_a_rollback_is_told_first_and_the_rollback_too(run: Run, put_back: Settings) -> None:
+    other = arrive(put_back, "other.csv", 1)
+    later = datetime.now(UTC) + timedelta(seconds=1)
+    with open_platform(put_back) as platform:
+        refused = Attempt(computed(platform, SILVER)[DAY].fingerprint, platform.version(SILVER))
+        message = f"{SILVER} on {DAY}: too few rows: 1 row"
+        platform.ledger.hold([Hold(SILVER, DAY, refused, "volume", message, "a run", later)])
+    for said in (words(run("status").out), words(run("why", SILVER, str(DAY)).out)):
+        first, rest = said.split("too few rows: 1 row; and since ")
+        assert first.endswith(" UTC: ")
+        assert "UTC: rolled back by zoe: prices were wrong; readers see what was put back, 0 rows of release 8" in rest
+        assert f"{other} --reason 'volume holds {SILVER} {DAY}'" in said
+    [held] = run("why", SILVER, str(DAY), "--json").json["held_by"]
+    assert (held["gate"], held["held_before"]["reason"]) == ("volume", "rolled back by zoe: prices were wrong")
+    assert (
+        f"{SILVER} {DAY}, held by volume"
+        in run("accept", SILVER, "--days", str(DAY), "--reason", "few", "--by", "zoe", "--dry-run").out
+    )
+
+
+LIFT = ("rollback", "--lift", SILVER, "--days", str(DAY))
+HELD = "rolled back by zoe, until it is lifted: prices were wrong"
+SIGNED = ("--reason", "finance agrees", "--by", "ann")
+
+
+def planned(run: Run) -> list[str]:
+    """The days of silver that the next refresh computes."""
+    steps = run("refresh", "--explain", "--json").json["plan"]["steps"]
+    return [days["first"] for step in steps if step["table"] == SILVER for days in step["ranges"]]
+
+
+@pytest.fixture
+def put_back_until_lifted(run: Run, products: Settings) -> Settings:
+    """A day that was computed from a bad file, too, rolled back until it is lifted; and another file came since."""
+    arrive(products, "good.csv", 2)
+    compute(products)
+    arrive(products, "bad.csv", 3)
+    bad = compute(products)
+    beforehand = words(run("rollback", bad, "--until-lifted", "--dry-run").out)
+    assert "All of these days would be held until a person lifts that, whatever input or code comes" in beforehand
+    assert "One new row" not in beforehand
+    done = run("rollback", bad, "--until-lifted", "--reason", "prices were wrong", "--by", "zoe")
+    assert "All of these days are held until a person lifts that" in words(done.out), done.err
+    arrive(products, "other.csv", 4)
+    return products
+
+
+def test_a_rollback_until_it_is_lifted_is_ended_by_no_later_row_and_every_page_says_why(
+    run: Run, put_back_until_lifted: Settings
+) -> None:
+    assert planned(run) == []
+    assert "ends" not in run("refresh", "--explain").out
+    for command in (("status",), ("why", SILVER, str(DAY))):
+        said = words(run(*command).out)
+        assert HELD in said
+        assert "1 newer file waits until it is lifted" in said
+        assert f"`platform-assets rollback --lift {SILVER} --days {DAY}" in said
+
+
+def test_who_asks_for_the_day_by_name_is_refused_by_name(run: Run, put_back_until_lifted: Settings) -> None:
+    asked = run("refresh", SILVER, "--days", str(DAY), "--force")
+    assert asked.code == 1
+    assert f"{SILVER} {DAY} (asked for): {SILVER} is held on {DAY}: {HELD}" in words(asked.out)
+    again = run("rollback", "--to", "0", "--dry-run")
+    assert f"{SILVER} {DAY} was {HELD}: this ends that." in words(again.out)
+
+
+def test_it_lasts_and_stays_lifted_though_the_ledger_is_lost(run: Run, put_back_until_lifted: Settings) -> None:
+    def rebuild() -> None:
+        for file in put_back_until_lifted.state.glob("ledger.db*"):
+            file.unlink()
+        assert run("ledger", "rebuild").code == 0
+
+    rebuild()
+    assert planned(run) == []
+    assert HELD in words(run("status").out)
+    assert HELD in words(run(*LIFT, "--dry-run").out)
+    assert planned(run) == []
+    lifted = run(*LIFT, *SIGNED)
+    assert lifted.code == 0, lifted.err
+    assert f"lifted {SILVER} {DAY}, {HELD}" in words(lifted.out)
+    newest = run("releases", "--json").json[0]
+    assert (newest["who"], newest["why"]) == ("ann", "finance agrees")
+    for _ in range(2):
+        assert planned(run) == [str(DAY)]
+        rebuild()
+    compute(put_back_until_lifted)
+    with open_platform(put_back_until_lifted) as platform:
+        assert platform.ledger.holds() == (), "what came meanwhile is computed"
+    assert HELD not in words(run("status").out)
+    twice = run(*LIFT, *SIGNED)
+    assert f"No rollback of {DAY} of {SILVER} lasts until it is lifted; nothing was lifted." in words(twice.err)

@@ -9,15 +9,12 @@ import pytest
 
 from platform_assets.cli.commands.refresh import not_asked_for
 from platform_assets.cli.console import UsageError, parse_days
-from platform_assets.cli.plan_view import year_calendars
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.selection import Request
-from platform_assets.planning.windows import Calendar
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
@@ -55,27 +52,6 @@ def test_stale_days_have_reasons_ranges_and_a_place_in_the_calendar(run, product
     assert "Jan   ·a·" in said.out
     assert "a new arrival" in said.out
     assert run("stale", SILVER, "--days", "2017-01-01").code == 0
-
-
-def test_the_calendar_shows_what_happened_and_only_where_nothing_did_what_that_reaches():
-    steps = [
-        PlannedStep(SILVER, {DAYS[0]: ("code",)}),
-        PlannedStep(TABLE, {DAYS[0]: ("upstream content",), DAYS[1]: ("upstream content",)}),
-    ]
-    year, legend = map(str, year_calendars(steps, Calendar(DAYS[0], DAYS[2])))
-    assert "Jan   pu·" in year
-    assert "Feb" not in year, "the calendar does not have it"
-    assert legend == "u upstream content   p code   · nothing to do"
-
-
-def test_a_held_day_has_a_mark_of_its_own_also_where_nothing_else_is_to_be_done():
-    steps = [PlannedStep(SILVER, {DAYS[0]: ("code",), DAYS[1]: ("correction",)})]
-    year, legend = map(str, year_calendars(steps, Calendar(DAYS[0], DAYS[2]), held={DAYS[1], DAYS[2]}))
-    assert "Jan   pHH" in year
-    assert legend == "p code   H held   · nothing to do"
-    year, legend = map(str, year_calendars([], Calendar(DAYS[0], DAYS[2]), held={DAYS[1]}))
-    assert "Jan   ·H·" in year
-    assert legend == "H held   · nothing to do"
 
 
 def test_explain_shows_reasons_and_an_estimate_or_that_there_is_none(run, products):
@@ -207,22 +183,6 @@ def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_ta
     assert [one["first"] for one in table["ranges"]] == ["2017-01-01", "2017-01-03"]
     other = run("why", "silver.transactions", "2017-01-01")
     assert "never computed silver.transactions 2017-01-01: its inputs are there, a refresh takes it" in other.out
-
-
-def test_a_held_day_with_older_content_is_not_called_up_to_date(run, products):
-    deliver(products, DAYS[1], 5)
-    with open_platform(products) as platform:
-        hold(platform, SILVER, "far too few")
-    said = run("why", SILVER, "2017-01-02")
-    assert said.code == 1
-    assert "far too few; readers see its last good content" in said.out
-    assert "up to date" not in said.out
-
-
-def test_a_raw_day_that_was_never_loaded_is_not_called_one_with_inputs(run, products):
-    said = run("why", "raw.transactions", "2017-01-02")
-    assert said.code == 1
-    assert "never loaded raw.transactions 2017-01-02" in said.out
 
 
 def test_why_shows_the_chain_and_what_differs(run, products):

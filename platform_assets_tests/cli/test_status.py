@@ -8,9 +8,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from platform_assets.cli.commands.status import Status, TableStatus, print_status
 from platform_assets.engine.day_contents import loaded_empty
-from platform_assets.engine.ingest.aside import RefusedFiles
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival
@@ -26,7 +24,6 @@ from platform_assets_tests.support.cli.products import (
     publish_arrivals,
     publish_on_paper,
 )
-from platform_assets_tests.support.own_domain import CONTRACTS, PACKAGE, importable, write_domain
 
 
 def test_status_of_a_new_installation_says_what_is_missing(run):
@@ -37,7 +34,6 @@ def test_status_of_a_new_installation_says_what_is_missing(run):
     assert "gold.daily_sales" in run("status").out
 
 
-RAW_SALES = CONTRACTS[CONTRACTS.index("RAW =") : CONTRACTS.index("SILVER =")]
 REFUSED = {"table": "raw.transactions", "path": "transactions/2017-01-01/a[/b].csv", "reason": REASON}
 
 
@@ -94,20 +90,6 @@ def test_status_names_what_lies_in_the_landing_area_and_cannot_be_taken(run, pub
     assert "not taken transactions/2017-01-01/notes [b].txt has the unknown ending '.txt'" in text
     assert "not taken products cannot be listed: Not a directory" in text
     assert "1 file waits" in text
-
-
-def test_a_folder_from_which_two_tables_take_files_is_told_of_once(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("PLATFORM_DOMAINS", PACKAGE)
-    again = RAW_SALES.replace("RAW", "AGAIN").replace("raw.sales", "raw.again")
-    folder = tmp_path / "state" / "landing" / "sales" / "2017-01-01"
-    folder.mkdir(parents=True)
-    (folder / "notes.txt").write_text("")
-    with importable(tmp_path):
-        write_domain(tmp_path, contracts=((RAW_SALES, RAW_SALES + again), ("TABLES = (RAW,", "TABLES = (RAW, AGAIN,")))
-        [problem] = run("status", "--json").json["landing"]
-        assert problem["path"] == "sales/2017-01-01/notes.txt"
-        said = run("status").out
-    assert "not taken sales/2017-01-01/notes.txt has the unknown ending" in said
 
 
 def test_status_names_folders_of_the_landing_area_that_no_table_reads(run, published):
@@ -185,54 +167,6 @@ def test_files_that_are_too_new_are_named_with_the_time_from_which_they_can_be_t
     assert "Nothing to do yet" in run("refresh", SILVER).out
     told = run("refresh", SILVER, "--json").json["landing"]
     assert [problem["path"] for problem in told] == [f"products/2017-01-02/{name}" for name in ("a.csv", "b.csv")]
-
-
-def refused_of(path: str, refused: int) -> Arrival:
-    return Arrival(
-        table=RAW,
-        path=path,
-        arrival_date=DAY,
-        size=1,
-        sha256=path,
-        modified_ns=1,
-        landed=100,
-        taken=100 - refused,
-        refused=refused,
-    )
-
-
-def test_files_of_which_many_rows_were_refused_are_named_until_they_are_withdrawn(run: Run, products: Settings) -> None:
-    many, few = refused_of("products/2017-01-01/[many].csv", 11), refused_of("products/2017-01-01/few.csv", 10)
-    with open_platform(products) as platform:
-        publish_arrivals(platform, RAW, many, few)
-    [named] = run("status", "--json").json["files_with_many_refused"]
-    assert named == {"path": many.path, "landed": 100, "refused": 11}
-    out = run("status").out
-    assert (
-        f"refused {many.path}: 11 of its 100 rows were refused: `platform-assets read refused.products` shows them; "
-        f"deliver them again in order, as [many]-again.csv beside {many.path}, or take that file out "
-        f"with `platform-assets withdraw '{many.path}'`" in out
-    )
-    assert few.path not in out
-    taken_back = Arrival(
-        table=RAW, path="w", arrival_date=DAY, size=1, sha256="w", modified_ns=1, kind="withdrawal", origin=many.path
-    )
-    with open_platform(products) as platform:
-        publish_arrivals(platform, RAW, taken_back)
-    assert run("status", "--json").json["files_with_many_refused"] == []
-
-
-def test_what_the_column_aside_counts_is_said_where_there_is_any(capsys):
-    def told(*counts):
-        kinds = zip(("raw.products", "silver.products"), counts, strict=True)
-        tables = [TableStatus(name, None, 1, 0, 0, 0, 0, 5, *aside) for name, aside in kinds]
-        print_status(Status(tables, (), (), RefusedFiles(), (), {}, 0, 0, 0, {}, {}, ()))
-        return " ".join(capsys.readouterr().out.split())
-
-    said = told((0, 2), (3, 0))
-    assert "aside: rows that readers of the table do not see: in quarantine, because they broke a rule" in said
-    assert "`platform-assets read refused.products` shows them, and so on with quarantine.products." in said
-    assert "aside:" not in told((0, 0), (0, 0))
 
 
 def test_status_has_metrics_of_each_table_for_programs(run: Run, products: Settings) -> None:

@@ -1,4 +1,4 @@
-"""What gates found of a day that was published all the same: told wherever a person looks, until the day heals."""
+"""What a refresh is told to have done, and what gates found of a day that was published all the same."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import pytest
 
 from platform_assets.cli.commands.refresh import outcome_of
 from platform_assets.engine.refresh import RefreshResult
-from platform_assets.engine.results import StepResult
+from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.opening import open_platform
-from platform_assets.records.manifest import DayContent, Warned
+from platform_assets.records.manifest import Arrival, DayContent, Warned
 from platform_assets.settings import Settings
+from platform_assets.sources.landing import Problem
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import DAY, SILVER, arrive, compute
 
@@ -75,15 +76,6 @@ def test_a_day_computed_again_with_the_same_warning_is_warned_of_since_the_first
     assert again["warnings"][0]["found"] == "417 rows"
 
 
-def test_of_a_day_that_was_never_good_all_that_came_is_new(run: Run, products: Settings) -> None:
-    only = arrive(products, "half.csv", 416)
-    compute(products, HALF)
-    with open_platform(products) as platform:
-        history = platform.ledger.history(SILVER, DAY)
-    assert len(history) == 2, "it was loaded empty before"
-    assert run("why", SILVER, str(DAY), "--json").json["warned"]["new_arrivals"] == [only]
-
-
 def test_warnings_belong_to_the_content_where_it_is_indexed_anew_or_put_back(run: Run, products: Settings) -> None:
     compute(products, HALF)
     with open_platform(products) as platform:
@@ -112,3 +104,77 @@ def test_the_end_of_a_refresh_names_the_first_warnings_and_the_command_for_all(
     assert "and 2 more warnings" in said
     assert [warning["day"] for warning in outcome.json()["warnings"]] == sorted(days, reverse=True)
     assert not outcome.wants_a_look
+
+
+RAW_SALES, SALES = "raw.sales", "silver.sales"
+
+
+def arrival(name: str, refused: int = 0, reason: str | None = None) -> Arrival:
+    return Arrival(
+        table=RAW_SALES, path=f"sales/2017-01-01/{name}", arrival_date=date(2017, 1, 1), size=10, sha256="0" * 64,
+        modified_ns=1, landed=5, taken=0 if reason else 5 - refused, refused=refused, reason=reason,
+    )  # fmt: skip
+
+
+def content(rows: int, quarantined: int) -> DayContent:
+    return DayContent(files=(), base=(), digest="d", rows=rows, bytes=1, figures={"quarantined": quarantined})
+
+
+def refreshed(*arrivals: Arrival, growing: int = 0, left: dict[date, str] | None = None) -> RefreshResult:
+    waits = tuple(Problem(f"sales/{n}", "is still growing", is_growing=True) for n in range(growing))
+    step = StepResult(SALES, blocked=left or {})
+    return RefreshResult((IngestResult(RAW_SALES, arrivals, growing=waits),), (step,))
+
+
+def test_what_was_refused_is_said_and_wants_a_look(capsys: pytest.CaptureFixture[str]) -> None:
+    gzipped = [arrival(f"{n}.csv.gz", reason="has the unknown ending '.gz'") for n in range(612)]
+    outcome = outcome_of(refreshed(arrival("a.csv", refused=2), arrival("b.csv"), *gzipped), 1.0, None)
+    assert outcome.wants_a_look
+    outcome.print()
+    said = " ".join(capsys.readouterr().out.split())
+    assert "refused sales/2017-01-01/0.csv.gz (and 611 other files likewise) has the unknown ending '.gz'" in said
+    assert (
+        "refused 2 of 10 rows delivered for raw.sales: `platform-assets read refused.sales` shows them; deliver" in said
+    )
+    assert (
+        "deliver them again in order, as a-again.csv beside sales/2017-01-01/a.csv, or take that file out with" in said
+    )
+    assert "`platform-assets withdraw sales/2017-01-01/a.csv`" in said
+    assert "2 files taken. Done in 1.0 s." in said
+    assert len(outcome.json()["refused_files"]) == 612
+
+
+def test_rows_that_wait_for_a_decision_are_told_and_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    late = arrival("a.csv").model_copy(update={"taken": 2, "late": 3})
+    outcome = outcome_of(refreshed(late, arrival("b.csv")), 1.0, None)
+    outcome.print()
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "late 3 rows delivered for raw.sales came too late, or too far ahead, and wait: `platform-assets late" in said
+    )
+    assert "A history that is loaded for the first time is taken by `late approve FILE`." in said
+    assert outcome.json()["late_rows"] == {RAW_SALES: 3}
+    assert not outcome.wants_a_look
+
+
+def test_rows_that_broke_a_rule_are_counted_however_few_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    days = {date(2017, 1, n): content(rows=90, quarantined=n - 1) for n in (1, 2, 3)}
+    result = RefreshResult((), (StepResult(SALES, published=days), StepResult("gold.sales", published={})))
+    outcome = outcome_of(result, 1.0, None)
+    outcome.print()
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"quarantined {SALES}: 3 rows of 2 days broke a rule: `platform-assets read quarantine.sales` shows" in said
+    assert outcome.json()["quarantined"] == {SALES: {"rows": 3, "days": 2}}
+    assert not outcome.wants_a_look
+    outcome_of(result, 1.0, "s1").print()
+    assert f"quarantined {SALES}: 3 rows of 2 days broke a rule\n" in capsys.readouterr().out
+
+
+def test_a_day_that_is_told_among_the_held_ones_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    days = {date(2017, 1, 1): "held: too few rows", date(2017, 1, 2): "an input is held"}
+    outcome = outcome_of(refreshed(left=days), 1.0, None)
+    outcome.print({(SALES, "2017-01-01")})
+    said = capsys.readouterr().out
+    assert "too few rows" not in said
+    assert f"not published {SALES} 2017-01-02: an input is held" in said
+    assert outcome.wants_a_look

@@ -85,6 +85,7 @@ def test_a_day_on_which_rows_are_expected_is_not_delivered_yet_and_nothing_is_he
         assert rows_of(world, "gold.beyond") == expected
 
 
+@pytest.mark.proof
 def test_nothing_is_accepted_of_a_day_for_which_nothing_came_and_what_is_held_is_named_where_it_is(
     state: Path, run: Run, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.access import is_ours_alone
-from platform_assets.lakehouse.layout import NO_READERS, Lake
-from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.secret import installation_secret
 from platform_assets.settings import SettingsError, load_settings, project_root
@@ -134,22 +133,6 @@ def test_a_state_folder_that_was_made_to_land_files_in_is_closed_when_it_is_firs
     assert state.stat().st_mode & 0o7777 == 0o700
 
 
-@pytest.mark.parametrize("what", ["a link", "for all", "in use"])
-def test_a_folder_that_may_be_for_others_stays_as_it_is(place: Path, run: Run, what: str) -> None:
-    state = place / "state"
-    folder = place / "elsewhere" if what == "a link" else state
-    folder.mkdir()
-    folder.chmod(0o1777 if what == "for all" else 0o755)
-    if what == "a link":
-        state.symlink_to(folder)
-    if what == "in use":
-        (folder / "old").touch()
-    mode = folder.stat().st_mode
-    run("status")
-    assert folder.stat().st_mode == mode
-    assert run("doctor").code == 1
-
-
 def dagster_begins(place: Path) -> None:
     """Webserver or daemon started by hand, before any command of ours."""
     home = place / "home"
@@ -158,13 +141,6 @@ def dagster_begins(place: Path) -> None:
     (home / "dagster.yaml").write_text(text)
     program = f"import dagster as dg\nwith dg.DagsterInstance.from_config({str(home)!r}) as i: i.get_runs()"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
-
-
-def test_a_state_folder_made_by_dagster_alone_is_private(place: Path) -> None:
-    dagster_begins(place)
-    made = [place / "state", *(place / "state").rglob("*.db")]
-    assert len(made) > 2
-    assert [path for path in made if path.stat().st_mode & 0o077] == []
 
 
 def test_what_dagster_keeps_is_private_also_in_an_open_state_folder_beside_a_lake_for_all(
@@ -185,16 +161,3 @@ def test_a_backup_is_private_wherever_it_lies(place: Path, run: Run, monkeypatch
     fill(run)
     assert run("backup", str(place / "backup")).code == 0
     assert (place / "backup").stat().st_mode & 0o777 == 0o700
-
-
-def test_what_init_writes_is_the_users_own_and_as_other_files_of_theirs(place: Path, run: Run) -> None:
-    assert run("init", "shop", "--into", str(place / "code")).code == 0
-    assert (place / "code" / "shop" / "contracts.py").stat().st_mode & 0o777 == 0o644
-
-
-def test_the_lock_cannot_be_opened_by_others_while_it_is_held(place: Path, run: Run) -> None:
-    fill(run)
-    lake = Lake.at(load_settings().lake)
-    with publish_lock(lake):
-        assert [path for path in Path(str(lake.locks_path)).iterdir() if path.stat().st_mode & 0o077] == []
-    assert set(NO_READERS) >= {"_locks", "quarantine", "refused", "late"}

@@ -6,8 +6,6 @@ import os
 import re
 from datetime import UTC, datetime
 
-import pytest
-
 from platform_assets.cli.console import console
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
@@ -37,7 +35,6 @@ READING = [
     ["recover"],
 ]
 ANOTHER_EACH_TIME = re.compile(r"[\d,.]+ (s|GB)\b")
-
 OVER_NOTHING = {"aside", "figures"}
 """Headings of columns that may be empty, which rows that stand upright leave out."""
 
@@ -49,18 +46,19 @@ def words(said: Said) -> set[str]:
     return {word for word in stripped if 0 < len(word) <= WHOLE}
 
 
-@pytest.mark.parametrize("columns", [40, 60, 100])
-@pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_nothing_is_cut_at_any_width(run, corrected, monkeypatch, command, columns):
-    wide = run(*command)
-    assert wide.out
-    monkeypatch.setenv("COLUMNS", str(columns))
-    narrow = run(*command)
-    assert console.width == columns
-    assert narrow.code == wide.code
-    for said in (wide, narrow):
-        assert "\N{HORIZONTAL ELLIPSIS}" not in said.out
-    assert words(wide) - words(narrow) <= OVER_NOTHING
+def test_nothing_is_cut_at_any_width(run, corrected, monkeypatch):
+    """Every command that looks, four times, on one installation."""
+    wide = {" ".join(command): run(*command) for command in READING}
+    for columns in (40, 60, 100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for command in READING:
+            whole, narrow = wide[" ".join(command)], run(*command)
+            assert console.width == columns
+            assert narrow.code == whole.code
+            for said in (whole, narrow):
+                assert said.out, command
+                assert "\N{HORIZONTAL ELLIPSIS}" not in said.out, command
+            assert words(whole) - words(narrow) <= OVER_NOTHING, (command, columns)
 
 
 def tell_of_a_day_that_is_held(settings):
@@ -75,13 +73,12 @@ def tell_of_a_day_that_is_held(settings):
         platform.ledger.hold([Hold(SILVER, DAY, refused, "volume", "too few rows", "r", datetime.now(UTC))])
 
 
-@pytest.mark.parametrize("columns", [40, 60])
-def test_no_command_is_broken_into_two_lines(run, products, tmp_path, monkeypatch, columns):
+def test_no_command_is_broken_into_two_lines(run, products, tmp_path, monkeypatch):
     tell_of_a_day_that_is_held(products)
     plan = str(tmp_path / "plan.yaml")
     said = ("--table", SILVER, "--days", str(DAY), "--reason", "a wrong rule", "--by", "ada", "--out", plan)
     assert run("plan", "new", "mend", *said).code == 0
-    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("COLUMNS", "40")
     telling = (["status"], ["stale"], ["why", SILVER, str(DAY)], ["refresh", "--explain"], ["stage", "list"])
     for command in (*telling, ["plan", "explain", plan], ["plan", "status"]):
         for line in run(*command).out.splitlines():

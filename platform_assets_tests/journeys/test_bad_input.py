@@ -30,7 +30,6 @@ from platform_assets_tests.support.world import World, empty_world, product, sal
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 COLUMNS = list(sale(1, 1, DAYS[0]))
 ODD_NAME = "a[1] *+%20{b}?\\☃.csv"
-
 MISNAMED = "a:[b].csv"
 
 
@@ -201,6 +200,7 @@ def arrivals_of(result: RefreshResult) -> dict[str, Any]:
     return {arrival.path.partition("/")[2].partition("/")[2]: arrival for arrival in ingest.arrivals}
 
 
+@pytest.mark.proof
 def test_every_file_is_taken_or_refused_by_itself(journey):
     """The first of the module: it waits for the refresh that all its tests look at."""
     found = arrivals_of(journey.results[0])

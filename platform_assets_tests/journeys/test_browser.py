@@ -22,7 +22,7 @@ from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.browser import NEEDS_CHROMIUM, WINDOW
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.daemon import enter_world
-from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, land
+from platform_assets_tests.support.orchestration.readings import SENSORS, land
 from platform_assets_tests.support.orchestration.refused import break_gold, land_second_sensor
 from platform_assets_tests.support.orchestration.up import Server, up, wait
 from platform_assets_tests.support.world import World, product, sale
@@ -180,22 +180,6 @@ def test_a_held_day_is_red_on_every_page_of_its_table(
         page.goto(f"{server.url}/runs/{run.run_id}")
         expect(page.get_by_text(f"platform-assets withdraw readings/{last}/bad.jsonl").first).to_be_visible()
         picture(page, "7-the-run")
-
-
-@pytest.mark.proof
-def test_days_turn_green_as_a_user_sees_them(tmp_path: Path, page: Page) -> None:
-    """Starts webserver, daemon, a run's process and a browser, and waits for the daemon's half minute."""
-    last = FIRST + timedelta(days=1)
-    with up(tmp_path, domains=SENSORS, calendar_first=FIRST, calendar_last=last, today=last) as server:
-        # Before there is anything to take, or the sensor would be faster than the backfill.
-        set_late_data(server, running=False)
-        for day in (FIRST, last):
-            land(server.world, str(day), str(day))
-        launch_backfill(server, page, FIRST, last)
-        assert loaded(server.world, GOLD) == {FIRST, last}
-        page.goto(f"{server.url}/assets/gold.sensor_week?view=partitions")
-        expect(page.get_by_text("Materialized").first).to_be_visible(timeout=30_000)
-        picture(page, "0-two-days-are-green")
 
 
 @pytest.mark.proof

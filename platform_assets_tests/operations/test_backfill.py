@@ -1,17 +1,17 @@
-"""A wrong rule is corrected by a plan: explained, approved, staged by steps, stopped by a gate, published, undone."""
+"""A wrong rule is corrected by a plan: explained, approved, staged, stopped, gone on with, published, undone."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from platform_assets.engine.platform import Author
+from platform_assets.engine.refresh import refresh
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.locks import plan_lock
-from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
+from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, prove_sample, roll_back
 from platform_assets.operations.backfill.explain import ApprovalError, approve, explain
-from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import pause, read_record, refuse_stage_of_a_plan, unpause, write_record
@@ -19,7 +19,7 @@ from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.selection import Request
 from platform_assets.progress import Progress
-from platform_assets_tests.support.tills import DAYS, Shop, eight_days, expected, nth, plan
+from platform_assets_tests.support.tills import DAYS, Shop, eight_days, expected, nth, paused_at, plan
 from platform_assets_tests.support.world import MakeWorld
 
 PLANTED = ('F.sum("paid")', 'F.sum(F.col("paid") / 10)')
@@ -114,24 +114,7 @@ def test_a_plan_that_is_paused_goes_on_without_computing_again(shop: Shop) -> No
         assert shop.seen(platform, 3) == expected(3)
 
 
-def test_what_somebody_else_computed_into_its_stage_is_not_published(shop: Shop) -> None:
-    def watch(now: Progress) -> None:
-        if now.finished:
-            pause(platform.lake, "discount", "lunch")
-
-    file = plan(days={"list": [str(nth(2)), str(nth(3))]}, rollout=[100])
-    with shop.on() as platform:
-        with pytest.raises(StoppedError):
-            shop.apply(platform, file, progress=watch)
-        unpause(platform.lake, "discount")
-        other = Request(frozenset({"gold.tills"}), frozenset({nth(5)}), by_person=True, force=True)
-        refresh_stage(platform, lambda: shop.world.spark, Author("x", "y"), "plan-discount", request=other)
-        with pytest.raises(StoppedError, match=f"1 day that it does not come to, first gold.tills {nth(5)}"):
-            shop.apply(platform, file)
-        cancel(platform, "discount", Author("", "a stranger's days", "bob"))
-        assert shop.apply(platform, file).state == "published"
-
-
+@pytest.mark.proof
 def test_a_stage_that_is_dropped_while_a_plan_is_applied_leaves_no_day_out(shop: Shop) -> None:
     with shop.on() as platform:
 
@@ -146,50 +129,6 @@ def test_a_stage_that_is_dropped_while_a_plan_is_applied_leaves_no_day_out(shop:
         record = shop.apply(platform, plan(gates=[plan().gates[0].model_dump()]))
         assert (record.state, record.left_alone) == ("published", 0)
         assert [shop.seen(platform, n) for n in range(1, DAYS + 1)] == [expected(n) for n in range(1, DAYS + 1)]
-
-
-def test_a_budget_that_is_used_up_stops_and_a_higher_one_goes_on(shop: Shop) -> None:
-    def watch(now: Progress) -> None:
-        if now.finished:
-            pause(platform.lake, "discount", "lunch")
-
-    with shop.on() as platform:
-        file = plan(budget={"minutes": 600})
-        with pytest.raises(StoppedError):
-            shop.apply(platform, file, progress=watch)
-        unpause(platform.lake, "discount")
-        write_record(platform.lake, read_record(platform.lake, "discount").model_copy(update={"seconds": 36_000.0}))
-        with pytest.raises(StoppedError, match="budget of 600 minutes is used up"):
-            shop.apply(platform, file)
-        assert shop.apply(platform, plan(budget={"minutes": 700})).state == "published"
-        [too_little] = explain(platform, plan(name="b", budget={"bytes": 1})).blocking
-        assert "The budget of 1 bytes will not do" in too_little.what
-
-
-def test_what_cannot_be_is_refused_before_any_work(shop: Shop) -> None:
-    with shop.on() as platform:
-        for wrong, says in (
-            ({"tables": ["gold.till"]}, "gold.till"),
-            ({"days": {"list": ["2016-12-31"]}}, "outside the calendar"),
-            ({"days": {"range": f"{nth(1)}..{nth(2)}", "without": [str(nth(1)), str(nth(2))]}}, "names no day"),
-            ({"cap_days": 3}, "more than its cap_days of 3"),
-            ({"days": {"touched_by": {"publication": "nothing"}}}, "in no release"),
-            ({"days": {"touched_by": {"arrival": "nothing"}}}, "of which a row was taken"),
-            (
-                {"gates": [{"table": "gold.tills", "metric": "sum", "column": "pay", "tolerance_percent": 1}]},
-                "gates.0.column: gold.tills has no column 'pay'",
-            ),
-            (
-                {"gates": [{"table": "silver.sales", "metric": "sum", "column": "at", "tolerance_percent": 1}]},
-                r"gates.0.column: silver.sales.at cannot be summed: it is a timestamp[^@]* as paid, or use",
-            ),
-        ):
-            with pytest.raises((PlanFileError, PlatformError), match=says):
-                shop.apply(platform, plan(**wrong))
-        assert explain(platform, plan(policy="fill_gaps")).blocking[0].what == "Nothing is to be computed."
-        with plan_lock(platform.lake, "discount"), pytest.raises(PlatformError, match="plan-discount"):
-            shop.apply(platform, plan())
-        assert stage_names(platform.lake) == ()
 
 
 def test_days_that_an_arrival_touched_and_a_second_plan_over_the_same_days(shop: Shop) -> None:
@@ -214,3 +153,70 @@ def test_days_that_an_arrival_touched_and_a_second_plan_over_the_same_days(shop:
         cancel(platform, "discount", Author("", "given up", "bob"))
         assert stage_names(platform.lake) == ()
         assert not explain(platform, plan(name="second")).blocking
+
+
+GOLD, STAGE = "gold.tills", "plan-discount"
+
+
+class DiedError(Exception):
+    """Whoever applied it is gone."""
+
+
+def test_what_others_publish_meanwhile_is_held_against_the_gates_before_anybody_sees_it(shop: Shop) -> None:
+    with shop.on() as platform:
+        with pytest.raises(StoppedError, match="paused"):
+            shop.apply(platform, plan(), report=paused_at(platform, 100))
+        unpause(platform.lake, "discount")
+        late = {"till": 1, "at": f"{nth(3)}T11:00:00Z", "paid": "10000"}
+        shop.world.deliver_rows("sales", str(nth(3)), "late.jsonl", [late])
+        request = Request(frozenset({"silver.sales"}), by_person=True)
+        refresh(platform, lambda: shop.world.spark, Author("late", "a late sale"), request=request)
+        before = shop.world.digests()
+
+        def die(now: Progress) -> None:
+            if now.phase == "computing" and now.table == GOLD:
+                raise DiedError
+
+        with pytest.raises(DiedError):
+            shop.apply(platform, plan(), progress=die)
+        staged = stage_of(platform, "discount")
+        assert staged is not None
+        assert len(staged.staged.of(GOLD)) == DAYS, "what is computed again is there until it is"
+        for _ in range(2):
+            with pytest.raises(StoppedError, match=r"at 100 % 1 gate of the plan failed: gold\.tills: sum of paid"):
+                shop.apply(platform, plan())
+            assert shop.world.digests() == before, "readers see nothing of it"
+        events = [event.what for event in read_record(platform.lake, "discount").events]
+        [overtaken] = [what for what in events if "overtaken" in what]
+        assert overtaken.endswith(f"(recompute: a late sale): {GOLD} {nth(3)}")
+        assert events.index(overtaken) < len(events) - 1, "it is told before the gate that it fails"
+        gates = [{"table": GOLD, "metric": "sum", "column": "paid", "tolerance_percent": 1000}]
+        assert shop.apply(platform, plan(gates=gates)).state == "published"
+        now = [shop.seen(platform, number) for number in range(1, DAYS + 1)]
+        assert now.pop(2) == expected(3) | {1: expected(3)[1] + Decimal(10_000)}
+        assert now == [expected(number) for number in range(1, DAYS + 1) if number != 3]
+
+
+@pytest.mark.proof
+def test_a_plan_whose_stage_is_gone_computes_all_of_it_and_one_that_died_before_its_proof_is_proved(shop: Shop) -> None:
+    """Two stages are filled, one of them twice."""
+    with shop.on() as platform:
+        request = Request(frozenset({GOLD}), frozenset({nth(3)}), by_person=True, force=True)
+        refresh_stage(platform, lambda: shop.world.spark, Author("x", "y", "a stranger"), STAGE, request=request)
+        with pytest.raises(BackfillError, match=f"The stage {STAGE} is there already") as caught:
+            shop.apply(platform, plan())
+        assert f"stage drop {STAGE}" in caught.value.todo
+        drop_stage(platform, STAGE)
+        with pytest.raises(StoppedError, match="paused"):
+            shop.apply(platform, plan(), report=paused_at(platform, 25))
+        unpause(platform.lake, "discount")
+        drop_stage(platform, STAGE)
+        assert shop.apply(platform, plan()).state == "published"
+        assert [shop.seen(platform, n) for n in range(1, DAYS + 1)] == [expected(n) for n in range(1, DAYS + 1)]
+        again = shop.apply(platform, plan())
+        assert again.wants_proof
+        record, proved = prove_sample(platform, lambda: shop.world.spark, again, Author("x", "y"))
+        assert proved
+        assert record.proved
+        with pytest.raises(BackfillError, match="applied before"):
+            shop.apply(platform, plan())

@@ -23,12 +23,9 @@ from platform_assets.operations.erasure.erasure import planned_erasure
 from platform_assets.operations.erasure.places import ErasureError, Request
 from platform_assets.operations.plan_record import (
     BackfillRecord,
-    RecordError,
     find_record,
     is_paused,
-    pause,
     read_record,
-    unpause,
     write_record,
 )
 from platform_assets.operations.rollback.selection import RollbackError
@@ -44,7 +41,6 @@ from platform_assets_tests.support.readings import (
     DAYS,
     RAW,
     SILVER,
-    STAGED,
     correct,
     digest,
     opened,
@@ -89,21 +85,6 @@ def test_a_plan_that_is_applied_again_without_its_record_publishes_no_day_of_som
         apply(platform, no_session, plan(), AUTHOR)
 
 
-def test_a_plan_that_is_applied_again_without_its_record_is_rolled_back_again(platform: Platform) -> None:
-    before = forgotten(platform)
-    write_record(platform.lake, before)
-    first, _ = roll_back(platform, "mend", BOB)
-    assert digest(platform) != STAGED
-    begun(platform, plan(), before.hash)
-    again = apply(platform, no_session, plan(), AUTHOR)
-    assert again.release is not None
-    assert before.release is not None
-    assert (digest(platform), again.release > before.release) == (STAGED, True)
-    second, _ = roll_back(platform, "mend", BOB)
-    assert second.events[-1].what != first.events[-1].what
-    assert digest(platform) != STAGED
-
-
 def test_two_plans_of_the_same_days_that_begin_together_are_one(
     platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,19 +111,6 @@ def test_two_plans_of_the_same_days_that_begin_together_are_one(
     assert [find_record(platform.lake, name) is None for name in ("one", "two")].count(True) == 1
 
 
-def test_a_plan_that_is_over_cannot_be_paused(platform: Platform) -> None:
-    correct(platform)
-    begun(platform, plan())
-    pause(platform.lake, "mend", "lunch")
-    unpause(platform.lake, "mend")
-    cancel(platform, "mend", BOB)
-    for ask in (lambda: pause(platform.lake, "mend", "lunch"), lambda: unpause(platform.lake, "mend")):
-        with pytest.raises(RecordError, match="The plan mend is cancelled") as error:
-            ask()
-        assert "plan apply FILE" in error.value.todo
-    assert read_record(platform.lake, "mend").state == "cancelled"
-
-
 def test_a_pause_of_a_plan_that_is_over_does_not_stop_the_next_of_its_name(platform: Platform) -> None:
     correct(platform)
     begun(platform, plan())
@@ -166,17 +134,6 @@ def test_an_erasure_that_a_stage_is_in_the_way_of_says_what_ends_it(platform: Pl
     with pytest.raises(ErasureError, match="The stage plan-mend is open") as caught:
         planned_erasure(platform, wanted)
     assert "End its plan first: `platform-assets plan apply FILE`, or `plan cancel mend`." in str(caught.value)
-
-
-def test_a_record_of_a_lake_that_was_newer_is_begun_anew_over_the_one_that_is_there(platform: Platform) -> None:
-    """A lake was restored from an older backup, and the record of a plan that was not over put beside it."""
-    correct(platform)
-    begun(platform, plan())
-    record = read_record(platform.lake, "mend")
-    write_record(platform.lake, record.model_copy(update={"looked_at": platform.current_release().number + 40}))
-    applied = apply(platform, no_session, plan(), AUTHOR)
-    assert (applied.state, digest(platform)) == ("published", STAGED)
-    assert roll_back(platform, "mend", BOB)[0].state == "rolled back"
 
 
 def test_a_plan_that_others_built_upon_is_rolled_back_with_what_they_made(platform: Platform) -> None:
@@ -240,14 +197,3 @@ def test_the_proof_of_what_was_published_waits_for_the_hours_of_its_plan(platfor
     assert f"Its proof waits for its hours, {later} UTC" in told
     proved = record.model_copy(update={"proved": True})
     assert waits_for(platform, proved) == ()
-
-
-def test_what_a_plan_published_in_another_lake_is_neither_proved_nor_rolled_back(platform: Platform) -> None:
-    correct(platform)
-    begun(platform, plan())
-    elsewhere = apply(platform, no_session, plan(), AUTHOR).model_copy(update={"publication": "of another lake"})
-    write_record(platform.lake, elsewhere)
-    for refused in (lambda: prove(platform, no_session, elsewhere), lambda: roll_back(platform, "mend", BOB)):
-        with pytest.raises(BackfillError, match="of another lake, which this lake does not have") as caught:
-            refused()
-        assert str(platform.lake.plans_path / "mend.json") in caught.value.todo

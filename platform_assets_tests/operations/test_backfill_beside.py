@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -14,13 +13,10 @@ from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.step.recompute import recompute_step
-from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.operations.acceptance import AcceptanceError, acceptance
-from platform_assets.operations.backfill.afterwards import cancel, prove, roll_back
+from platform_assets.operations.backfill.afterwards import prove
 from platform_assets.operations.backfill.explain import approve, explain
 from platform_assets.operations.backfill.sitting import StoppedError
-from platform_assets.operations.pins import pin, pinned_releases
 from platform_assets.operations.plan_record import BackfillRecord, backfill_names, read_record, unpause
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
@@ -115,21 +111,6 @@ def test_late_rows_that_are_approved_beside_a_plan_of_gold_are_taken_by_it_or_by
         assert seen(shop, platform) == right(with_late=True)
 
 
-def test_late_rows_that_a_refresh_has_worked_off_beside_a_plan_are_in_what_it_publishes(shop: Shop) -> None:
-    """The refresh publishes the very day of the plan's table, by the code of the plan."""
-    file = plan(gates=MUCH)
-    with shop.on() as platform:
-        paused(shop, platform, file, 25)
-        take_late_rows(shop, platform)
-        refresh(platform, lambda: shop.world.spark, Author("a run", "a refresh", "zoe"))
-        shop.apply(platform, file)
-        assert seen(shop, platform) == right(with_late=True)
-        back, _ = roll_back(platform, "discount", BOB)
-        assert back.state == "rolled back"
-        assert shop.seen(platform, 3) == right(with_late=True)[2], "what the refresh made of the day stays"
-        assert shop.seen(platform, 4) == {till: 2 * paid for till, paid in expected(4).items()}
-
-
 def test_a_held_day_that_is_accepted_beside_a_plan_is_what_the_plan_makes_of_it_in_the_end(shop: Shop) -> None:
     """The wrong code breaks a reconciliation, so its days are held; a person accepts one of them meanwhile."""
     with shop.on() as platform:
@@ -164,19 +145,6 @@ def test_a_held_day_that_is_accepted_beside_a_plan_is_what_the_plan_makes_of_it_
         assert not [hold for hold in platform.ledger.holds() if hold.table == GOLD]
 
 
-def test_a_release_that_is_pinned_beside_a_plan_shows_what_was_there_before_it(shop: Shop) -> None:
-    with shop.on() as platform:
-        paused(shop, platform, plan(), 25)
-        before = read_arrow(platform.lake, GOLD).to_pylist()
-        pinned = pin(platform, platform.current_release().number, Author("a", "as reported", "bob"), "as-reported")
-        record = shop.apply(platform, plan())
-        assert record.state == "published"
-        assert seen(shop, platform) == right(with_late=False)
-        assert [*pinned_releases(platform)] == [pinned.release]
-        then = read_arrow(platform.lake, GOLD, release=pinned.release).to_pylist()
-        assert sorted(map(str, then)) == sorted(map(str, before))
-
-
 def test_a_backup_that_is_put_back_beside_a_plan_has_none_of_it_and_the_plan_begins_anew(
     shop: Shop, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,29 +162,4 @@ def test_a_backup_that_is_put_back_beside_a_plan_has_none_of_it_and_the_plan_beg
     with shop.on() as platform:
         assert (backfill_names(platform.lake), stage_names(platform.lake)) == ((), ())
         assert shop.apply(platform, file).state == "published", "the approval is in the ledger that was put back"
-        assert seen(shop, platform) == right(with_late=False)
-
-
-def test_what_a_plan_wrote_down_is_of_no_use_beside_a_backup_and_it_says_how_it_is_ended(
-    shop: Shop, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Somebody misses the plan, and puts its record and its stage back, too; what it had staged is in no backup."""
-    enter_world(shop.world, monkeypatch)
-    folder, aside = str(tmp_path / "backup"), tmp_path / "aside"
-    lake = shop.world.settings.lake_folder
-    with shop.on() as platform:
-        assert run("backup", folder).code == 0
-        paused(shop, platform, plan(), 25)
-    shop.world.settings.state.rename(aside)
-    assert run("restore", folder).code == 0
-    for name in ("_plans", "_stages"):
-        shutil.copytree(aside / lake.relative_to(shop.world.settings.state) / name, lake / name, dirs_exist_ok=True)
-    with shop.on() as platform:
-        before = shop.world.digests()
-        with pytest.raises(PlatformError) as refused:
-            shop.apply(platform, plan())
-        assert "`platform-assets plan cancel discount`" in refused.value.todo, refused.value
-        assert shop.world.digests() == before
-        cancel(platform, "discount", BOB)
-        assert shop.apply(platform, plan()).state == "published"
         assert seen(shop, platform) == right(with_late=False)

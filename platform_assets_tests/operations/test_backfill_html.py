@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from decimal import Decimal
-from xml.etree import ElementTree
 
 from platform_assets.operations.backfill.files import written
-from platform_assets.operations.backfill.html import before_and_after, record_html
+from platform_assets.operations.backfill.html import record_html
 from platform_assets.operations.backfill.report import DayChange, MadeBy, Report, TableReport, measures_of
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import Gate, PlanFile
@@ -16,7 +15,6 @@ from platform_assets.records.manifest import STAGED
 
 FIRST = date(2016, 12, 30)
 TABLE = "gold.tills"
-SVG = "{http://www.w3.org/2000/svg}"
 FILE = PlanFile.model_validate(
     {
         "name": "tills",
@@ -75,29 +73,6 @@ def test_every_day_says_in_signs_how_far_it_is_from_what_it_was() -> None:
     assert "staged with it, 4" in html
     assert "in no repository" in html
     assert "<strong>passed</strong>" in html
-
-
-def test_rows_and_sums_are_plotted_where_they_moved_and_nothing_where_all_is_as_it_was() -> None:
-    html = page()
-    assert html.count("<svg ") == 2
-    assert 'aria-label="gold.tills: rows, before and after"' in html
-    assert 'aria-label="gold.tills: sum of paid, before and after"' in html
-    assert "<svg " not in page(DAYS[:1] * 3)
-
-
-def test_a_plot_tells_its_lines_apart_without_colour_and_brings_nothing_along() -> None:
-    values = {FIRST + timedelta(n): (None if n == 2 else 10 * n, 11 * n) for n in range(5)}
-    svg = before_and_after("gold.tills: <rows>", values)
-    root = ElementTree.fromstring(svg)
-    assert root.attrib["aria-label"] == "gold.tills: <rows>, before and after"
-    texts = {"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")}
-    assert {"before", "after", "gold.tills: <rows>"} <= texts, "words are words, not outlines"
-    dashes = [path.attrib.get("style", "") for path in root.iter(f"{SVG}path")]
-    assert any("stroke-dasharray" in style for style in dashes)
-    assert not {"style", "script", "image", "metadata"} & {element.tag.removeprefix(SVG) for element in root.iter()}
-    assert svg == before_and_after("gold.tills: <rows>", values), "the same values make the same page"
-    many = {FIRST + timedelta(n): (n, n + 1) for n in range(300)}
-    assert len(before_and_after("many", many)) < 60_000
 
 
 def test_days_are_measured_by_what_a_gate_sums_and_not_by_columns_of_other_gates() -> None:

@@ -98,6 +98,7 @@ def test_jobs_keep_the_bound_of_the_file_and_each_staged_day_is_looked_at_once(t
     assert kept[FIRST].sums["paid"] == (Decimal("2.00"), Decimal("1.00"))
 
 
+@pytest.mark.proof
 def test_a_plan_stops_where_more_keys_or_values_are_others_than_it_may(till: Till) -> None:
     nulls, changed, spread = (
         {"table": "gold.tills", "metric": metric, "tolerance_percent": most} | ({"column": "paid"} if column else {})
@@ -130,6 +131,7 @@ def test_a_gate_that_is_edited_reads_nothing_anew(till: Till) -> None:
     assert len(looked) == DAYS
 
 
+@pytest.mark.proof
 def test_a_job_that_the_machine_failed_is_halved_in_the_next_sitting(till: Till) -> None:
     def lost(now: Progress) -> None:
         if now.phase == "computing" and now.table == "gold.tills" and now.done == 4:

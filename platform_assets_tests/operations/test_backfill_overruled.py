@@ -97,13 +97,6 @@ def stopped(platform: Platform, file: PlanFile) -> StoppedError:
     return said[-1]
 
 
-def test_a_plan_that_overrules_nothing_is_published(platform: Platform) -> None:
-    correct(platform)
-    begun(platform, plan())
-    assert apply(platform, no_session, plan(), AUTHOR).state == "published"
-    assert digest(platform) == STAGED
-
-
 def test_what_a_person_puts_back_while_it_is_computed_again_is_not_brought_forward(
     platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,3 +294,64 @@ def test_a_plan_of_which_nothing_is_staged_any_more_says_that_there_is_nothing_t
     with pytest.raises(StoppedError, match="there is nothing to publish") as error:
         apply(platform, no_session, file, AUTHOR)
     assert "plan cancel mend" in error.value.todo
+
+
+@pytest.fixture
+def silver_to_come(tmp_path: Path) -> Iterator[Platform]:
+    with opened(tmp_path / "state") as silver_to_come:
+        publish(silver_to_come, RAW, DAYS, 1)
+        publish(silver_to_come, SILVER, DAYS[1:], 1)
+        yield silver_to_come
+
+
+FILE = plan(tables=[GOLD], days={"list": [str(DAYS[0]), str(DAYS[8])]}, policy="recompute")
+
+
+def begun_over_gold(platform: Platform) -> str:
+    """A plan over two days of gold; the publication of what one of them reads."""
+    first = publish(platform, SILVER, DAYS[:1], 1)
+    publish(platform, GOLD, DAYS, 1)
+    write_record(platform.lake, BackfillRecord.new(explain(platform, FILE)))
+    return first
+
+
+def stopped_over_gold(platform: Platform) -> StoppedError:
+    """What the plan says; nobody sees anything of it."""
+    before = platform.current_release()
+    with pytest.raises(StoppedError) as error:
+        apply(platform, no_session, FILE, Author("apply", "a plan", "ada"))
+    assert platform.current_release() == before
+    return error.value
+
+
+def test_a_day_that_reads_what_is_gone_since_is_named_and_nothing_is_published_without_it(
+    silver_to_come: Platform,
+) -> None:
+    put_back(silver_to_come, begun_over_gold(silver_to_come))
+    stage(silver_to_come, "plan-mend", {GOLD: {DAYS[8]: ("asked for",)}})
+    said = stopped_over_gold(silver_to_come)
+    assert f"1 day of {GOLD} cannot be computed any more ({DAYS[0]})" in said.what
+    assert f"{SILVER} on {DAYS[0]} is not there" in said.what
+    assert "plan cancel mend" in said.todo
+
+
+def test_a_staged_day_that_reads_what_is_gone_since_keeps_the_others_from_being_published(
+    silver_to_come: Platform,
+) -> None:
+    first = begun_over_gold(silver_to_come)
+    stage(silver_to_come, "plan-mend", {GOLD: {DAYS[0]: ("asked for",), DAYS[8]: ("asked for",)}})
+    put_back(silver_to_come, first)
+    assert str(DAYS[0]) in str(stopped_over_gold(silver_to_come))
+
+
+def test_days_that_are_left_out_of_the_file_by_now_are_not_published(platform: Platform) -> None:
+    both = plan(days={"list": [str(DAYS[5]), str(DAY)]}, policy="recompute")
+    backfill = explain(platform, both)
+    write_record(platform.lake, BackfillRecord.new(backfill))
+    stage(platform, "plan-mend", {step.table: dict.fromkeys(step.days, ()) for step in backfill.plan.steps})
+    record = apply(platform, no_session, plan(days={"list": [str(DAY)]}, policy="recompute"), AUTHOR)
+    assert (record.state, record.published_days) == ("published", 1)
+    assert stage_of(platform, "mend") is None
+    found = platform.ledger.current_days(SILVER, among=[DAYS[5], DAY])
+    assert {day: one.digest for day, one in found.items()} == {DAYS[5]: "0-1-0-0-0", DAY: STAGED}
+    assert digest(platform) == STAGED

@@ -1,4 +1,4 @@
-"""What a plan cannot do is told before any work, by line and field; one that was applied says so. No Spark."""
+"""What a plan cannot do is told before any work, by line and field; its record and file are its own. No Spark."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ import pytest
 
 from platform_assets.contracts import Catalogue, Exposure
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.operations.backfill.afterwards import prove_sample, roll_back
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.operations.backfill.afterwards import cancel, prove_sample, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import ApprovalError, approve, explain
-from platform_assets.operations.backfill.files import PlanFileError, plan_at, written
+from platform_assets.operations.backfill.files import PlanFileError, new_plan, plan_at, plan_in, said_besides, written
 from platform_assets.operations.backfill.html import backfill_html
 from platform_assets.operations.backfill.obstacles import beyond_limits
 from platform_assets.operations.backfill.pages import facts
-from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.backfill.report import before_publication
+from platform_assets.operations.backfill.sitting import BackfillError, Sitting, StoppedError, sitting_over
 from platform_assets.operations.backfill.waiting import waits_for
-from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
+from platform_assets.operations.plan_record import BackfillRecord, RecordError, all_records, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.ledger_records import day_record, nth
 from platform_assets_tests.support.readings import (
     DAY,
     DAYS,
@@ -69,6 +73,18 @@ def begun(platform: Platform, file: PlanFile) -> None:
         ({"days": {"list": [str(day) for day in DAYS]}, "cap_days": 3}, "cap_days: 3", "cap_days", "9 days of tables"),
         ({"days": {"touched_by": {"publication": "no"}}}, "publication:", "days.touched_by.publication", "no release"),
         ({"days": {"touched_by": {"arrival": "no"}}}, "arrival:", "days.touched_by.arrival", "no"),
+        (
+            {"gates": [{"table": SILVER, "metric": "sum", "column": "celsus", "tolerance_percent": 1}]},
+            "column: celsus",
+            "gates.0.column",
+            "has no column 'celsus'",
+        ),
+        (
+            {"gates": [{"table": SILVER, "metric": "sum", "column": "measured_at", "tolerance_percent": 1}]},
+            "column: measured_at",
+            "gates.0.column",
+            "cannot be summed",
+        ),
         ({"code": {SILVER: "0123456789abcdef"}}, f"{SILVER}: ", f"code.{SILVER}", "and not by 0123456789abcdef"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -93,19 +109,6 @@ def test_a_plan_of_the_code_that_is_here_is_explained_and_of_other_code_not_gone
     with pytest.raises(PlanFileError, match="and not by other"):
         apply(platform, no_session, plan(code={SILVER: "other"}), AUTHOR)
     assert apply(platform, no_session, plan(code=said), AUTHOR).state == "published"
-
-
-def test_code_of_a_table_that_the_plan_is_not_about_is_refused_and_a_blank_one(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="it is not among the tables"):
-        plan(code={GOLD: "a"})
-    assert plan(code={GOLD: "a"}, downstream=True).code == {GOLD: "a"}
-    file = tmp_path / "plan.yaml"
-    file.write_text(f"{written(plan())}\ncode:\n", encoding="utf-8")
-    with (
-        pytest.raises(PlanFileError, match="code: it is left blank, which would compute by whatever code is here"),
-        plan_at(file),
-    ):
-        pass
 
 
 def test_a_plan_that_was_applied_says_so_when_it_is_explained_and_is_not_approved_again(platform: Platform) -> None:
@@ -192,7 +195,127 @@ def test_who_is_told_of_what_a_plan_publishes_is_explained(platform: Platform) -
     ]
 
 
-def test_a_gate_that_is_of_each_day_is_explained_as_such(platform: Platform) -> None:
-    gates = [{"table": SILVER, "metric": "rows", "tolerance_percent": 1, "each_day": each} for each in (True, False)]
-    [said] = [one for one in facts(explain(platform, plan(gates=gates))) if one.startswith("Gates")]
-    assert said.endswith(f": {SILVER} rows within 1 % on each day, too; {SILVER} rows within 1 %.")
+RUNNER = Author("run", "a plan", "bob")
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    """Of a plan that was begun."""
+    return tmp_path / "plans" / "mend.yaml"
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Path:
+    return tmp_path / "plans" / "2017" / "mend.yaml"
+
+
+def other() -> PlanFile:
+    return plan(days={"list": [str(DAYS[1])]})
+
+
+def sit(platform: Platform, file: PlanFile, place: Path) -> Sitting:
+    with sitting_over(platform, no_session, file, RUNNER, place=place) as sitting:
+        return sitting
+
+
+def test_another_file_of_its_name_does_not_take_a_plan_over(platform: Platform, first: Path, second: Path) -> None:
+    new_plan(plan(), first)
+    new_plan(other(), second)
+    begun = sit(platform, plan(), first).record
+    assert begun.place == str(first)
+    with pytest.raises(PlanFileError) as caught:
+        sit(platform, other(), second)
+    assert str(first) in caught.value.what
+    assert str(second) in caught.value.what
+    assert "another `name`" in caught.value.todo
+    assert "plan cancel mend" in caught.value.todo
+    assert read_record(platform.lake, "mend") == begun
+    assert str(first) in said_besides(begun, other(), second)
+    assert not said_besides(begun, plan(), first)
+    cancel(platform, "mend", RUNNER)
+    assert sit(platform, other(), second).record.place == str(second)
+
+
+def test_an_edited_a_moved_and_a_copied_file_are_the_same_plan(platform: Platform, first: Path, second: Path) -> None:
+    new_plan(plan(), first)
+    begun = sit(platform, plan(), first).record
+    new_plan(plan(), second)
+    assert sit(platform, plan(), second).record.hash == begun.hash, "a copy"
+    second.unlink()
+    edited = sit(platform, other(), first).record
+    assert edited.hash != begun.hash
+    assert edited.place == str(first)
+    second.parent.mkdir(exist_ok=True)
+    first.rename(second)
+    assert sit(platform, plan(), second).record.place == str(second), "moved, and edited again"
+
+
+def test_a_namesake_of_a_plan_that_waits_for_its_proof_is_not_taken_for_it(platform: Platform, first: Path) -> None:
+    file = plan(afterwards={"verify": 1})
+    record = sit(platform, file, first).record
+    write_record(platform.lake, record.told("published", state="published", release=7))
+    assert sit(platform, file, first).record.wants_proof
+    with pytest.raises(BackfillError, match="was applied before: published in release 7"):
+        sit(platform, plan(reason="another", afterwards={"verify": 1}), first)
+
+
+def test_a_name_that_two_endings_share_is_not_guessed_at(tmp_path: Path) -> None:
+    for ending in ("yaml", "yml"):
+        new_plan(plan(), tmp_path / f"mend.{ending}")
+    with pytest.raises(PlanFileError, match=r"two plans 'mend' in .*: mend\.yaml and mend\.yml"):
+        plan_in(tmp_path, "mend")
+    assert plan_in(tmp_path, "mend.yml").name == "mend.yml"
+
+
+def record(verify: int = 3) -> BackfillRecord:
+    said = {"name": "q1", "reason": "a", "owner": "ada", "tables": ["gold.a"], "days": {"stale": True}}
+    file = PlanFile.model_validate(said | {"afterwards": {"verify": verify}})
+    return BackfillRecord(name="q1", hash="25ae4916c48caffb", file=file, steps=())
+
+
+def test_the_record_of_another_plan_is_none_of_this_one(lake: Lake) -> None:
+    write_record(lake, record())
+    (lake.plans_path / "q2.json").replace((lake.plans_path / "q1.json").read() or b"")
+    assert read_record(lake, "q1") == record()
+    with pytest.raises(RecordError, match="The record of the plan q2 is that of q1"):
+        read_record(lake, "q2")
+
+
+@only_on_disk
+def test_a_record_that_is_no_readable_file_is_named_and_hides_no_other(lake: Lake) -> None:
+    write_record(lake, record())
+    (lake.plans_path / "q2.json").make()
+    records, [error] = all_records(lake)
+    assert records == (record(),)
+    assert error.what == f"The record of the plan q2 cannot be read: {lake.plans_path / 'q2.json'}: Is a directory."
+    assert error.todo
+
+
+@pytest.mark.parametrize(
+    ("verify", "state", "proved", "wanted"),
+    [
+        (3, "published", False, True),
+        (3, "published", True, False),
+        (0, "published", False, False),
+        (3, "publishing", False, False),
+        (3, "rolled back", False, False),
+    ],
+)
+def test_who_died_after_publishing_leaves_the_proof(verify: int, state: str, proved: bool, wanted: bool) -> None:
+    assert record(verify).told("so far", state=state, proved=proved).wants_proof == wanted
+
+
+DAILY, PLAN, LATER = "20170502T122000Z-of-one", "20170502T120500Z-of-the-other", "20170502T120100Z-of-the-other"
+HISTORY = tuple(day_record(name, nth(0)) for name in (LATER, PLAN, DAILY))
+"""Newest first."""
+
+
+def test_what_a_backfill_replaced_is_the_release_before_it_whatever_its_clock_said() -> None:
+    assert before_publication(HISTORY, PLAN) == HISTORY[2]
+    assert before_publication(HISTORY, LATER) == HISTORY[1]
+    assert before_publication(HISTORY, DAILY) is None
+
+
+def test_before_a_backfill_that_is_not_published_is_now() -> None:
+    assert before_publication(HISTORY, None) == HISTORY[0]
+    assert before_publication((), None) is None

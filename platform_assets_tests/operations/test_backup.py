@@ -1,27 +1,29 @@
-"""A copy of a lake is a whole release, whenever it was taken and however it ended; another copy is refused by name."""
+"""A copy of a lake is a whole release, whenever it was taken and however it ended; a backup keeps what is good."""
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable
+import signal
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
-from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError, LakeError
 from platform_assets.lakehouse.horizon import Cut, Horizon
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
-from platform_assets.lakehouse.releases import current_release, manifest_file
-from platform_assets.lakehouse.revert import undo_unreleased
+from platform_assets.lakehouse.releases import current_release, manifest_file, published
 from platform_assets.lakehouse.storage.disk import Disk
-from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.operations.backup.copying import LakeCopied, copy_lake, forget_deleted
-from platform_assets.progress import Progress
+from platform_assets.operations.backup.generations import BackupError, BackupFolder, Generation
+from platform_assets.progress import Progress, no_progress
 from platform_assets.records.manifest import Erasure, Manifest
 from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
@@ -97,43 +99,6 @@ def test_copies_taken_while_another_process_publishes_are_whole_releases(
     assert faults(copy) == []
 
 
-def test_a_second_copy_takes_only_what_is_new(lake: Lake, copy: Lake) -> None:
-    publish(lake, staged_manifest(lake, SEEN))
-    first = copied(lake, copy)
-    assert (first.before, first.release, first.gone) == (-1, 0, 0)
-    assert copied(lake, copy).files == 0
-    publish(lake, staged_manifest(lake, {SALES: {day(1): [("b", 1)]}}))
-    assert (again := copied(lake, copy)).release == 1
-    assert again.files == 3, "a data file, its commit and its manifest"
-    assert everything(copy) == everything(lake)
-
-
-@pytest.mark.parametrize("place", range(1, 10, 2))
-def test_a_copy_cut_short_shows_what_it_showed_before_and_is_completed(
-    lake: Lake, copy: Lake, place: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    publish(lake, staged_manifest(lake, SEEN))
-    copied(lake, copy)
-    publish(lake, staged_manifest(lake, both(7)))
-    copy_to, left = Disk.copy_to, [place]
-
-    def full(source: Disk, target: Location) -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise OSError(28, "No space left on device", str(target))
-        copy_to(source, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Disk, "copy_to", full)
-        try:
-            copied(lake, copy)
-        except OSError:
-            assert everything(copy) == SEEN
-    copied(lake, copy)
-    assert everything(copy) == both(7)
-    assert faults(copy) == []
-
-
 @pytest.mark.parametrize("name", HALF_WAY)
 def test_what_is_begun_and_not_released_is_left_out(lake: Lake, copy: Lake, tmp_path: Path, name: str) -> None:
     publish(lake, staged_manifest(lake, SEEN))
@@ -141,33 +106,6 @@ def test_what_is_begun_and_not_released_is_left_out(lake: Lake, copy: Lake, tmp_
     copied(lake, copy)
     assert everything(copy) == SEEN
     assert recover(copy) == []
-
-
-def test_a_lake_moved_or_copied_back_works_on(lake: Lake, copy: Lake, tmp_path: Path) -> None:
-    publish(lake, staged_manifest(lake, SEEN))
-    copied(lake, copy)
-    shutil.rmtree(on_disk(lake.root))
-    moved = Lake.at(tmp_path / "another place" / "lake")
-    shutil.copytree(on_disk(copy.root), on_disk(moved.root))
-    assert everything(moved) == SEEN
-    publish(moved, staged_manifest(moved, both(4)))
-    assert everything(moved) == both(4)
-    assert faults(moved) == []
-
-
-def test_files_of_older_releases_may_be_gone_those_of_the_newest_not(lake: Lake, copy: Lake) -> None:
-    publish(lake, staged_manifest(lake, SEEN))
-    [old] = [lake.table_path(SALES) / file.path for file in live(lake, SALES)[day(0)]]
-    publish(lake, staged_manifest(lake, both(1)))
-    on_disk(old).unlink()
-    assert copied(lake, copy).gone == 1
-    assert everything(copy) == both(1)
-    publish(lake, staged_manifest(lake, both(2)))
-    [needed] = [lake.table_path(SALES) / file.path for file in live(lake, SALES)[day(0)]]
-    on_disk(needed).unlink()
-    with pytest.raises(DamagedTableError, match=f"{needed.name} of {SALES} is missing, and release 2 needs it"):
-        copied(lake, copy)
-    assert everything(copy) == both(1)
 
 
 def test_a_copy_of_rows_that_are_erased_meanwhile_is_not_kept(lake: Lake, copy: Lake) -> None:
@@ -276,29 +214,198 @@ def test_a_plain_copy_whose_tables_are_ahead_of_its_release_is_refused_and_can_b
     assert everything(clean) == both(3)
 
 
-def test_a_publication_made_from_what_the_release_does_not_show_is_not_finished(lake: Lake) -> None:
-    publish(lake, staged_manifest(lake, {SALES: SEEN[SALES]}))
-    what = staged_manifest(lake, {STORES: SEEN[STORES]})
-    [change] = what.tables
-    later = what.model_copy(update={"tables": (change.model_copy(update={"reads": {SALES: 1}}),)})
-    publish(lake, later)
-    for file in on_disk(lake.releases_path).glob("_delta_log/*1.json"):
+@pytest.fixture
+def backup(tmp_path: Path) -> BackupFolder:
+    return BackupFolder(tmp_path / "elsewhere")
+
+
+def taken(lake: Lake, backup: BackupFolder, keep: int = 7) -> tuple[Generation, LakeCopied]:
+    with backup.begun(lake) as draft:
+        before = backup.generations()
+        done = copy_lake(lake, Lake.at(draft.lake), no_progress, before[-1].lacking if before else {})
+        draft.note_lacking(done.lacking)
+        forget_deleted(Lake.at(draft.lake))
+        return backup.show(draft, keep), done
+
+
+def shown(backup: BackupFolder) -> Lake:
+    return Lake.at(backup.folder / "lake")
+
+
+def faults_read(lake: Lake) -> list[str]:
+    findings = Findings()
+    audit(lake, Scope(every_release=True, read_bytes=None), findings, no_progress)
+    return [fault.what for fault in findings.faults]
+
+
+def file_of(lake: Lake, table: str) -> Path:
+    [file] = live(lake, table)[day(0)]
+    return on_disk(lake.table_path(table) / file.path)
+
+
+def damage(file: Path, how: str) -> None:
+    if how == "gone":
         file.unlink()
-    assert commits.head_version(lake.releases_path) == 0
-    assert manifest_file(lake, later.publication).exists()
-    with pytest.raises(DamagedTableError, match="ahead of release 0"):
-        recover(lake)
+    else:
+        os.truncate(file, 200)
 
 
-def test_a_copy_has_the_manifests_that_its_logs_name_also_of_what_no_release_shows(
-    lake: Lake, copy: Lake, tmp_path: Path
+@pytest.mark.parametrize("how", ["gone", "cut short"])
+def test_a_good_copy_stays_whatever_becomes_of_the_file_and_the_backup_goes_on(
+    lake: Lake, backup: BackupFolder, how: str
 ) -> None:
-    """A publication died half-way and was undone; its commit stays in the table's log."""
-    publish(lake, staged_manifest(lake, SEEN))
-    copied(lake, copy)
-    publish_elsewhere(lake, staged_manifest(lake, both(1)), tmp_path, "replace.after_commit")
-    assert undo_unreleased(lake)
-    assert faults(lake) == []
-    copied(lake, copy)
-    assert everything(copy) == everything(lake)
-    assert faults(copy) == []
+    publish(lake, staged_manifest(lake, both(1)))
+    taken(lake, backup)
+    damage(file_of(lake, SALES), how)
+    publish(lake, staged_manifest(lake, {STORES: {day(1): [("new", 1)]}}))
+    _, done = taken(lake, backup)
+    [said] = done.damaged
+    assert SALES in said
+    assert "The backup keeps the good one" in said
+    assert everything(shown(backup))[SALES] == both(1)[SALES]
+    assert current_release(shown(backup)).number == 1
+    assert faults_read(shown(backup)) == []
+
+
+@pytest.mark.parametrize("how", ["gone", "cut short"])
+def test_a_damaged_file_without_a_good_copy_is_refused_by_name_and_what_was_there_stays(
+    lake: Lake, backup: BackupFolder, how: str
+) -> None:
+    publish(lake, staged_manifest(lake, both(1)))
+    first, _ = taken(lake, backup)
+    publish(lake, staged_manifest(lake, both(2)))
+    damage(file_of(lake, SALES), how)
+    with pytest.raises(DamagedTableError, match=f"{file_of(lake, SALES).name} of {SALES} .*release 1 needs it"):
+        taken(lake, backup)
+    assert backup.generations() == [first]
+    assert everything(shown(backup)) == both(1)
+    assert faults_read(shown(backup)) == []
+
+
+def test_a_generation_is_never_changed_by_later_ones_and_the_oldest_go(lake: Lake, backup: BackupFolder) -> None:
+    for n in range(5):
+        publish(lake, staged_manifest(lake, both(n)))
+        taken(lake, backup, keep=3)
+    generations = backup.generations()
+    assert [each.release for each in generations] == [2, 3, 4]
+    for n, each in zip((2, 3, 4), generations, strict=True):
+        assert everything(Lake.at(each.lake)) == both(n)
+        assert faults_read(Lake.at(each.lake)) == []
+    assert everything(shown(backup)) == both(4)
+    assert sorted(path.name for path in backup.folder.joinpath("generations").iterdir()) == [
+        each.name for each in generations
+    ]
+    inodes = {file_of(Lake.at(each.lake), SALES).stat().st_nlink for each in generations[:1]}
+    assert inodes == {3}, "a file is on disk once for all generations"
+
+
+STEPS = {"copy": ((Disk, "copy_to"),), "move": ((Path, "rename"), (Path, "replace"))}
+
+
+def killed_at(place: int, lake: Lake, folder: Path, step: str) -> None:
+    """Take a backup in a process that dies at its n-th step of a kind."""
+    left = [place]
+
+    def dying(original: Callable[..., object]) -> Callable[..., object]:
+        def do(*arguments: object, **named: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(*arguments, **named)
+
+        return do
+
+    for owner, name in STEPS[step]:
+        setattr(owner, name, dying(getattr(owner, name)))
+    taken(lake, BackupFolder(folder), keep=1)
+
+
+@pytest.mark.parametrize(
+    ("step", "places"), [("copy", range(0, 8, 2)), ("move", (*range(4), *range(12, 24, 2)))], ids=("copy", "move")
+)
+def test_a_killed_backup_shows_what_it_showed_before_or_the_new_state_and_is_completed(
+    lake: Lake, backup: BackupFolder, step: str, places: range
+) -> None:
+    publish(lake, staged_manifest(lake, both(0)))
+    taken(lake, backup)
+    for n, place in enumerate(places, start=1):
+        before = everything(shown(backup))
+        publish(lake, staged_manifest(lake, both(n)))
+        in_process(killed_at, place, lake, backup.folder, step)
+        assert everything(shown(backup)) in (before, both(n))
+        assert faults_read(shown(backup)) == []
+        taken(lake, backup)
+        assert everything(shown(backup)) == both(n)
+        assert not list(backup.folder.glob("generations/.*"))
+
+
+def test_what_somebody_did_in_the_backup_is_in_no_later_generation(
+    lake: Lake, backup: BackupFolder, tmp_path: Path
+) -> None:
+    publish(lake, staged_manifest(lake, both(1)))
+    taken(lake, backup)
+    publish_elsewhere(shown(backup), staged_manifest(shown(backup), both(66)), tmp_path, "publish.before_release")
+    DeltaTable(on_disk(shown(backup).table_path(STORES))).delete("cents = 66")
+    write_deltalake(on_disk(shown(backup).releases_path), pa.table({"table": ["x"], "version": [3]}), mode="append")
+    publish(lake, staged_manifest(lake, both(2)))
+    _, done = taken(lake, backup)
+    assert done.damaged == ()
+    assert everything(shown(backup)) == both(2)
+    assert faults_read(shown(backup)) == []
+
+
+def test_a_pinned_releases_files_stay_though_the_lake_lost_them(lake: Lake, backup: BackupFolder) -> None:
+    publish(lake, staged_manifest(lake, both(0)))
+    pinned = file_of(lake, SALES)
+    for n in (1, 2, 3):
+        publish(lake, staged_manifest(lake, both(n)))
+    taken(lake, backup)
+    lake.horizon_file.replace(Horizon(before=2, kept=(0,)).model_dump_json().encode())
+    pinned.unlink()
+    publish(lake, staged_manifest(lake, both(4)))
+    newest, _ = taken(lake, backup, keep=1)
+    assert pinned.name in {path.name for path in newest.lake.rglob("*.parquet")}
+
+
+def test_a_damaged_manifest_is_refused_and_one_of_the_backup_is_copied_again(lake: Lake, backup: BackupFolder) -> None:
+    publish(lake, staged_manifest(lake, both(1)))
+    first, _ = taken(lake, backup, keep=1)
+    manifest = on_disk(manifest_file(Lake.at(first.lake), dict(published(lake))[0]))
+    manifest.unlink()
+    manifest.write_text("garbage")
+    _, done = taken(lake, backup, keep=1)
+    assert (done.files, done.damaged) == (1, ())
+    publish(lake, staged_manifest(lake, both(2)))
+    own = on_disk(manifest_file(lake, dict(published(lake))[1]))
+    content = own.read_bytes()
+    own.write_text("garbage")
+    with pytest.raises(DamagedTableError, match="The backup shows what it showed before"):
+        taken(lake, backup, keep=1)
+    assert everything(shown(backup)) == both(1)
+    assert faults_read(shown(backup)) == []
+    own.write_bytes(content)
+    taken(lake, backup, keep=1)
+    assert everything(shown(backup)) == both(2)
+
+
+def test_two_backups_at_once_are_refused(lake: Lake, backup: BackupFolder) -> None:
+    publish(lake, staged_manifest(lake, both(1)))
+    with backup.begun(lake), pytest.raises(BackupError, match="Another backup"):
+        taken(lake, backup)
+    assert backup.generations() == []
+
+
+def test_what_the_lake_deleted_leaves_the_backup_what_it_lost_does_not(lake: Lake, backup: BackupFolder) -> None:
+    files = []
+    for n in range(4):
+        publish(lake, staged_manifest(lake, both(n)))
+        files.append(file_of(lake, SALES))
+    taken(lake, backup)
+    lake.horizon_file.replace(Horizon(before=2).model_dump_json().encode())
+    for gone in (files[0], files[1], files[2]):  # release 2 is to be whole: its file was lost
+        gone.unlink()
+    publish(lake, staged_manifest(lake, both(9)))
+    newest, _ = taken(lake, backup)
+    there = {path.name for path in newest.lake.rglob("*.parquet")}
+    assert [file.name in there for file in files] == [False, False, True, True]
+    assert faults_read(Lake.at(newest.lake)) == []

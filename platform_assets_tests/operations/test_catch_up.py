@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from datetime import date
 from pathlib import Path
@@ -10,10 +9,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.engine.platform import Platform
-from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.errors import ForeignCommitError, OtherHistoryError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.sync import rebuild
@@ -21,7 +17,7 @@ from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.backup.copying import copy_lake
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.recovery import held_again, recover_installation
+from platform_assets.operations.recovery import held_again
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.records.decisions import LateDecision
@@ -30,7 +26,6 @@ from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support import readings
 from platform_assets_tests.support.history import History, Version, person
 from platform_assets_tests.support.ledger_records import approval
-from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.shelf import in_process, killed
@@ -46,11 +41,6 @@ def story(prepared: Prepared) -> History:
 def back_up(settings: Settings, folder: Path) -> None:
     assert copy_ledger(settings.ledger_url.get_secret_value(), folder / "ledger.db")
     copy_lake(Lake.at(settings.lake), Lake.at(folder / "lake"), lambda *_: None)
-
-
-def restore_lake(settings: Settings, folder: Path) -> None:
-    shutil.rmtree(settings.lake)
-    shutil.copytree(folder / "lake", settings.lake)
 
 
 def restore_ledger(settings: Settings, folder: Path | None = None) -> None:
@@ -123,29 +113,9 @@ def test_a_backup_of_both_put_elsewhere_is_the_installation_it_was(story: Histor
     assert moved.world.digests() == later
 
 
-@pytest.mark.proof
-def test_a_lake_older_than_its_ledger_is_refused_until_somebody_lets_the_ledger_follow(
-    story: History, tmp_path: Path
-) -> None:
-    """A correction, and refreshes on what was put back."""
-    back_up(story.world.settings, tmp_path)
-    correct(story)
-    later = story.world.digests()
-    restore_lake(story.world.settings, tmp_path)
-    files = sorted(str(path) for path in story.world.settings.lake_folder.rglob("*"))
-    for _ in range(2):
-        with pytest.raises(OtherHistoryError, match=r"is older than the ledger(?s:.*)ledger rebuild"):
-            story.world.refresh()
-    assert sorted(str(path) for path in story.world.settings.lake_folder.rglob("*")) == files, "nothing was written"
-    with Ledger.open(story.world.settings.ledger_url.get_secret_value()) as ledger:
-        done = rebuild(Lake.at(story.world.settings.lake), ledger)
-    assert len(done.forgotten) == 2
-    story.refresh()
-    assert story.world.digests() == later
-    assert story.kept() == story.expected()
-
-
-@pytest.mark.parametrize("ledger", ["older", "lost", "rebuilt"])
+@pytest.mark.parametrize(
+    "ledger", ["lost", *(pytest.param(each, marks=pytest.mark.proof) for each in ("older", "rebuilt"))]
+)
 def test_a_ledger_older_than_its_lake_catches_up_and_keeps_what_was_rolled_back(
     story: History, tmp_path: Path, ledger: str
 ) -> None:
@@ -184,32 +154,6 @@ def test_a_process_that_died_before_it_indexed_is_nothing_to_speak_of(story: His
 def test_killed_while_it_catches_up_it_catches_up_the_next_time(tmp_path: Path, point: str) -> None:
     settings = rolled_back(tmp_path / "state", tmp_path / "copy")
     assert killed(in_process(noticed, settings, failpoint=point))
-    assert not is_undone_by_a_tick(tmp_path / "state")
-
-
-def test_a_run_at_work_that_indexes_a_rollback_holds_its_days_as_well(tmp_path: Path) -> None:
-    """It asks for the newest release when its ledger has just been exchanged for an older one."""
-    with readings.opened(tmp_path / "state") as platform:
-        readings.publish_all(platform)
-        bad = readings.correct(platform)
-        with readings.opened(tmp_path / "state") as person_at_work:
-            readings.put_back(person_at_work, bad)
-        platform.ledger.drop(platform.ledger.holds())
-        platform.ledger.reindex([list(platform.ledger.indexed())[-1]], ())
-        platform.current_release()
-    assert not is_undone_by_a_tick(tmp_path / "state")
-
-
-def test_a_recovery_that_was_refused_keeps_nobody_from_catching_up(tmp_path: Path) -> None:
-    """The first command after the restore is `recover`; another tool's commit makes it fail."""
-    settings = rolled_back(tmp_path / "state", tmp_path / "copy")
-    path = Lake.at(settings.lake).table_path(readings.GOLD)
-    said = {"commitInfo": {"timestamp": 1, "operation": "WRITE", "engineInfo": "another tool"}}
-    on_disk(commits.commit_file(path, commits.head_version(path) + 1)).write_text(json.dumps(said) + "\n")
-    with pytest.raises(ForeignCommitError):
-        recover_installation(settings)
-    revert_foreign(Lake.at(settings.lake), readings.GOLD, why="put back, as the message says")
-    recover_installation(settings)
     assert not is_undone_by_a_tick(tmp_path / "state")
 
 

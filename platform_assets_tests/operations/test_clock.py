@@ -51,25 +51,17 @@ def test_the_release_that_was_made_last_is_the_newest(set_back: Settings) -> Non
         names = list(platform.ledger.indexed())
         assert names != sorted(names), "by their names, the last is the first"
         assert platform.current_release().number == 2
-        assert platform.ledger.current_days(SILVER)[DAY].digest == "0-1-1-1-1"
+        before = platform.ledger.current_days(SILVER)
+        assert before[DAY].digest == "0-1-1-1-1"
         made = [record for name in names if (record := platform.ledger.publication(name))]
         moments = [(record.release, record.created_at) for record in made]
     assert moments[2][1] < moments[1][1]
     now = max(at for _, at in moments) + timedelta(minutes=1)
     assert kept_releases(moments, (), now, timedelta(days=90)).first == 0
-
-
-def test_a_ledger_that_is_made_anew_says_the_same_and_an_audit_finds_no_fault(set_back: Settings) -> None:
-    with open_platform(set_back) as platform:
-        before = platform.ledger.current_days(SILVER)
     (set_back.state / "ledger.db").unlink()
     with open_platform(set_back) as platform:
         assert platform.ledger.current_days(SILVER) == before
-    assert audit_installation(set_back, Scope(), no_progress).findings.faults == []
-
-
-def test_the_life_of_a_day_is_told_in_the_order_in_which_it_was_published(set_back: Settings) -> None:
-    with open_platform(set_back) as platform:
         told = [event for _, event in life_of(platform, SILVER, DAY) if isinstance(event, Published)]
     assert [event.head.release for event in told] == [1, 2]
     assert told[1].before == told[0].after
+    assert audit_installation(set_back, Scope(), no_progress).findings.faults == []

@@ -20,7 +20,6 @@ from threading import Thread
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.domains.retail.sample import Simulation
@@ -29,21 +28,17 @@ from platform_assets.engine.admissions import admissions, engine_of, why_not_adm
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
-from platform_assets.engine.step.compute import by_sail
-from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.engines import EngineError, EngineVerified, compare_engines, verify_engine
+from platform_assets.operations.engines import EngineVerified, compare_engines, verify_engine
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.records.differences import DayChange
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.equal_list import EQUAL
-from platform_assets.spark.sail.server import SailError, ended_at_standstill, start_server
+from platform_assets.spark.sail.server import ended_at_standstill, start_server
 from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
-from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
-from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.row_hash import row_hash
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes, Prepared
@@ -216,23 +211,6 @@ def _lists_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform_assets.spark.sail.shown_equal.EQUAL", EQUAL._replace(expressions=wrong))
 
 
-@pytest.mark.usefixtures("_lists_too_much")
-def test_rows_that_only_sail_refuses_take_a_silver_table_off(make_world: MakeWorld, tmp_path: Path) -> None:
-    # Spark counts days in ints, Sail in longs
-    odd = "typeof(date_diff(event_date, DATE'2017-01-01')) = 'int' OR event_date <> DATE'2017-01-06'"
-    with importable(tmp_path):
-        contracts = (('"paid >= 0"', f'"paid >= 0 AND ({odd})"'),)
-        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path, contracts=contracts)
-        assert not verified(world, "silver.sales", 1, 2, 3).admission.refused
-        with world.open() as platform:
-            days = [date(2017, 1, number) for number in range(4, 7)]
-            found = compare_engines(platform, lambda: world.spark, "silver.sales", days, 5)
-            assert found.differing == found.quarantines == (date(2017, 1, 6),)
-            assert [example.how for example in found.examples] == ["removed", "removed"]
-            assert "differs between Spark and Sail" in why_spark(platform, platform.catalogue["silver.sales"])
-        assert "2017-01-06 came out otherwise" in verified(world, "silver.sales").admission.refused
-
-
 def no_session() -> SparkSession:
     raise AssertionError("Spark was asked for")
 
@@ -336,22 +314,6 @@ def test_what_was_not_shown_to_come_out_alike_is_refused_with_the_reason(
             assert engine_of(platform, platform.catalogue[table]) == "spark"
 
 
-def test_versions_that_the_list_was_not_made_with_are_refused_by_name(
-    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("platform_assets.spark.sail.equal_list.EQUAL", EQUAL._replace(sail="0.7.1"))
-    with importable(tmp_path):
-        world = own(make_world(days=OWN_DAYS, domains=PACKAGE), tmp_path)
-        found = verified(world, "gold.tills")
-        assert "was shown with Sail 0.7.1, and 0.7.2 is installed" in found.admission.refused
-        assert not found.by_engine
-
-
-def test_a_raw_table_is_always_read_by_spark(demo: World) -> None:
-    with pytest.raises(EngineError, match="always read by Spark"):
-        verified(demo, "raw.transactions")
-
-
 def test_of_one_that_is_killed_in_the_middle_spark_does_the_rest_of_the_table(
     make_world: MakeWorld, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -396,53 +358,6 @@ def test_too_little_memory_is_told_as_such(settings: Settings) -> None:
         assert sail_session(settings).range(3).count() == 3
 
 
-_HAS = """
-import asyncio, mmap
-from platform_assets.spark.sail.serve import _end_beyond
-has, asked = bytearray({used_mib} << 20), mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-try:
-    asyncio.run(asyncio.wait_for(_end_beyond(200 << 20), 1))
-except TimeoutError:
-    print("goes on")
-"""
-
-
-@pytest.mark.parametrize(
-    ("used_mib", "code", "said"), [(10, 0, "goes on"), (300, -signal.SIGABRT, "more than 209715200")]
-)
-def test_what_it_has_counts_and_not_what_it_asked_for(used_mib: int, code: int, said: str) -> None:
-    """The system counts 8 MiB for the stack of each thread that writes files, and what was given back."""
-    ended = subprocess.run([sys.executable, "-c", _HAS.format(used_mib=used_mib)], capture_output=True, text=True)
-    assert (ended.returncode, said in ended.stdout + ended.stderr) == (code, True)
-
-
-def test_what_it_has_no_memory_for_is_left_to_spark(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    settings = settings.model_copy(update={"sail_memory": "1g"})
-
-    def much(spark: SparkOnDemand) -> int:
-        strings = spark().range(20_000_000).select(F.sha2(F.col("id").cast("string"), 256).alias("h"))
-        return len(strings.groupBy().agg(F.collect_list("h")).collect())
-
-    assert by_sail(settings, much) is None
-    assert "PLATFORM_SAIL_MEMORY (1g now) gives more" in caplog.text
-    assert running_server() is None
-    assert by_sail(settings, lambda spark: spark().range(3).count()) == 3
-
-
-def test_days_follow_each_other_on_as_many_threads_as_there_are_processors(settings: Settings, tmp_path: Path) -> None:
-    """With all days of a year at once, each with memory of its own, a table stood still for ever."""
-    folder, days = located(tmp_path), [date(2017, 1, 1) + timedelta(days=n) for n in range(4 * (os.cpu_count() or 1))]
-    with columns_for("sail"):
-        session = sail_session(settings)
-        for day in days:
-            session.range(3).write.parquet(str(folder / f"event_date={day}"))
-        files = [f"{file.parent.name}/{file.name}" for file in tmp_path.rglob("*.parquet")]
-        rows = read_files(session, folder, files, StructType().add("id", "long").add("event_date", "date"))
-        at_once = {row[0] for row in rows.select(F.spark_partition_id()).distinct().collect()}
-        assert sorted(row[0] for row in rows.select("event_date").distinct().collect()) == days
-        assert len(at_once) <= (os.cpu_count() or 1)
-
-
 def test_a_server_that_stands_still_is_ended_and_told(settings: Settings) -> None:
     with columns_for("sail"):
         session = sail_session(settings)
@@ -451,20 +366,6 @@ def test_a_server_that_stands_still_is_ended_and_told(settings: Settings) -> Non
         told = pytest.raises(SparkLostError, match="in the middle of work")
         with told, lost_spark_explained(settings), ended_at_standstill(server, 2.0):
             session.range(3).count()
-
-
-def test_too_little_memory_to_start_is_an_error(settings: Settings) -> None:
-    with pytest.raises(SailError, match="Sail does not start"):
-        sail_session(settings.model_copy(update={"sail_memory": "20m"}))
-
-
-def test_a_folder_for_temporary_files_without_room_for_a_socket_is_named(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / ("long" * 25)))
-    with pytest.raises(SailError, match="too long a path for sockets") as caught:
-        start_server(settings)
-    assert "TMPDIR" in caught.value.todo
 
 
 def test_nobody_else_of_the_machine_can_reach_it(settings: Settings) -> None:

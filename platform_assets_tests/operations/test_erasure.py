@@ -9,14 +9,12 @@ import pytest
 
 from platform_assets.engine.erasures import OtherSecretError
 from platform_assets.engine.late.withdrawals import withdraw
-from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.holds import DeletedMeanwhileError
 from platform_assets.engine.step.work import Work
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.publish import Conflict
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import manifest_bytes
 from platform_assets.ledger.sync import rebuild
@@ -29,9 +27,7 @@ from platform_assets.operations.pins import pin, pinned_releases
 from platform_assets.operations.reload import reload
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
-from platform_assets.records.digest import Digest
 from platform_assets.records.history import Hold
-from platform_assets.records.manifest import DayContent, TableChange, new_publication
 from platform_assets.records.refused import Attempt
 from platform_assets.secret import secret_file
 from platform_assets_tests.support.domains.visits.transforms import gold
@@ -126,7 +122,10 @@ def test_after_an_erasure_all_is_as_in_an_installation_that_never_had_the_rows(v
     sound(visits)
 
 
-@pytest.mark.parametrize("table", ["raw.visits", "silver.visits", "refused.visits"])
+@pytest.mark.parametrize(
+    "table",
+    ["raw.visits", *(pytest.param(each, marks=pytest.mark.proof) for each in ("silver.visits", "refused.visits"))],
+)
 def test_a_file_that_cannot_be_read_is_not_taken_for_one_without_the_rows(visits: Visits, table: str) -> None:
     """Whether half of it is gone or a page of it is damaged: nobody can tell whose rows it holds."""
     lake = lake_of(visits)
@@ -264,18 +263,6 @@ def test_a_reload_drops_the_rows_once_more_until_somebody_lifts_the_erasure(visi
 
 
 @pytest.mark.proof
-def test_what_was_computed_from_the_rows_meanwhile_is_not_published_any_more(visits: Visits) -> None:
-    with visits.world.open() as platform:
-        before = LakeSnapshot.now(platform)
-        reads, schema = before.reads(["raw.visits"]), before.schema_string("silver.visits")
-    visits.erase()
-    empty = DayContent(files=(), base=(), digest=str(Digest()), fingerprint="of before", rows=0, bytes=0)
-    change = TableChange(table="silver.visits", schema_string=schema, days={date(2017, 1, 4): empty}, reads=reads)
-    with visits.world.open() as platform, pytest.raises(Conflict, match=r"silver\.visits: 2017-01-04"):
-        publish_changes(platform, new_publication(), "recompute", [change], ZOE)
-
-
-@pytest.mark.proof
 def test_another_table_with_another_name_for_the_field_and_another_secret(make_world: MakeWorld) -> None:
     """A load, an erasure, and a delivery that nobody can tell from others any more."""
     visits = Visits(make_world(days=4, domains=DOMAIN))
@@ -343,6 +330,7 @@ def _night(guest: str) -> dict[str, object]:
     return {"guest": guest, "stay": int(guest), "night": "2017-01-01T22:00:00Z"}
 
 
+@pytest.mark.proof
 def test_a_refresh_whose_files_are_erased_while_they_are_read_says_so_and_the_next_one_goes_on(
     visits: Visits, never: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,20 +1,30 @@
-"""Plans of some keys against paper: these keys are what is true now, all others what was published, and no line twice.
+"""Plans of some keys against paper: these keys are what is true now, all others what was published.
 
-The tables reconcile nothing, so that no gate of theirs stands in for what the engine has to see to.
+The tables on paper reconcile nothing, so that no gate of theirs stands in for what the engine has to see to.
 """
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from platform_assets.cli.commands.audit import life_json
 from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.operations.backfill.afterwards import cancel, roll_back
+from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
+from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.backfill.explain import explain, unmatched_keys
+from platform_assets.operations.backfill.pages import backfill_markdown, record_markdown
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
-from platform_assets.operations.plan_record import pause, unpause
+from platform_assets.operations.lineage.day_history import life_of
+from platform_assets.operations.plan_record import BackfillRecord, pause, unpause
+from platform_assets.planning.backfill.backfill import Narrowed
+from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.plans_of_keys import applied, golds, plan, take
@@ -29,11 +39,14 @@ from platform_assets_tests.support.registers import (
     Line,
     five_stores,
 )
-from platform_assets_tests.support.stores import author
+from platform_assets_tests.support.stores import DAYS as SALE_DAYS
+from platform_assets_tests.support.stores import GOLD, SOLD, STORES, author, correct, twenty_stores
+from platform_assets_tests.support.world import World
 
 CLOSED = "platform_assets_tests.support.domains.registers_closed"
 
 
+@pytest.mark.proof
 def test_keys_of_all_kinds_are_what_is_true_and_all_others_what_was_published(prepared: Prepared) -> None:
     """Corrected, voided, without a store, of another category; in scope and out of it."""
     found = prepared(five_stores)
@@ -73,6 +86,7 @@ def test_a_line_that_moved_between_keys_is_seen_and_both_together_are_right(prep
         found.check()
 
 
+@pytest.mark.proof
 def test_a_line_that_moved_and_came_back_is_no_move(prepared: Prepared) -> None:
     found = prepared(five_stores)
     with found.world.open() as platform:
@@ -84,6 +98,7 @@ def test_a_line_that_moved_and_came_back_is_no_move(prepared: Prepared) -> None:
         found.check()
 
 
+@pytest.mark.proof
 def test_a_line_that_moves_after_an_earlier_plan_of_its_key_is_seen_too(prepared: Prepared) -> None:
     """The rest was made before the line came; only the rows of the earlier plan count it."""
     found, tables = prepared(five_stores), [STORE_DAYS]
@@ -102,6 +117,7 @@ def test_a_line_that_moves_after_an_earlier_plan_of_its_key_is_seen_too(prepared
         found.check()
 
 
+@pytest.mark.proof
 def test_a_plan_of_keys_that_was_rolled_back_stays_so_and_is_computed_whole_when_asked_for(prepared: Prepared) -> None:
     found = prepared(five_stores)
     found.deliver(Line(101, 1, "A", amount=7), Line(112, 1, "B", amount=8))
@@ -118,6 +134,7 @@ def test_a_plan_of_keys_that_was_rolled_back_stays_so_and_is_computed_whole_when
     found.check()
 
 
+@pytest.mark.proof
 def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_the_next(prepared: Prepared) -> None:
     found = prepared(five_stores)
     found.deliver(Line(101, 1, "A", amount=7))
@@ -144,33 +161,7 @@ def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_t
         found.check()
 
 
-def test_a_day_that_came_out_as_it_was_is_not_computed_whole_by_a_plan_of_keys_when_others_change(
-    prepared: Prepared,
-) -> None:
-    """Nothing is said of its keys once it is published; until then it is a day of some keys, as the others are."""
-    found, file = prepared(five_stores), plan(["A"], tables=[STORE_DAYS])
-    found.deliver(Line(101, 1, "A", amount=7))
-
-    def halt(now: Any) -> None:
-        if now.finished and now.phase == "computing":
-            pause(platform.lake, "some", "lunch")
-
-    with found.world.open() as platform:
-        take(found, platform)
-        with pytest.raises(StoppedError, match="somebody paused it"):
-            applied(found, platform, file, progress=halt)
-        unpause(platform.lake, "some")
-        found.deliver(Line(311, 3, "B", amount=7))
-        take(found, platform)
-        platform.sync()
-        with pytest.raises(StoppedError, match=f"{STORE_DAYS} of 2017-01-03.* is another one now"):
-            applied(found, platform, file)
-        found.check()
-        cancel(platform, "some", author())
-        applied(found, platform, file)
-        found.check()
-
-
+@pytest.mark.proof
 def test_a_plan_of_keys_over_closed_days_needs_its_override_and_leaves_the_others_closed(prepared: Prepared) -> None:
     found = prepared(five_stores)
     found.deliver(Line(101, 1, "A", amount=7), Line(111, 1, "B", amount=7), Line(301, 3, "A", amount=8))
@@ -204,6 +195,7 @@ def test_of_what_the_rest_was_made_from_nothing_is_left_so_nobody_can_tell_what_
     found.check()
 
 
+@pytest.mark.proof
 def test_a_month_of_days_is_computed_of_some_keys_as_its_days_are(prepared: Prepared) -> None:
     found = prepared(five_stores)
     found.deliver(Line(111, 1, "B", amount=7), Line(101, 1, "A", amount=8))
@@ -215,3 +207,110 @@ def test_a_month_of_days_is_computed_of_some_keys_as_its_days_are(prepared: Prep
         found.check()
         applied(found, platform, plan(["A", "B"], "month-again", [STORE_MONTHS]))
         found.check()
+
+
+DEPARTMENTS = 2
+
+
+def plan_of_stores(stores: list[int], name: str = "stores", **fields: Any) -> PlanFile:
+    said = {
+        "name": name,
+        "reason": "their tills were set up wrong",
+        "owner": "ada",
+        "tables": [GOLD],
+        "days": {"range": f"{SALE_DAYS[0]}..{SALE_DAYS[-1]}"},
+        "downstream": False,
+        "only": {"store_id": list(map(str, stores))},
+        "rollout": [100],
+    }
+    return PlanFile.model_validate(said | fields)
+
+
+def applied_to(world: World, platform: Platform, file: PlanFile, **more: Any) -> BackfillRecord:
+    return apply(platform, lambda: world.spark, file, author(), **more)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_any_corrections_of_some_keys_by_plans_are_the_full_recompute(
+    prepared: Prepared, tmp_path: Path, seed: int
+) -> None:
+    """Round after round other stores are corrected, some of them again, and a plan computes these alone."""
+    world, draw = prepared(twenty_stores), random.Random(seed)
+    for number in range(3):
+        stores = draw.sample(STORES, draw.randint(1, 5))
+        correct(
+            world,
+            {
+                (day, store, draw.randrange(SOLD))
+                for day in draw.sample(SALE_DAYS, draw.randint(1, len(SALE_DAYS)))
+                for store in draw.sample(stores, draw.randint(1, len(stores)))
+            },
+            again=number,
+        )
+        with world.open() as platform:
+            record = applied_to(world, platform, plan_of_stores(stores, f"round-{number}", rollout=[50, 100]))
+            assert record.state == "published"
+    by_keys = world.digests()[GOLD]
+    copy = world.copied_to(tmp_path / "whole")
+    copy.recompute([GOLD], SALE_DAYS)
+    assert copy.digests()[GOLD] == by_keys
+
+
+def test_a_plan_of_some_keys_is_explained_applied_recorded_and_undone(
+    prepared: Prepared,
+) -> None:
+    world, stores = prepared(twenty_stores), [330, 337]
+    correct(world, [(SALE_DAYS[0], 330, 1), (SALE_DAYS[3], 337, 0)])
+    before = world.digests()[GOLD]
+    with world.open() as platform:
+        file = plan_of_stores(stores)
+        found = explain(platform, file)
+        rows = len(SALE_DAYS) * DEPARTMENTS
+        assert found.narrowed == (Narrowed(GOLD, len(SALE_DAYS), rows * len(stores), rows * len(STORES)),)
+        assert found.hash != explain(platform, plan_of_stores([330])).hash, "the keys are approved, too"
+        assert [step.table for step in found.plan.steps] == [GOLD]
+        said = "\n".join(backfill_markdown(found))
+        assert "16 of 160 rows (10.0 %) of 4 days that were looked at; 144 are not computed" in said
+        [nothing] = explain(platform, plan_of_stores([330, 331_0])).obstacles
+        assert nothing.what == "No row of gold.daily_sales has store_id=3310, on 4 days that were looked at."
+        assert nothing.todo.startswith("The nearest are 331, ")
+        assert not nothing.blocks
+        assert unmatched_keys(platform, plan_of_stores([330, 331_0])) == (nothing,), "as a new plan tells"
+        record = applied_to(world, platform, file)
+        now = world.digests()[GOLD]
+        assert {day for day in SALE_DAYS if now[day] != before[day]} == {SALE_DAYS[0], SALE_DAYS[3]}
+        assert "Only rows of `store_id=330,337`; the others were carried over." in record_markdown(platform, record)
+        assert life_json(life_of(platform, GOLD, SALE_DAYS[0])[-1][1])["only"] == {"store_id": ("330", "337")}
+        proved = prove(platform, lambda: world.spark, record)
+        assert "store_id=330,337" in note_proof(platform, record, proved).events[-1].what, "why it cannot be proved"
+        roll_back(platform, "stores", author())
+        assert world.digests()[GOLD] == before
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [([330], [330, 337]), ([330], None), (None, [330, 337])],
+    ids=["more keys", "whole days", "some keys"],
+)
+def test_a_plan_that_is_edited_computes_the_keys_that_its_file_has_now(
+    prepared: Prepared, before: list[int] | None, after: list[int] | None
+) -> None:
+    world = prepared(twenty_stores)
+    correct(world, [(SALE_DAYS[0], 330, 0)])
+
+    def file(stores: list[int] | None) -> PlanFile:
+        return plan_of_stores(stores) if stores else plan_of_stores([330], only=None)
+
+    def halt(now: Any) -> None:
+        if now.finished and now.phase == "computing":
+            pause(platform.lake, "stores", "lunch")
+
+    with world.open() as platform:
+        with pytest.raises(StoppedError, match="somebody paused it"):
+            applied_to(world, platform, file(before), progress=halt)
+        unpause(platform.lake, "stores")
+        assert applied_to(world, platform, file(after)).state == "published"
+        only = life_json(life_of(platform, GOLD, SALE_DAYS[0])[-1][1]).get("only")
+        assert only == ({"store_id": tuple(map(str, after))} if after else None)

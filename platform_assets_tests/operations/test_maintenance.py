@@ -238,6 +238,7 @@ def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
         assert platform.ledger.current_days(SILVER)[DAY].digest == was
 
 
+@pytest.mark.proof
 def test_checkpoints_are_written_when_due_and_keep_every_commit(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,29 +1,33 @@
-"""What is published reaches whoever lies downstream: at least once, whatever dies, and with a key to know it again."""
+"""What is published reaches whoever lies downstream: at least once, whatever dies or answers oddly, with its key."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import create_server, socket
+from threading import Thread
 from typing import cast
 
 import pytest
+from pydantic import SecretStr
 from pyspark.sql import SparkSession
 
-from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.ledger.damaged import salvage, set_aside
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.sync import rebuild
+from platform_assets.operations import outbox as delivery
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.outbox import Delivery, OutboxError, deliver, drop, retry
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.outbox import Delivery, WebhookError, deliver, post, retry
 from platform_assets.planning.outbox import key_of
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
@@ -116,21 +120,6 @@ def test_every_exposure_is_told_once_of_each_publication_that_changed_what_it_re
     assert len(hook.came) == 3
 
 
-def test_a_rollback_is_told_as_any_other_publication(world: World, hook: Hook) -> None:
-    publish(world)
-    publish(world, "30.00")
-    send(world)
-    hook.taken.clear()
-    with world.open() as platform:
-        newest = list(platform.ledger.indexed())[-1]
-        rollback(platform, chosen_publications(platform, publication=newest), Author("me", "it was wrong"))
-    send(world)
-    assert {(said["exposure"], said["kind"], said["why"]) for said in hook.taken} == {
-        ("week dashboard", "roll back", "it was wrong"),
-        ("reading cache", "roll back", "it was wrong"),
-    }
-
-
 def test_who_dies_between_release_and_ledger_has_it_told_all_the_same(world: World, hook: Hook) -> None:
     land(world, DAY, DAY)
     point = "ledger.before_record"
@@ -204,27 +193,6 @@ def test_one_who_cannot_be_reached_is_left_alone_until_the_next_time(
     assert SECRET not in caplog.text + str(done)
 
 
-def test_one_who_takes_a_message_and_dies_gets_it_again_with_the_same_key(world: World, hook: Hook) -> None:
-    publish(world)
-    hook.dies = True
-    assert len(send(world).failed) == 2, "one for each exposure"
-    hook.dies = False
-    an_hour_passes(world)
-    send(world)
-    assert states(world) == ["delivered"] * 3
-    assert len(hook.taken) == len(set(hook.keys)) == 3
-
-
-def test_one_who_is_too_slow_is_asked_again(world: World, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform_assets.operations.outbox._TIMEOUT_S", (1.0, 0.2))
-    monkeypatch.delenv(WEEK)
-    publish(world)
-    hook.waits_s = 0.6
-    [failed] = send(world).failed
-    assert "cannot be reached" in failed.problem
-    assert hook.keys == [failed.key], "a late answer may be one that took it: no second try at once"
-
-
 def test_a_round_ends_with_its_time_and_leaves_the_rest_for_the_next(world: World, hook: Hook) -> None:
     publish(world)
     hook.waits_s = 0.3
@@ -273,31 +241,6 @@ def test_what_nobody_takes_is_given_up_and_can_be_sent_again_by_a_person(world: 
         assert hook.keys.count(message.key) == 21
 
 
-def test_what_a_person_drops_is_not_sent_and_what_was_delivered_can_be_sent_again(world: World, hook: Hook) -> None:
-    publish(world)
-    with world.open() as platform:
-        [week] = [m for m in platform.ledger.outbox.messages() if m.target == "week dashboard"]
-        drop(platform, week.key[:8], Author("me", "it is switched off"))
-        assert {message.target for message in deliver(platform).delivered} == {"reading cache"}
-        for act in (lambda p: drop(p, week.key, Author("me", "again")), lambda p: retry(p, week.key)):
-            with pytest.raises(OutboxError, match="dropped"):
-                cast("Callable[[Platform], None]", act)(platform)
-        cache = platform.ledger.outbox.messages(["delivered"])[0]
-        retry(platform, cache.key)
-        assert [message.key for message in deliver(platform).delivered] == [cache.key]
-        for wrong in ("", "zzzz"):
-            with pytest.raises(OutboxError, match="No message has a key"):
-                drop(platform, wrong, Author("me", "?"))
-
-
-def test_a_rebuilt_ledger_sends_nothing_again(world: World, hook: Hook) -> None:
-    publish(world)
-    send(world)
-    with world.open() as platform:
-        rebuild(platform.lake, platform.ledger)
-        assert deliver(platform) == Delivery()
-
-
 def test_a_lost_ledger_tells_of_the_newest_release_alone_and_says_so(
     world: World, hook: Hook, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -341,3 +284,89 @@ def test_a_damaged_ledger_keeps_what_can_be_read_of_its_outbox(world: World, hoo
         assert salvage(aside, url)["ledger_outbox"] == 3
         rebuild(Lake.at(world.settings.lake), ledger)
         assert [message.state for message in ledger.outbox.messages()] == ["delivered"] * 3
+
+
+Answer = Callable[[socket], None]
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[str]:
+    """The address of one who answers by bytes; each request by itself."""
+    with create_server(("127.0.0.1", 0)) as server:
+
+        def one(asked: socket) -> None:
+            with asked, suppress(OSError):  # whoever asked hung up
+                asked.recv(65_536)
+                answer(asked)
+
+        def every() -> None:
+            with suppress(OSError):
+                while True:
+                    Thread(target=one, args=[server.accept()[0]], daemon=True).start()
+
+        Thread(target=every, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def says(head: bytes, then: bytes = b"", pause_s: float = 0.0) -> Answer:
+    """One who sends a head, and then the same for ever."""
+
+    def answer(asked: socket) -> None:
+        asked.sendall(head)
+        while then:
+            asked.sendall(then)
+            time.sleep(pause_s)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (says(b"HTTP/1.1 503 No\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"), "answered 503"),
+        (says(b"HTTP/1.1 503 No\r\nContent-Length: 1000000000\r\n\r\n", b"x", 0.01), "answered 503"),
+        (says(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n"), "answered 302"),
+        (says(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.01), "cannot be reached"),
+        (says(b"", b"H", 0.01), "cannot be reached"),
+        (says(b"\0\xff no HTTP\r\n\r\n"), "cannot be reached"),
+    ],
+    ids=["come_again_in_an_hour", "endless_refusal", "elsewhere", "endless_patience", "byte_by_byte", "no_http"],
+)
+def test_nobody_keeps_a_sender(answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "_ANSWER_S", 0.5)
+    started = time.monotonic()
+    with answering(answer) as url, pytest.raises(WebhookError, match=reason):
+        post(SecretStr(url), "{}", "key")
+    assert time.monotonic() - started < 4
+
+
+def test_one_who_goes_on_after_saying_yes_has_taken_it() -> None:
+    with answering(says(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n", b"x")) as url:
+        post(SecretStr(url), "{}", "key")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/t0ken",
+        "/hooks/t0ken%7ex",
+        "/a/../t0ken",
+        "/hook \u00e4 t0ken",
+        "/hook?t0ken=%7ea",
+        "?t0ken",
+        "/t0ken%zz",
+        "/t0ken#a",
+    ],
+)
+def test_no_log_has_the_path_however_it_is_spelt(
+    path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr(delivery, "_RETRIES", delivery._RETRIES.new(backoff_factor=0))
+    with answering(says(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")) as url, pytest.raises(WebhookError):
+        post(SecretStr(url + path), "{}", "key")
+    assert "POST" in caplog.text
+    with pytest.raises(WebhookError):
+        post(SecretStr("http://127.0.0.1:1" + path), "{}", "key")
+    assert "Retrying" in caplog.text
+    assert "t0ken" not in caplog.text

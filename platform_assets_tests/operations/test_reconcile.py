@@ -109,7 +109,7 @@ def test_two_releases_that_hold_the_same_are_reconciled_without_spark(platform: 
     assert [arrival.rpartition("/")[2] for arrival in key.arrivals] == ["t.jsonl", "correction.jsonl"]
 
 
-@pytest.mark.parametrize("name", ["copy", "copy.delta", "copy.csv"])
+@pytest.mark.parametrize("name", ["copy", pytest.param("copy.delta", marks=pytest.mark.proof), "copy.csv"])
 def test_every_planted_difference_of_a_golden_copy_is_named_and_no_other(
     name: str, platform: Platform, world: World, tmp_path: Path
 ) -> None:
@@ -129,9 +129,10 @@ def test_every_planted_difference_of_a_golden_copy_is_named_and_no_other(
     ]
 
 
+@pytest.mark.proof
 def test_a_tolerance_allows_just_what_it_says(platform: Platform, world: World, tmp_path: Path) -> None:
     copy = golden(platform, SILVER, tmp_path / "copy", planted)
-    allowed = {"0.05": 2, "0.04": 3, "2 %": 2, "1 %": 3, "1 key": 0}
+    allowed = {"0.05": 2, "1 %": 3, "1 key": 0}
     for tolerance, different in allowed.items():
         found = beside(platform, world, SILVER, copy, tolerance=Tolerance.parse(tolerance))
         assert (tolerance, len(found.different), found.agree) == (tolerance, different, not different)

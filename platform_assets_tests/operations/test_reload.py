@@ -225,10 +225,6 @@ def test_what_people_decided_is_not_undone(sensors: Sensors) -> None:
     refused(sensors, r"people decided about its rows: the withdrawal of readings/2017-01-05/e\.jsonl")
 
 
-def test_a_computed_table_has_nothing_to_take_anew(sensors: Sensors) -> None:
-    refused(sensors, "silver.readings is computed and has no deliveries", SILVER)
-
-
 @pytest.mark.proof
 def test_what_a_dead_process_left_is_taken_by_whoever_takes_deliveries_next(
     sensors: Sensors, prepared: Prepared

@@ -26,7 +26,6 @@ from platform_assets_tests.support.recipes import DAYS, LATER, LATEST, four_days
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
-
 Digests = dict[str, dict[date, str]]
 
 
@@ -66,12 +65,6 @@ def undo(world: World, **chosen: Any) -> Rollback:
 def derived(world: World) -> Digests:
     """Digests of everything that was computed."""
     return {table: days for table, days in world.digests().items() if not table.startswith("raw.")}
-
-
-def publication_of_gone(world: World, day: str) -> str:
-    """The one that left a day as if it had never been computed."""
-    with world.open() as platform:
-        return platform.ledger.history(SILVER, date.fromisoformat(day))[0].publication
 
 
 def publication_of(world: World, table: str, day: str) -> str:
@@ -209,22 +202,6 @@ def test_half_of_a_move_is_refused(world: World) -> None:
 
 
 @pytest.mark.proof
-def test_half_of_a_move_is_refused_where_its_other_day_was_as_if_never_computed(world: World) -> None:
-    """A sale moves; both days go back one after the other, the one that it came to as far as there is anything."""
-    world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [sale(10, 1, DAYS[2], updated_at=LATER)])
-    run(world, "wrong")
-    with world.open() as platform:
-        *_, first = platform.ledger.history(SILVER, date.fromisoformat(DAYS[2]))
-    undo(world, publication=first.publication, days={date.fromisoformat(DAYS[2])}, cascade=True)
-    undo(world, run="wrong", days={date.fromisoformat(DAYS[1])}, cascade=True)
-    [shown] = [row for row in world.rows(SILVER) if row["basket_id"] == 10]
-    assert str(shown["event_date"]) == DAYS[1]
-    with pytest.raises(RollbackError, match=f"moved between {DAYS[2]} and {DAYS[1]}"):
-        undo(world, publication=publication_of_gone(world, DAYS[2]))
-    assert [row for row in world.rows(SILVER) if row["basket_id"] == 10] == [shown]
-
-
-@pytest.mark.proof
 def test_what_is_published_while_a_rollback_is_planned_counts(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,7 +235,7 @@ def test_what_cannot_be_rolled_back_says_why(world: World) -> None:
         undo(world, publication=publication_of(world, "raw.transactions", DAYS[1]))
 
 
-@pytest.mark.parametrize("way", ["refresh", "recompute"])
+@pytest.mark.parametrize("way", ["refresh", pytest.param("recompute", marks=pytest.mark.proof)])
 def test_a_rollback_in_the_moment_after_a_publication_stands(
     world: World, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:

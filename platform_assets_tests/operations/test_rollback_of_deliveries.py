@@ -1,22 +1,28 @@
-"""A rollback undoes what was computed: what was delivered stays where it is, also what waits in the late queue."""
+"""A rollback undoes what was computed: what was delivered stays, and no run that was publishing undoes it."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 
 import pytest
 
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.queue import LateQueueError, late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
+from platform_assets.engine.step import compute as computing
+from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.errors import PlatformError
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
 from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.steps import Step
+from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.history import GOODS, TILLS, History, Version, history, person
-from platform_assets_tests.support.world import MakeWorld, World, product
+from platform_assets_tests.support.meanwhile import once_at
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 RAW = "raw.transactions"
 LATE = "2017-04-05"
@@ -100,19 +106,41 @@ def test_rows_that_entered_when_their_day_came_do_not_enter_again_after_a_rollba
     assert accounted_for(world, "raw.products") == (2, 2)
 
 
+TAKEN, SILVER, GOLD = "raw.transactions", "silver.transactions", "gold.daily_sales"
+DAYS = ("2017-01-01", "2017-01-02")
+DAY = date(2017, 1, 1)
+
+
+def wrong() -> dict[str, object]:
+    """A correction of the first day's sale that somebody finds to be wrong."""
+    return sale(0, 1, DAYS[0], updated_at=f"{DAYS[1]}T12:00:00Z", sales_value="99.00")
+
+
 @pytest.mark.proof
-def test_rows_of_a_raw_table_stay_when_its_domain_was_taken_away(make_world: MakeWorld) -> None:
-    """Products are delivered; a machine that has another domain rolls back what took them."""
-    world = make_world(days=1, domains=GOODS)
-    world.deliver_rows("products", "2017-01-01", "p.jsonl", [product(1, "2017-01-01", "MEAT")])
+def test_who_computed_the_same_before_it_was_rolled_back_does_not_publish_it_after(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While an asset run computes a day, a refresh publishes just that, and a person puts it back."""
+    world = make_world(days=2, domains=TILLS)
+    for number, day in enumerate(DAYS):
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(number, 1, day)])
     world.refresh()
-    before = world.rows("raw.products")
-    assert len(before) == 1
+    before = world.digests()[SILVER]
+    world.deliver_rows("transactions", DAYS[1], "wrong.jsonl", [wrong()])
     with world.open() as platform:
-        taken = platform.ledger.current_days("raw.products")[date(2017, 1, 1)].publication
-    without = replace(world, settings=world.settings.model_copy(update={"domains": (TILLS,)}))
-    with without.open() as platform:
-        undo(platform, taken)
-    assert world.rows("raw.products") == before, "its file is on record as taken, so that nobody takes it a second time"
-    world.refresh()
-    assert world.rows("raw.products") == before
+        ingest(platform, lambda: world.spark, platform.catalogue[TAKEN], Author("ingest", "a test"))
+
+    def published_and_put_back() -> None:
+        with world.open() as other:
+            refresh(other, lambda: world.spark, Author("theirs", "a tick"))
+            assert world.digests()[SILVER] != before
+            rollback(other, chosen_publications(other, run="theirs"), person("it was wrong"))
+        assert world.digests()[SILVER] == before
+
+    once_at(monkeypatch, computing, "gate.decided", published_and_put_back)
+    with world.open() as platform, suppress(PlatformError):
+        recompute_step(platform, lambda: world.spark, Step(SILVER, (DAY,)), Author("slow", "an asset run"))
+    with world.open() as platform:
+        held = {(hold.table, hold.day) for hold in platform.ledger.holds() if hold.gate == ROLL_BACK}
+    assert world.digests()[SILVER] == before, "a run that was just publishing the day undid the rollback"
+    assert held == {(SILVER, DAY)}

@@ -1,24 +1,32 @@
-"""What a person put back stays so until the day's own input is another one; other code waits for a person."""
+"""What a person put back stays so, also where its publisher failed, until its own input is another one."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from platform_assets.engine.pending import waiting as all_that_waits
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.readiness import readiness
+from platform_assets.lakehouse import recovery
+from platform_assets.lakehouse.errors import InterruptedPublicationError
+from platform_assets.ledger import ledger as indexing
+from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.lineage.ended_rollbacks import rollback_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback import rollback as rolling_back
 from platform_assets.operations.rollback.rollback import lift_rollbacks, rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons
@@ -28,7 +36,8 @@ from platform_assets.records.history import LASTING, ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
-from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.history import DAILY, TILLS
+from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.readings import (
     DAY,
     DAYS,
@@ -36,11 +45,14 @@ from platform_assets_tests.support.readings import (
     RAW,
     SILVER,
     correct,
+    digest,
     opened,
     publish_all,
     put_back,
+    settings_in,
     taken,
 )
+from platform_assets_tests.support.shelf import in_process, killed
 
 
 @pytest.fixture
@@ -93,19 +105,6 @@ def test_other_code_or_another_contract_of_its_own_waits_for_a_person_and_is_the
     assert not is_refused(platform, SILVER)
 
 
-def test_code_put_back_after_its_results_waits_for_a_person_with_the_day(platform: Platform) -> None:
-    good = platform.code_versions[SILVER]
-    platform.code_versions[SILVER] = "wrong"
-    corrected_and_put_back(platform)
-    platform.code_versions[SILVER] = good
-    assert taken(platform, SILVER, AUTOMATIC) == {}
-    assert waiting(platform, SILVER) == {DAY: ("code",)}
-    assert taken(platform, SILVER, BY_PERSON) == {DAY: ("code",)}
-    assert not is_refused(platform, SILVER)
-    publish(platform, RAW, [DAY], 3)
-    assert DAY in taken(platform, SILVER, AUTOMATIC), "its own input is another one"
-
-
 def test_what_wrong_code_made_of_the_same_input_is_not_made_again_until_the_code_is_another(platform: Platform) -> None:
     good = platform.code_versions[SILVER]
     platform.code_versions[SILVER] = "wrong"
@@ -121,22 +120,6 @@ def test_what_wrong_code_made_of_the_same_input_is_not_made_again_until_the_code
     assert not held_days(platform, platform.ledger.holds()), "what is refused of it, nobody would make now"
     platform.code_versions[SILVER] = "mended"
     assert not is_refused(platform, SILVER)
-
-
-def test_what_wrong_code_made_of_new_rows_and_was_put_back_with_what_it_read_is_not_made_again(
-    platform: Platform,
-) -> None:
-    platform.code_versions[GOLD] = "wrong"
-    publish(platform, RAW, [DAY], 2)
-    silver = publish(platform, SILVER, [DAY], 2)
-    gold = publish(platform, GOLD, [DAY], 2)
-    put_back(platform, gold)
-    put_back(platform, silver)
-    assert DAY not in taken(platform, GOLD, AUTOMATIC), "the next tick undoes no rollback"
-    assert waiting(platform, GOLD)[DAY] == ("code",)
-    publish(platform, RAW, [DAY], 3)
-    publish(platform, SILVER, [DAY], 3)
-    assert DAY in taken(platform, GOLD, AUTOMATIC), "its own input is another one"
 
 
 def test_a_day_that_had_nothing_before_is_taken_by_a_person_once_its_code_is_another(platform: Platform) -> None:
@@ -272,3 +255,151 @@ def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_ne
         put_back(platform, wrong)
         assert readiness(platform.catalogue[gold], [DAY], LakeSnapshot.now(platform)).ready == (DAY,)
         assert set(taken(platform, gold, AUTOMATIC)) == set(all_that_waits(platform, 100).stale[gold]) == {DAY}
+
+
+def test_a_silver_table_without_a_contract_here_is_not_rolled_back(tmp_path: Path) -> None:
+    with opened(tmp_path / "state") as platform:
+        publish_all(platform)
+        wrong = correct(platform)
+        was = digest(platform)
+    without = settings_in(tmp_path / "state").model_copy(update={"domains": (TILLS,)})
+    with (
+        open_platform(without) as platform,
+        pytest.raises(RollbackError, match=r"(?s)no contract of silver\.readings .*PLATFORM_DOMAINS"),
+    ):
+        put_back(platform, wrong)
+    with opened(tmp_path / "state") as platform:
+        assert digest(platform) == was
+        put_back(platform, wrong)
+        assert digest(platform) != was
+        assert not taken(platform)
+
+
+def test_a_gold_table_without_a_contract_here_stays_as_it_was_put_back(tmp_path: Path) -> None:
+    with opened(tmp_path / "state") as platform:
+        publish_all(platform)
+        good = platform.ledger.current_days(GOLD)[DAY].digest
+        correct(platform)
+        wrong = publish(platform, GOLD, [DAY], 2)
+        assert DAY not in taken(platform, GOLD)
+    without = settings_in(tmp_path / "state").model_copy(update={"domains": (TILLS,)})
+    with open_platform(without) as platform:
+        put_back(platform, wrong)
+    with opened(tmp_path / "state") as platform:
+        assert platform.ledger.current_days(GOLD)[DAY].digest == good
+        assert DAY not in taken(platform, GOLD)
+
+
+GOOD, BAD = "0-1-0-0-0", "0-2-0-0-0"
+
+
+def full_disk() -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def gone_server() -> None:
+    raise OperationalError("INSERT", None, Exception("server closed the connection unexpectedly"))
+
+
+def corrected(state: Path) -> str:
+    """The publication of a correction that turns out to be wrong."""
+    with opened(state) as platform:
+        publish_all(platform)
+        return correct(platform)
+
+
+def put_back_in(state: Path, publication: str) -> None:
+    with opened(state) as platform:
+        put_back(platform, publication)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["somebody else is next", "the same rollback again"])
+def test_a_rollback_that_failed_half_way_is_finished_by_the_next_and_undone_by_no_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    """A full disk, or a lost database session, between the table's commit and the release."""
+    bad = corrected(tmp_path / "state")
+    with opened(tmp_path / "state") as platform:
+        once_at(monkeypatch, recovery, "publish.before_release", full_disk)
+        with pytest.raises(InterruptedPublicationError):
+            put_back(platform, bad)
+        assert platform.ledger.holds() == (), "readers see what was there, and it is not refused yet"
+    with opened(tmp_path / "state") as platform:
+        platform.settle()
+        assert digest(platform) == GOOD, "the next publisher has finished it"
+        if again:
+            with suppress(RollbackError):  # refused as already done
+                put_back(platform, bad)
+        assert taken(platform) == {}, "no tick undoes it"
+        assert digest(platform) == GOOD
+
+
+def test_a_rollback_that_failed_before_its_first_commit_leaves_what_an_earlier_one_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = corrected(tmp_path / "state")
+    with opened(tmp_path / "state") as platform:
+        put_back(platform, bad)
+        held, undone = platform.ledger.holds(), list(platform.ledger.indexed())[-1]
+        once_at(monkeypatch, rolling_back, "rollback.planned", full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            put_back(platform, undone)
+        assert platform.ledger.holds() == held != ()
+        assert taken(platform) == {}
+
+
+def test_a_rollback_that_could_not_be_indexed_is_undone_by_no_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger's server is gone for a moment after the release; a run that is at work indexes it a moment later."""
+    bad = corrected(tmp_path / "state")
+    with opened(tmp_path / "state") as platform, opened(tmp_path / "state") as run_at_work:
+        once_at(monkeypatch, indexing, "ledger.recording", gone_server)
+        with pytest.raises(LedgerError):
+            put_back(platform, bad)
+        run_at_work.current_release()  # as every step of a run asks for it
+    with opened(tmp_path / "state") as platform:
+        assert digest(platform) == GOOD, "readers see it"
+        assert taken(platform) == {}, "no tick undoes it"
+
+
+def test_a_rollback_beside_a_rebuild_of_the_ledger_is_undone_by_no_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = corrected(tmp_path / "state")
+    with opened(tmp_path / "state") as platform:
+        once_at(monkeypatch, rolling_back, "rollback.planned", lambda: rebuild(platform.lake, platform.ledger))
+        put_back(platform, bad)
+        rebuild(platform.lake, platform.ledger)
+        assert digest(platform) == GOOD
+        assert taken(platform) == {}, "no tick undoes it"
+
+
+def test_a_rollback_that_died_half_way_before_a_rebuild_of_the_ledger_is_undone_by_no_tick(tmp_path: Path) -> None:
+    """Killed after the table's commit; somebody rebuilds the ledger; the next run finishes the rollback."""
+    bad = corrected(tmp_path / "state")
+    assert killed(in_process(put_back_in, tmp_path / "state", bad, failpoint="publish.before_release"))
+    with opened(tmp_path / "state") as platform:
+        rebuild(platform.lake, platform.ledger)
+        assert digest(platform) == BAD, "nobody has finished it"
+    with opened(tmp_path / "state") as platform:
+        platform.settle()
+        assert digest(platform) == GOOD
+        assert taken(platform) == {}, "no tick undoes it"
+
+
+def test_what_a_person_took_up_again_is_not_held_by_a_rebuild_of_the_ledger(tmp_path: Path) -> None:
+    """By force the day is made once more, of just the input that was refused."""
+    bad = corrected(tmp_path / "state")
+    with opened(tmp_path / "state") as platform:
+        put_back(platform, bad)
+        assert platform.ledger.holds(SILVER)
+        publish(platform, SILVER, [DAY], 2)
+        assert platform.ledger.holds(SILVER) == ()
+        rebuild(platform.lake, platform.ledger)
+        assert platform.ledger.holds(SILVER) == ()
+        put_back(platform, list(platform.ledger.indexed())[-1])
+        platform.ledger.drop(platform.ledger.holds())
+        rebuild(platform.lake, platform.ledger)
+        assert platform.ledger.holds() == (), "who lifted them wanted so"
+        assert DAY in taken(platform, SILVER, BY_PERSON)

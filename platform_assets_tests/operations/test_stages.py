@@ -20,8 +20,6 @@ from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError, UnknownStageError
 from platform_assets.lakehouse.locks import open_stage_lock
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.operations.maintenance import maintenance
-from platform_assets.operations.maintenance.maintenance import delete_unneeded, plan_maintenance
 from platform_assets.operations.stages import stages as named_stage
 from platform_assets.operations.stages.compare import StagedDay, compare
 from platform_assets.operations.stages.stages import StagePublished, drop_stage, publish_stage, refresh_stage
@@ -34,7 +32,6 @@ from platform_assets.operations.stages.store import (
 )
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets_tests.support.history import DAILY, RETAIL
-from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
@@ -175,36 +172,6 @@ def test_days_that_others_published_meanwhile_are_computed_again(prepared: Prepa
 
 
 @pytest.mark.proof
-def test_what_became_stale_meanwhile_is_left_for_a_refresh(prepared: Prepared) -> None:
-    world = prepared(with_stage)
-    correct(world, DAYS[2], "later", LATEST, "7.00")
-    with world.open() as platform:
-        ingest(platform, lambda: world.spark, platform.catalogue["raw.transactions"], Author("i", "a test"))
-    published(world, lambda: world.spark)
-    assert stale(world)[SILVER] == (date.fromisoformat(DAYS[2]),)
-    world.refresh()
-    assert total(world.rows(GOLD, DAYS[2]), "net") == 17
-
-
-@pytest.mark.proof
-def test_staged_days_that_read_what_was_computed_once_more_are_computed_once_more(world: World) -> None:
-    staged(world, Request(tables=frozenset([GOLD]), by_person=True))
-    silver = stage_of(world)
-    content = silver.staged.of(SILVER)[DAY].model_copy(update={"digest": "5-1-1-1-1"})
-    other = silver.staged.tables[SILVER].model_copy(update={"days": {DAY: content}})
-    with world.open() as platform:
-        write_stage(platform.lake, silver.model_copy(update={"staged": silver.staged.with_days([other])}))
-    computed: list[int] = []
-
-    def spark() -> SparkSession:
-        computed.append(1)
-        return world.spark
-
-    published(world, spark)
-    assert computed, "gold was made from another silver than the stage holds"
-
-
-@pytest.mark.proof
 def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(prepared: Prepared) -> None:
     """Gold is computed again, and tried before, because its code is new."""
     world = prepared(with_stage, RETAIL)
@@ -222,28 +189,6 @@ def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(prepared: P
         publish_stage(platform, no_spark, Author("p", "a test"), "trial")
         assert platform.ledger.current_days(GOLD)[DAY].code_version == "other"
         assert platform.ledger.current_days(SILVER)[DAY].code_version != "other"
-
-
-@pytest.mark.proof
-def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Four tables are staged, and dropped."""
-    folders = set(world.settings.lake_folder.glob("*/*/*Z-*"))
-    staged(world)
-    assert set(world.settings.lake_folder.glob("*/*/*Z-*")) - folders
-
-    monkeypatch.setattr(maintenance, "usage", usage_later)
-    with world.open() as platform:
-        assert plan_maintenance(platform, ["stages"]).deletions == ()
-        delete_unneeded(platform, "stages")
-        delete_unneeded(platform, "deletion")
-        opened_stage(platform, "trial")
-        dropped = drop_stage(platform, "trial")
-        assert dropped
-        assert dropped.staged.days[SILVER] == (DAY,)
-        assert stage_names(platform.lake) == ()
-    assert set(world.settings.lake_folder.glob("*/*/*Z-*")) == folders
 
 
 @pytest.mark.proof
@@ -296,16 +241,3 @@ def test_what_cannot_be_gone_on_with_is_named(world: World, prepared: Prepared) 
             staged(world)
         assert drop_stage(platform, "trial") is None
         assert stage_names(platform.lake) == ()
-
-
-@pytest.mark.proof
-def test_refresh_goes_on_while_a_stage_is_open(world: World) -> None:
-    staged(world, Request(tables=frozenset([GOLD]), by_person=True))
-    with world.open() as platform:
-        done = refresh(platform, lambda: world.spark, Author("daily", "a test"))
-    assert {step.table for step in done.steps} >= {SILVER, GOLD}
-    assert not stale(world)
-    after = world.digests()
-    again = published(world, lambda: world.spark)
-    assert world.digests() == after
-    assert (again.release, again.days) == (None, {})

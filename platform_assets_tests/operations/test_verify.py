@@ -22,14 +22,14 @@ from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.verify import Verified, VerifyError, verify
+from platform_assets.operations.verify import Verified, verify
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.domains import sensors
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.world import MakeWorld, World
+from platform_assets_tests.support.world import World
 
 __all__ = ["run", "state"]
 """Fixtures of the command line."""
@@ -213,11 +213,6 @@ def test_a_sample_is_the_newest_day_and_some_others(world: World) -> None:
     assert DAYS in found
 
 
-def test_what_is_not_published_cannot_be_verified(make_world: MakeWorld) -> None:
-    with pytest.raises(VerifyError, match=rf"Nothing is published of {GOLD}\."):
-        verified(make_world(days=DAYS, domains=DOMAIN), GOLD, session=no_session)
-
-
 @pytest.mark.proof
 def test_nothing_private_is_left_by_who_was_stopped_or_killed(world: World) -> None:
     lake = Lake.at(world.settings.lake)
@@ -236,6 +231,7 @@ def test_nothing_private_is_left_by_who_was_stopped_or_killed(world: World) -> N
         pass
 
 
+@pytest.mark.proof
 def test_the_command_says_what_differs_and_ends_accordingly(
     run: Run, state: Path, lakes: Lakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Held days and failed runs are announced once, whatever becomes of the webhook."""
+"""Held days, failed runs and what plans ask to have told are announced once, whatever becomes of the webhook."""
 
 from __future__ import annotations
 
@@ -22,23 +22,27 @@ from pydantic import SecretStr
 from platform_assets.contracts import ContractError
 from platform_assets.engine.platform import Author
 from platform_assets.operations.lineage.held_days import HeldDay
-from platform_assets.operations.outbox import WebhookError, post
-from platform_assets.orchestration.assets.outcomes import days_left
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.outbox import post
+from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.orchestration.automation.announcements import (
+    NEWS,
     FailedRun,
     Present,
     announced,
     announcements,
+    plan_messages,
     runs_told_by_days,
 )
+from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.chain import Heads
 from platform_assets.records.history import ArrivalRecord, Hold
 from platform_assets.records.notes import Told, ToldHeads
 from platform_assets.records.refused import Attempt
-from platform_assets.settings import project_root
+from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.orchestration.daemon import Daemon
-from platform_assets_tests.support.orchestration.paper import ingest_on_paper, refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import SILVER, land
+from platform_assets_tests.support.orchestration.paper import refresh_on_paper
+from platform_assets_tests.support.orchestration.readings import DAYS, SILVER, land
 from platform_assets_tests.support.webhook import SECRET, Hook, listening
 from platform_assets_tests.support.world import World
 
@@ -136,18 +140,6 @@ def test_a_held_day_is_announced_once_with_its_reason_and_a_link(
     assert len(hook.taken) == 3
 
 
-def test_many_days_of_which_the_like_is_to_be_said_are_one_line_with_an_example() -> None:
-    held = [hold(day) for day in range(1, 21)] + [
-        Hold("silver.readings", date(2017, 1, 25), Attempt("f2"), "volume", "half of it is gone", "a run", NOW)
-    ]
-    [told] = announcements(Present(held), Told())
-    title, alike, other, _ = told.text.split("\n")
-    assert title == "silver.readings: 21 days held."
-    assert alike == "2017-01-01..2017-01-20, each as 2017-01-01: 3 rows of day 1 are lost"
-    assert other == "2017-01-25: half of it is gone"
-    assert len(told.payload["days"]) == 21, "programs have all of them"
-
-
 @pytest.mark.proof
 def test_a_failed_run_is_announced_once_with_what_its_step_said(daemon: Daemon, hook: Hook) -> None:
     run_id = fail_a_run(daemon, ZeroDivisionError("no rows to divide by"))
@@ -182,39 +174,6 @@ def test_a_run_that_could_not_load_the_definitions_says_what_is_wrong_with_them(
 
 
 @pytest.mark.proof
-def test_a_run_that_failed_because_of_days_it_held_is_told_with_them(
-    readings: World, daemon: Daemon, hook: Hook
-) -> None:
-    run_id = fail_a_run(daemon, dg.Failure("1 day was not published."))
-    hold_days(readings, hold(1, run=run_id))
-    tick(daemon)
-    [message] = hook.taken
-    assert message["what"] == "held"
-    assert message["link"] == f"{UI}/runs/{run_id}"
-
-
-def test_a_webhook_that_fails_loses_nothing_and_blocks_nothing(
-    readings: World, daemon: Daemon, hook: Hook, capfd: pytest.CaptureFixture[str]
-) -> None:
-    hold_days(readings, hold(1, table="silver.readings"), hold(2, table="gold.sensor_week"))
-    hook.refuses = ["silver.readings"]
-    assert tick(daemon).status == TickStatus.SKIPPED, "it says what there is to say, whoever hears it"
-    [failed] = [each for each in daemon.ticks("outbox") if each.error]
-    assert failed.error is not None
-    assert "1 of 2 messages were not delivered. announcements answered 400." in failed.error.to_string()
-    assert [message["table"] for message in hook.taken] == ["gold.sensor_week"]
-    hook.refuses = []
-    assert tick(daemon).skip_reason == "nothing to announce"
-    assert len(hook.taken) == 1, "it is not yet time for the next try"
-    make_due(readings)
-    tick(daemon)
-    assert [message["table"] for message in hook.taken] == ["gold.sensor_week", "silver.readings"]
-    said = capfd.readouterr()
-    assert (said.out + said.err).count("3 rows of day 1 are lost") == 1, "logged once, however often it was sent"
-    assert SECRET not in said.out + said.err + failed.error.to_string()
-
-
-@pytest.mark.proof
 def test_without_a_webhook_it_is_logged_and_a_webhook_set_later_hears_of_it(
     readings: World, daemon: Daemon, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,18 +186,6 @@ def test_without_a_webhook_it_is_logged_and_a_webhook_set_later_hears_of_it(
     daemon.reload()
     tick(daemon)
     assert len(hook.taken) == 1
-
-
-def test_a_webhook_that_is_not_there_is_named_and_logged_without_its_address(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level("DEBUG")
-    with pytest.raises(WebhookError) as caught:
-        post(SecretStr(f"http://127.0.0.1:9/{SECRET}?key={SECRET}"), '{"text": "hello"}', "a key")
-    assert SECRET not in str(caught.value)
-    assert "connection broken" in caplog.text, "libraries warn of each new try"
-    assert SECRET not in caplog.text
-    assert caught.value.__suppress_context__
 
 
 def test_days_held_by_one_run_are_one_message_and_a_long_list_is_cut() -> None:
@@ -324,27 +271,6 @@ def test_a_day_that_healed_is_announced_once_on_every_channel_that_heard_of_it(
 
 
 @pytest.mark.proof
-def test_a_run_whose_days_healed_before_anybody_looked_is_no_news(readings: World, daemon: Daemon, hook: Hook) -> None:
-    land(readings, "2017-01-01", "2017-01-01")
-    with readings.open() as platform:
-        refresh_on_paper(platform, None, Author("a run", "a test"))
-    tick(daemon)  # tells where the chains stand
-    hook.taken.clear()
-    fail_a_run(daemon, days_left("1 day was not published.", {SILVER: {date(2017, 1, 1): "held: no rows"}}))
-    assert tick(daemon).skip_reason == "nothing to announce"
-    land(readings, "2017-01-02", "2017-01-01", name="later.jsonl")
-    with readings.open() as platform:
-        ingest_on_paper(platform, Author("another run", "a test"))
-    assert tick(daemon).skip_reason == "nothing to announce", "what makes the day stale since is another story"
-    assert hook.taken == []
-
-
-def test_a_run_that_left_days_which_nobody_holds_is_announced(readings: World, daemon: Daemon, hook: Hook) -> None:
-    fail_a_run(daemon, days_left("1 day was not published.", {SILVER: {date(2017, 1, 1): "held: no rows"}}))
-    tick(daemon)
-    assert [message["what"] for message in hook.taken] == ["failed"]
-
-
 def test_where_both_chains_stand_is_sent_to_the_webhook_alone_at_most_once_a_day(
     readings: World, daemon: Daemon, hook: Hook, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -401,3 +327,79 @@ def test_a_signed_message_is_known_by_the_documented_check_and_no_other_is(hook:
         assert not is_ours(moved, body, "s3cret")
     post(SecretStr(hook.url), '{"text": "unsigned"}', "a key")
     assert not is_ours(*hook.came[1], "s3cret")
+
+
+def record(*notify: str) -> BackfillRecord:
+    said = {
+        "name": "q1",
+        "reason": "A rule was wrong.",
+        "owner": "ada",
+        "tables": ["gold.sensor_week"],
+        "days": {"list": ["2017-01-01"]},
+        "notify": list(notify),
+    }
+    return BackfillRecord(name="q1", hash="25ae4916c48caffb", file=PlanFile.model_validate(said), steps=())
+
+
+def happened(plan: BackfillRecord) -> BackfillRecord:
+    plan = plan.told("begun as 25ae4916c48caffb", "bob", "begun")
+    plan = plan.told("at 10 % 1 gate of the plan failed", kind="stopped", state="stopped")
+    plan = plan.told("10 % staged, gates passed", state="staging")
+    return plan.told("published in release 7: 1 day", kind="published", state="published", release=7)
+
+
+def plans_told(hook: Hook) -> list[dict[str, Any]]:
+    return [message for message in hook.taken if message["what"] == "plan"]
+
+
+def test_what_a_plan_asks_for_is_told_once(readings: World, daemon: Daemon, hook: Hook) -> None:
+    with readings.open() as platform:
+        write_record(platform.lake, happened(record("stopped", "published")))
+    for _ in range(3):
+        daemon.tick("announcements")
+        daemon.tick("outbox")
+    stopped, published = sorted(plans_told(hook), key=lambda message: str(message["at"]))
+    assert (stopped["event"], stopped["said"]) == ("stopped", "at 10 % 1 gate of the plan failed")
+    assert (published["event"], published["release"], published["owner"]) == ("published", 7, "ada")
+    assert published["text"].startswith("Plan q1 of ada, published") or "q1" in published["text"]
+    with readings.open() as platform:
+        again = happened(record("stopped", "published")).told("rolled back", kind="rolled back", state="rolled back")
+        write_record(platform.lake, again.model_copy(update={"events": again.events[-1:]}))
+    daemon.tick("announcements")
+    daemon.tick("outbox")
+    assert len(plans_told(hook)) == 2, "nobody asked for that"
+
+
+def test_a_plan_that_asks_for_nothing_and_what_is_old_are_told_nobody() -> None:
+    now = datetime.now(UTC)
+    assert not list(plan_messages([happened(record())], now))
+    begun = list(plan_messages([happened(record("begun"))], now))
+    assert [message.title for message in begun] == ["Plan q1 of ada, begun: begun as 25ae4916c48caffb"]
+    assert not list(plan_messages([happened(record("begun"))], now + NEWS + timedelta(hours=1)))
+    plan = happened(record("begun"))
+    assert [one.key for one in plan_messages([plan], now)] == [one.key for one in plan_messages([plan], now)]
+
+
+def test_the_daemon_delivers_what_waits_and_says_what_has_nowhere_to_go(
+    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_DOMAINS", "platform_assets_tests.support.domains.told")
+    with listening() as hook:
+        monkeypatch.setenv("WEEK_REFRESH_URL", hook.url)
+        monkeypatch.delenv("CACHE_REFRESH_URL", raising=False)
+        daemon.reload()
+        assert daemon.tick("outbox").skip_reason == "nothing is due"
+        land(readings, DAYS[0], DAYS[0])
+        with open_platform(load_settings()) as platform:
+            refresh_on_paper(platform, None, Author("a run", "a reading came"))
+        said = str(daemon.tick("outbox").skip_reason)
+        assert said.startswith(f"delivered: Release 2 changed gold.sensor_week: {DAYS[0]}.")
+        assert "nothing is sent to reading cache: CACHE_REFRESH_URL is not set" in said
+        assert [message["exposure"] for message in hook.taken] == ["week dashboard"]
+        hook.refuses, hook.status = ["reading cache"], 500
+        monkeypatch.setenv("CACHE_REFRESH_URL", hook.url)
+        daemon.reload()
+        failed = daemon.tick("outbox", fails=True)
+        assert failed.error is not None
+        assert "2 of 2 messages were not delivered. reading cache answered 500." in failed.error.to_string()
+        assert SECRET not in failed.error.to_string()

@@ -130,18 +130,6 @@ def correct(readings: World) -> Correct:
 
 
 @pytest.mark.proof
-def test_scattered_days_are_one_run_per_range(readings: World, daemon: Daemon, correct: Correct) -> None:
-    """A backfill of three runs; the first of the module, it also waits for the daemon and ten days."""
-    scattered = [*DAYS[0:3], *DAYS[4:6], DAYS[8]]
-    before = times_published(readings, SILVER)
-    correct(*scattered)
-    runs = complete(daemon, launch(daemon, scattered))
-    assert sorted(map(range_of, runs)) == [(DAYS[0], DAYS[2]), (DAYS[4], DAYS[5]), (DAYS[8], DAYS[8])]
-    assert {run.status for run in runs} == {dg.DagsterRunStatus.SUCCESS}
-    assert more_often(before, times_published(readings, SILVER)) == dict.fromkeys((1, 2, 3, 5, 6, 9), 1)
-
-
-@pytest.mark.proof
 def test_of_two_backfills_over_the_same_days_the_second_finds_them_up_to_date(
     readings: World, daemon: Daemon, correct: Correct
 ) -> None:

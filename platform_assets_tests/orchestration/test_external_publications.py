@@ -8,7 +8,6 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from sqlalchemy import text
 
 from platform_assets.cli.commands.up import show_published
 from platform_assets.engine.platform import Author
@@ -18,11 +17,9 @@ from platform_assets.ledger import sync as index
 from platform_assets.orchestration.assets.publications import (
     Cursor,
     Elsewhere,
-    come_since,
     published_elsewhere,
     show,
 )
-from platform_assets.orchestration.instance.storage import LocalEventLog
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, Warned, change_of, new_publication
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets_tests.support.days_on_paper import publish
@@ -57,8 +54,9 @@ def test_days_of_the_command_line_are_shown_once(readings: World, daemon: Daemon
     refresh(readings, "refresh-1")
     tick = daemon.tick("published_elsewhere")
     assert tick.skip_reason == "shown now: days published without Dagster, 9 over all tables"
-    found = shown(daemon)
+    found, gold = shown(daemon), shown(daemon, dg.AssetKey(["gold.sensor_week"]))
     assert list(found) == DAYS[:3]
+    assert [day for day, event in gold.items() if "preview" in event.metadata] == DAYS[2:3]
     assert list(shown(daemon, dg.AssetKey(["raw.readings"]))) == DAYS[:3], "of the very first release"
     with readings.open() as platform:
         now = platform.ledger.current_days("silver.readings")
@@ -66,6 +64,7 @@ def test_days_of_the_command_line_are_shown_once(readings: World, daemon: Daemon
         record = now[date.fromisoformat(day)]
         assert event.tags == {"dagster/data_version": record.digest}
         assert event.metadata["dagster/row_count"].value == record.rows
+        assert "rows of silver.readings" in str(event.metadata["rows by day"].value), "the charts of a run"
         assert "(`refresh`), not by a run of Dagster (refresh-1)" in str(event.metadata["published by"].value)
     asset = dg.AssetCheckKey(SILVER, "contract")
     [check] = daemon.instance.event_log_storage.get_latest_asset_check_execution_by_key([asset]).values()
@@ -133,54 +132,6 @@ def test_a_day_that_is_published_and_shown_again_is_shown_as_it_is_then(readings
     asset = dg.AssetCheckKey(dg.AssetKey(["raw.readings"]), "contract")
     history = daemon.instance.event_log_storage.get_asset_check_execution_history(asset, limit=100)
     assert sorted(str(result.partition) for result in history) == DAYS[:3]
-
-
-def test_an_event_that_dagster_refuses_keeps_no_other_from_being_shown(readings: World, daemon: Daemon) -> None:
-    for day in DAYS[:3]:
-        land(readings, day, day)
-    refresh(readings, "refresh-1")
-    storage = daemon.instance.event_log_storage
-    assert isinstance(storage, LocalEventLog)
-    with storage.index_connection() as connection:
-        connection.execute(
-            text(
-                "CREATE TRIGGER refuse BEFORE INSERT ON asset_check_executions "
-                f"WHEN NEW.partition = '{DAYS[1]}' AND NEW.asset_key LIKE '%silver%' AND NEW.check_name = 'contract' "
-                "BEGIN SELECT RAISE(ABORT, 'not this one'); END"
-            )
-        )
-    tick = daemon.tick("published_elsewhere")
-    assert tick.skip_reason is not None
-    assert "9 over all tables; Dagster did not take 1 event" in tick.skip_reason
-    assert list(shown(daemon)) == DAYS[:3]
-    assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
-
-
-@pytest.mark.proof
-def test_a_day_that_had_rows_before_it_came_is_shown_once_it_counts(
-    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows of the 2nd come on the 1st; the files of the 2nd bring no more of them."""
-
-    def told(today: str) -> list[str]:
-        with readings.on(today).open() as platform:
-            events = list(come_since(daemon.instance, platform, platform.catalogue["raw.readings"]))
-            for event in events:
-                daemon.instance.report_runless_asset_event(event)
-        return [str(event.partition) for event in events]
-
-    land(readings, DAYS[0], DAYS[0], DAYS[1])
-    first = readings.on(DAYS[0])
-    monkeypatch.setenv("PLATFORM_TODAY", DAYS[0])
-    daemon.reload()
-    refresh(first, "refresh-1")
-    daemon.tick("published_elsewhere")
-    assert list(shown(daemon, dg.AssetKey(["raw.readings"]))) == DAYS[:1]
-    assert (told(DAYS[0]), told(DAYS[1])) == ([], [])
-    land(readings, DAYS[1], DAYS[2])
-    refresh(readings.on(DAYS[1]), "refresh-2")
-    assert told(DAYS[1]) == DAYS[1:2]
-    assert told(DAYS[1]) == []
 
 
 def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_same(
@@ -316,15 +267,3 @@ def test_a_lake_that_no_daemon_ever_looked_at_is_shown_before_its_pages_are_only
     before = daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id
     show_published(readings.settings, home)
     assert daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id == before
-
-
-def test_days_of_the_command_line_have_the_charts_of_a_run(readings: World, daemon: Daemon) -> None:
-    for day in DAYS[:3]:
-        land(readings, day, day)
-    refresh(readings, "refresh-1")
-    daemon.tick("published_elsewhere")
-    for event in shown(daemon).values():
-        assert "rows of silver.readings" in str(event.metadata["rows by day"].value)
-    gold = shown(daemon, dg.AssetKey(["gold.sensor_week"]))
-    assert "preview" in gold[DAYS[2]].metadata
-    assert "preview" not in gold[DAYS[1]].metadata

@@ -109,15 +109,6 @@ def newest_check(shop: Shop, table: str, check: str, day: str) -> AssetCheckExec
     return record
 
 
-def made_in(shop: Shop, table: str, check: str, day: str) -> str | None:
-    """The run that made the materialization a check's result is about."""
-    evaluation = newest_check(shop, table, check, day).evaluation
-    assert evaluation is not None
-    assert evaluation.partition == day
-    target = evaluation.target_materialization_data
-    return target.run_id if target else None
-
-
 def by_hand(shop: Shop, table: str, day: str, *, force: bool = False) -> dg.ExecuteInProcessResult:
     """A person materializes one day of one table."""
     config = {"ops": {table.replace(".", "__"): {"config": {"force": force}}}}
@@ -175,23 +166,6 @@ def test_a_backfill_of_everything_publishes_the_good_days_and_says_why_not_the_o
     shop.check_that_the_failing_days_are_red(*arrivals)
     assert published(shop.world, shop.run)[SILVER] == {19}
     shop.check_that_nothing_failing_is_visible()
-
-
-def test_a_range_run_records_its_check_results_day_by_day(shop: Shop) -> None:
-    for check, day, passed in (
-        ("contract", GOOD, True),
-        ("conservation", BROKEN, True),
-        ("volume", GOOD, True),
-        ("volume", VOIDED, False),
-        ("volume", BROKEN, False),
-    ):
-        evaluation = newest_check(shop, SILVER, check, day).evaluation
-        assert evaluation is not None
-        assert (evaluation.partition, evaluation.passed) == (day, passed)
-        assert passed or evaluation.severity == dg.AssetCheckSeverity.ERROR
-    assert made_in(shop, SILVER, "volume", GOOD) == shop.run.run_id
-    assert made_in(shop, SILVER, "volume", BROKEN) is None
-    assert made_in(shop, SILVER, "volume", VOIDED) not in (None, shop.run.run_id), "its last good content"
 
 
 def test_a_backfill_of_gold_alone_leaves_them_out_and_says_what_to_do(shop: Shop) -> None:
@@ -261,13 +235,6 @@ def test_not_even_force_publishes_them(shop: Shop) -> None:
     assert not by_hand(shop, SILVER, BROKEN, force=True).success
     assert not by_hand(shop, "gold.daily_sales", VOIDED, force=True).success
     shop.check_that_nothing_failing_is_visible()
-
-
-def test_a_held_day_stays_red_whoever_looks_at_it_again(shop: Shop) -> None:
-    by_hand(shop, SILVER, BROKEN)
-    evaluation = newest_check(shop, SILVER, "volume", BROKEN).evaluation
-    assert evaluation is not None
-    assert not evaluation.passed
 
 
 def test_corrected_days_heal_everywhere(shop: Shop) -> None:

@@ -3,10 +3,12 @@
 from datetime import date
 
 import dagster as dg
+import pytest
+from dagster._core.execution.backfill import BulkActionStatus
 
 from platform_assets.orchestration.instance.events import plan_days
 from platform_assets.records.history import ROLL_BACK
-from platform_assets_tests.support.orchestration.backfills import reasons
+from platform_assets_tests.support.orchestration.backfills import ask, launch, look_after_backfills, reasons, status
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.orchestration.loaded import GREEN, LOADED, NOTHING_NEW, lift, load, refresh
 from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
@@ -38,10 +40,16 @@ def show(daemon: Daemon) -> dg.DagsterRun:
     return run
 
 
-def test_a_day_held_by_the_command_line_is_shown_as_failed_once(readings: World, daemon: Daemon) -> None:
+def test_a_day_held_by_the_command_line_is_shown_as_failed_once_and_green_again_once_published(
+    readings: World, daemon: Daemon
+) -> None:
     load(readings, daemon)
+    assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": LOADED}
     hold_a_correction(readings)
-    run = show(daemon)
+    for _ in range(2):
+        daemon.tick("published_elsewhere")
+        assert [run.job_name for run in daemon.queued()] == ["held_days"], "not asked for twice"
+    [run] = daemon.launch()
     assert (run.job_name, run.status) == ("held_days", dg.DagsterRunStatus.FAILURE)
     assert days_of_asset(daemon, SILVER) == {"MATERIALIZED": [DAYS[0], DAYS[2]], "FAILED": [DAY]}
     assert days_of_asset(daemon, RAW) == days_of_asset(daemon, GOLD) == GREEN
@@ -53,15 +61,6 @@ def test_a_day_held_by_the_command_line_is_shown_as_failed_once(readings: World,
     assert daemon.launch() == []
     announced = {tick.skip_reason for tick in daemon.ticks("announcements")} - {None, "nothing to announce"}
     assert announced == {f"announced: {SILVER}: {DAY} held."}, "and not the run as well"
-
-
-def test_its_check_is_red_on_the_day_and_the_table_does_not_say_that_all_is_well(
-    readings: World, daemon: Daemon
-) -> None:
-    load(readings, daemon)
-    assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": LOADED}
-    hold_a_correction(readings)
-    show(daemon)
     assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": [DAYS[0], DAYS[2]], "FAILED": [DAY]}
     assert days_of_check(daemon, SILVER, "contract") == {"SUCCEEDED": LOADED}
     [held] = daemon.instance.event_log_storage.get_asset_check_execution_history(
@@ -74,6 +73,11 @@ def test_its_check_is_red_on_the_day_and_the_table_does_not_say_that_all_is_well
     fresh = newest_of_check(daemon, SILVER, "freshness")
     assert (fresh["status"], fresh["evaluation"]["severity"]) == ("FAILED", "ERROR")
     assert f"1 held, {DAY} since" in fresh["evaluation"]["description"]
+    lift(readings)
+    refresh(readings, "refresh-3")
+    daemon.tick("published_elsewhere")
+    assert days_of_asset(daemon, SILVER) == GREEN
+    assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": LOADED}
 
 
 def test_a_day_that_a_person_put_back_is_failed_without_a_check_that_would_be_to_blame(
@@ -87,17 +91,6 @@ def test_a_day_that_a_person_put_back_is_failed_without_a_check_that_would_be_to
         assert days_of_check(daemon, SILVER, check) == {"SUCCEEDED": LOADED}
 
 
-def test_a_held_day_that_is_published_is_green_again(readings: World, daemon: Daemon) -> None:
-    load(readings, daemon)
-    hold_a_correction(readings)
-    show(daemon)
-    lift(readings)
-    refresh(readings, "refresh-3")
-    daemon.tick("published_elsewhere")
-    assert days_of_asset(daemon, SILVER) == GREEN
-    assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": LOADED}
-
-
 def test_a_day_that_needs_no_publication_to_be_good_is_green_again(readings: World, daemon: Daemon) -> None:
     load(readings, daemon)
     fail_over(daemon, SILVER, DAY)
@@ -109,14 +102,6 @@ def test_a_day_that_needs_no_publication_to_be_good_is_green_again(readings: Wor
     assert daemon.tick("published_elsewhere").skip_reason == NOTHING_NEW
 
 
-def test_a_run_that_is_on_its_way_is_not_requested_again(readings: World, daemon: Daemon) -> None:
-    load(readings, daemon)
-    hold_a_correction(readings)
-    for _ in range(2):
-        daemon.tick("published_elsewhere")
-        assert [run.job_name for run in daemon.queued()] == ["held_days"]
-
-
 def test_a_day_that_is_held_no_more_when_its_run_begins_is_no_failure(readings: World, daemon: Daemon) -> None:
     load(readings, daemon)
     hold_a_correction(readings)
@@ -125,3 +110,70 @@ def test_a_day_that_is_held_no_more_when_its_run_begins_is_no_failure(readings: 
     [run] = daemon.launch()
     assert run.status == dg.DagsterRunStatus.SUCCESS
     assert days_of_asset(daemon, SILVER) == GREEN
+
+
+COUNTS = """
+query ($id: String!) {
+  partitionBackfillOrError(backfillId: $id) {
+    ... on PartitionBackfill {
+      assetBackfillData { assetBackfillStatuses {
+        ... on AssetPartitionsStatusCounts { assetKey { path } numPartitionsMaterialized numPartitionsFailed }
+      } }
+    }
+  }
+}
+"""
+
+
+def given_up(daemon: Daemon) -> str:
+    """A backfill of days that are loaded, whose run is not dispatched in time and not tried again."""
+    backfill = launch(daemon, LOADED)
+    [run] = daemon.queued()
+    daemon.instance.add_run_tags(run.run_id, {"dagster/max_retries": "0"})
+    daemon.instance.report_run_failed(run)  # as the daemon does that takes it from the queue
+    for _ in range(3):
+        look_after_backfills(daemon)
+    assert status(daemon, backfill) == BulkActionStatus.COMPLETED_FAILED
+    return backfill
+
+
+def counts(daemon: Daemon, backfill: str) -> dict[str, tuple[int, int]]:
+    """Days done and failed, by table, as the page of a backfill shows them."""
+    data = ask(daemon, COUNTS, id=backfill)["partitionBackfillOrError"]["assetBackfillData"]
+    return {
+        of["assetKey"]["path"][0]: (of["numPartitionsMaterialized"], of["numPartitionsFailed"])
+        for of in data["assetBackfillStatuses"]
+    }
+
+
+def test_good_days_of_a_run_that_was_given_up_are_green_and_so_is_their_backfill(
+    readings: World, daemon: Daemon
+) -> None:
+    load(readings, daemon)
+    backfill = given_up(daemon)
+    assert days_of_asset(daemon, SILVER) == {"FAILED": LOADED}
+    assert counts(daemon, backfill) == dict.fromkeys((RAW, SILVER, GOLD), (0, 3))
+    assert "good days of 1 failed backfill" in str(daemon.tick("published_elsewhere").skip_reason)
+    assert [days_of_asset(daemon, table) for table in (RAW, SILVER, GOLD)] == [{"MATERIALIZED": LOADED}] * 3
+    assert status(daemon, backfill) == BulkActionStatus.COMPLETED_SUCCESS
+    assert counts(daemon, backfill) == dict.fromkeys((RAW, SILVER, GOLD), (3, 0))
+    assert daemon.tick("published_elsewhere").skip_reason == NOTHING_NEW
+
+
+@pytest.mark.proof
+def test_a_held_day_stays_red_in_both_until_it_is_good(readings: World, daemon: Daemon) -> None:
+    load(readings, daemon)
+    hold_a_correction(readings)
+    backfill = given_up(daemon)
+    for _ in range(2):
+        daemon.tick("published_elsewhere")
+        assert days_of_asset(daemon, SILVER) == {"MATERIALIZED": [LOADED[0], LOADED[2]], "FAILED": [LOADED[1]]}
+        assert status(daemon, backfill) == BulkActionStatus.COMPLETED_FAILED
+        assert counts(daemon, backfill)[SILVER] == (2, 1)
+    lift(readings)
+    refresh(readings, "refresh-3")
+    daemon.tick("published_elsewhere")
+    assert status(daemon, backfill) == BulkActionStatus.COMPLETED_SUCCESS
+    assert [run.status for run in daemon.instance.get_runs(dg.RunsFilter.for_backfill(backfill))] == [
+        dg.DagsterRunStatus.FAILURE
+    ]

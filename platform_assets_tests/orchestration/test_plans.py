@@ -191,19 +191,6 @@ def test_a_plan_that_somebody_paused_stands_still_and_says_how_to_go_on(
     assert (record.state, record.runs, record.events[0].who) == ("paused", (stopped.run_id,), "zoe")
 
 
-def test_a_plan_whose_stage_is_damaged_says_so_and_how_it_is_ended_without_a_trace(
-    folder: Path, instance: dg.DagsterInstance, readings: World
-) -> None:
-    new_plan(plan(), folder / "discount.yaml")
-    with readings.open() as platform:
-        write_record(platform.lake, BackfillRecord.new(explain(platform, plan())).told("begun", "zoe"))
-        (platform.lake.open_stages_path / "plan-discount.json").replace(b"{")
-    step, message, _ = failure(launch(instance, "plan_apply", plan="discount"))
-    assert step == "stage"
-    assert "The stage plan-discount is damaged" in message
-    assert "`platform-assets plan cancel discount` and apply the plan again" in message
-
-
 def test_a_plan_waits_for_a_backfill_and_an_explanation_for_nothing(settings: Settings) -> None:
     definitions = build_definitions(settings)
     for job, pools in (("plan_apply", {TABLES_POOL}), ("plan_explain", {None})):

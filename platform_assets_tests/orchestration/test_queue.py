@@ -8,7 +8,6 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-import yaml
 from dagster._core.definitions.selector import (
     PartitionRangeSelector,
     PartitionsByAssetSelector,
@@ -19,7 +18,7 @@ from dagster._daemon.backfill import execute_backfill_iteration
 
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.instance.launcher import REFRESH_POOL, TABLES_POOL, create_pools
-from platform_assets.settings import load_settings, project_root
+from platform_assets.settings import load_settings
 from platform_assets_tests.support.orchestration.daemon import LOGGER, MIDNIGHT, NEXT, ONE, Daemon, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
 from platform_assets_tests.support.world import World
@@ -61,20 +60,6 @@ def test_backfills_leave_a_place_and_the_daily_run_goes_first(readings: World, q
     assert sorted(names(queue.queued())) == ["backfill", "backfill", "backfill", "refresh"]
     launched = [*names(queue.launch()), *names(queue.launch())]
     assert sorted(launched) == ["backfill", "refresh"], "two places, and only one of them is for backfills"
-
-
-def test_the_daily_run_goes_first_where_there_is_one_place(
-    readings: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one_place = yaml.safe_load((project_root() / "dagster.yaml").read_text())["concurrency"]
-    one_place["runs"]["max_concurrent_runs"] = 1
-    with running_daemon(tmp_path / "narrow", monkeypatch, run_launcher=ONLY_STARTS, concurrency=one_place) as daemon:
-        create_pools(daemon.instance)
-        backfill(daemon, "raw.readings")
-        land(readings, DAYS[0], DAYS[0])
-        daemon.schedules(MIDNIGHT)
-        daemon.schedules(ONE)
-        assert names(daemon.launch()) == ["refresh"]
 
 
 def test_two_refreshes_never_work_at_the_same_time(readings: World, queue: Daemon) -> None:

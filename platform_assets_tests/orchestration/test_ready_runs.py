@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from platform_assets.orchestration.warm import code_server
 from platform_assets.orchestration.warm.code_server import code_on_disk
 from platform_assets.settings import project_root
 
@@ -39,16 +37,11 @@ def test_they_begin_with_what_was_imported_and_anew_where_code_was_changed() -> 
     assert found == [{"has it": True, **ended}, {"has it": False, **ended}]
 
 
+@pytest.mark.proof
 def test_they_go_on_where_the_process_that_they_are_copies_of_is_killed() -> None:
     """Nobody may take one for dead; and the next is a copy of another one, which was started for it."""
     found = asked("-m", "platform_assets_tests.support.orchestration.ready_runs", "killed")
     assert found == [{"has it": True, "then": True}] * 2
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux to leave the end of a process to be asked for")
-def test_one_that_ended_after_its_original_is_over_though_nobody_asked_how() -> None:
-    """As in a container whose first process asks for none: its number stays taken."""
-    assert asked("-m", "platform_assets_tests.support.orchestration.ready_runs", "alone") == [True, False]
 
 
 def test_they_have_the_servers_environment_and_do_what_is_left_for_their_end_and_draw_numbers_of_their_own() -> None:
@@ -70,13 +63,3 @@ def test_code_is_this_package_and_what_is_installed() -> None:
     assert any(path.endswith("engine/refresh.py") for path in files)
     assert any(path.endswith("site-packages") for path in files)
     assert not any("/platform_assets/domains/" in path for path in files)
-
-
-def test_an_editors_mark_of_a_file_that_is_being_edited_stops_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Emacs leaves a link to nothing beside it."""
-    (tmp_path / "edited.py").touch()
-    (tmp_path / ".#edited.py").symlink_to("somebody@some-machine.17")
-    monkeypatch.setattr(code_server, "_PACKAGE", tmp_path)
-    assert {Path(path).name for path, _, _ in code_on_disk()} == {"edited.py", "site-packages"}

@@ -22,13 +22,12 @@ from platform_assets.orchestration.in_process import run_job
 from platform_assets.orchestration.instance.launcher import (
     CODE_LOCATION,
     WatchedRunLauncher,
-    lock_folder,
     run_process,
     take,
 )
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.support.orchestration.daemon import Daemon, instance_config, run_one, running_daemon
-from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
+from platform_assets_tests.support.orchestration.daemon import Daemon, running_daemon
+from platform_assets_tests.support.orchestration.readings import SENSORS
 from platform_assets_tests.support.world import World
 
 WORKING = """
@@ -176,13 +175,6 @@ def test_locks_of_long_ago_are_removed_unless_they_are_held(tmp_path: Path) -> N
     assert {file.stem for file in tmp_path.iterdir()} == {"held", "new"}
 
 
-def test_a_run_of_ours_holds_its_lock(readings: World, daemon: Daemon) -> None:
-    land(readings, DAYS[0], DAYS[0])
-    run = run_one(daemon)
-    assert run.status == dg.DagsterRunStatus.SUCCESS
-    assert run_process(lock_folder(readings.settings), run.run_id) == "alive", "until its process ends, which is this"
-
-
 def test_every_run_of_ours_takes_a_lock() -> None:
     repository = build_definitions(load_settings(domains=SENSORS)).get_repository_def()
     for job in repository.get_all_jobs():
@@ -194,8 +186,3 @@ def test_every_run_of_ours_takes_a_lock() -> None:
 def test_the_locations_name_is_that_of_the_workspace() -> None:
     [declared] = yaml.safe_load((project_root() / "workspace.yaml").read_text())["load_from"]
     assert declared["python_module"]["location_name"] == CODE_LOCATION
-
-
-def test_the_projects_instance_watches_its_runs(tmp_path: Path) -> None:
-    with dg.DagsterInstance.from_config(str(instance_config(tmp_path))) as instance:
-        assert instance.run_launcher.supports_check_run_worker_health

@@ -1,18 +1,19 @@
-"""How far a run is, on its page: a mark on the bar for each table, and lines that come while it works."""
+"""How far a run is, on its page, and the charts that Dagster draws in place."""
 
+import re
 import time
-from datetime import date
+from datetime import date, timedelta
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import dagster as dg
 import pytest
 from dagster import DagsterEventType as Event
 from dagster._core.events import EngineEventData
 
-from platform_assets.engine.results import IngestResult
 from platform_assets.orchestration import run_log
+from platform_assets.orchestration.assets.pictures import MOST_CHARACTERS, MOST_DAYS, Chart
 from platform_assets.progress import Progress, no_progress
-from platform_assets.records.manifest import Arrival
-from platform_assets.sources.landing import Problem
 
 
 def logged(instance: dg.DagsterInstance, op: dg.OpDefinition) -> tuple[list[str], list[EngineEventData]]:
@@ -66,32 +67,6 @@ def test_every_table_is_a_mark_from_its_begin_to_its_end() -> None:
     assert lines[4].startswith("taking raw.sales: 1 day, 1,200 rows, ")
 
 
-def test_files_that_were_not_taken_have_the_words_of_the_command_line() -> None:
-    def arrival(name: str, reason: str | None) -> Arrival:
-        when = date(2017, 1, 1)
-        return Arrival(
-            table="raw.sales", path=name, arrival_date=when, size=1, sha256="0" * 64, modified_ns=1, reason=reason
-        )
-
-    @dg.op
-    def work(context: dg.OpExecutionContext) -> None:
-        taken = IngestResult(
-            "raw.sales",
-            arrivals=(arrival("s/2017-01-01/a.csv", None), arrival("s/2017-01-01/b.csv", "is empty")),
-            problems=(Problem("s/2017-01-01/c.txt", "has the unknown ending '.txt'"),),
-            growing=(Problem("s/2017-01-01/d.csv", "is still growing", is_growing=True),),
-        )
-        run_log.warn_of_files(context.log, taken)
-
-    with dg.DagsterInstance.ephemeral() as instance:
-        lines, _ = logged(instance, work)
-    assert lines == [
-        "refused s/2017-01-01/b.csv is empty",
-        "not taken s/2017-01-01/c.txt has the unknown ending '.txt'",
-        "not taken yet s/2017-01-01/d.csv is still growing",
-    ]
-
-
 def test_what_goes_on_for_long_says_so_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_log, "_SILENCE_S", 0.5)
 
@@ -107,3 +82,31 @@ def test_what_goes_on_for_long_says_so_meanwhile(monkeypatch: pytest.MonkeyPatch
     assert reminders
     assert reminders[0].startswith("computing gold.sales: 0 of 2 days, ")
     assert reminders[0].endswith(" s; Spark is at 3 of 8 tasks")
+
+
+FIRST = date(2017, 1, 1)
+DAYS = [FIRST + timedelta(days=n) for n in range(60)]
+
+
+def picture(markdown: str) -> ElementTree.Element:
+    [svg] = re.findall(r"<data:image/svg\+xml,(.*)>\)$", markdown)
+    return ElementTree.fromstring(unquote(svg))
+
+
+@pytest.mark.parametrize("most", [1, 650, 12_345, 9_876_543_210])
+def test_four_weeks_with_what_is_usual_fit_where_dagster_shows_them(most: int) -> None:
+    values = {day: most * (0.5 + 0.5 * (n % 7) / 6) for n, day in enumerate(DAYS)}
+    usual = dict.fromkeys(DAYS, (most * 0.4, most * 0.9))
+    text = Chart("rows of gold.sales_month_to_date", "rows", values, DAYS[-1], usual).markdown()
+    assert len(text) <= MOST_CHARACTERS
+    area, line = [path.attrib["d"] for path in picture(text).iter("{http://www.w3.org/2000/svg}path")]
+    assert area.count("V") >= MOST_DAYS - 3
+    assert "NaN" not in line
+
+
+def test_a_chart_says_what_it_shows_of_which_days_and_where_its_axes_end() -> None:
+    text = Chart("rows of silver.sales", "rows", dict.fromkeys(DAYS, 500.0), DAYS[40]).markdown()
+    assert text.startswith("**rows of silver.sales** by day, UTC; ring: 2017-02-10")
+    assert "usual" not in text
+    written = [part.text for part in picture(text).iter("{http://www.w3.org/2000/svg}text")]
+    assert written == ["500 rows", "0; 14 Jan", "10 Feb"]

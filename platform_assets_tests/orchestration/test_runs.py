@@ -1,21 +1,29 @@
-"""Real Dagster runs: ranges, single days, held days, and what their events say."""
+"""Real Dagster runs, computed by Spark: ranges, late rows, days that gates refuse, and what their events say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import dagster as dg
 import pytest
 
+from platform_assets.orchestration.assets.checks import NEW_SINCE
+from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
 from platform_assets_tests.support.history import TWO_GOLDS
+from platform_assets_tests.support.orchestration.backfills import reasons
+from platform_assets_tests.support.orchestration.daemon import QUIET, Daemon, enter_world, run_one, running_daemon
+from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, SENSORS, SILVER, land
+from platform_assets_tests.support.orchestration.refused import break_gold, land_second_sensor
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
-FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
+BEGINS, ENDS = date(2017, 1, 1), date(2017, 1, 3)
 
 
 @pytest.fixture
@@ -44,7 +52,7 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
 ) -> None:
     """Two runs of real assets, one step after the other: Dagster takes longer than Spark."""
     definitions = build_definitions(world.settings)
-    outcome = materialize_range(definitions, instance, FIRST, LAST)
+    outcome = materialize_range(definitions, instance, BEGINS, ENDS)
     assert outcome.failures == ()
     for table in ("raw.products", "silver.transactions", "gold.daily_sales", "gold.household_28d"):
         assert days_of(instance, table) == {"2017-01-01", "2017-01-02", "2017-01-03"}
@@ -78,21 +86,88 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
         contract = platform.catalogue["gold.daily_sales"]
         *kept, last = contract.columns
         renamed = replace(contract, columns=(*kept, replace(last, name="renamed")))
-        shown = illustrated(platform, renamed, {LAST: {}})[LAST]
+        shown = illustrated(platform, renamed, {ENDS: {}})[ENDS]
     assert isinstance(shown["preview"], dg.TableMetadataValue)
     seen = [column.name for column in shown["preview"].schema.columns]
     assert seen == [column.name for column in kept], "whoever shows a day may have code with other columns"
 
 
-def test_a_day_that_was_never_delivered_fails_alone_and_by_name(world: World, instance: dg.DagsterInstance) -> None:
-    for file in (world.settings.landing_folder / "transactions" / "2017-01-02").iterdir():
-        file.unlink()
-    (world.settings.landing_folder / "transactions" / "2017-01-02").rmdir()
-    outcome = materialize_range(build_definitions(world.settings), instance, FIRST, LAST)
-    [failure] = outcome.failures
-    assert "2017-01-02: its source has not delivered it" in failure
-    assert "What to do: `platform-assets why raw.transactions 2017-01-02`" in failure
-    [run] = instance.get_runs()
-    assert run.asset_selection, "the page of runs names its target by these"
-    assert days_of(instance, "raw.transactions") == {"2017-01-01", "2017-01-03"}
-    assert days_of(instance, "silver.transactions") == set()
+FIRST, LAST = DAYS[:2]
+BAD = f"readings/{LAST}/bad.jsonl"
+
+
+@pytest.fixture
+def shown(make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[World, Daemon]]:
+    """Two days of readings that the sensor of late data brought up to date."""
+    readings = make_world(days=2, domains=SENSORS)
+    enter_world(readings, monkeypatch)
+    with running_daemon(tmp_path / "dagster", monkeypatch) as daemon:
+        for day in (FIRST, LAST):
+            land(readings, day, day)
+        assert run_one(daemon).status == dg.DagsterRunStatus.SUCCESS
+        assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST, LAST]}
+        yield readings, daemon
+
+
+def test_a_day_that_the_job_refresh_holds_is_failed_by_that_very_run_and_green_once_corrected(
+    shown: tuple[World, Daemon],
+) -> None:
+    """Three runs of the sensor, computed by Spark."""
+    readings, daemon = shown
+    assert days_of_check(daemon, GOLD, "volume") == {}, "with two days there is nothing to compare them with"
+    land_second_sensor(readings, LAST)
+    with pytest.MonkeyPatch.context() as patch:
+        break_gold(patch)
+        run = run_one(daemon)
+    assert (run.job_name, run.status) == ("refresh", dg.DagsterRunStatus.FAILURE)
+    assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST], "FAILED": [LAST]}
+    assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST], "FAILED": [LAST]}
+    assert newest_of_check(daemon, GOLD, "freshness")["status"] == "FAILED"
+    assert newest_of_check(daemon, SILVER, "freshness")["status"] == "SUCCEEDED"
+    told = reasons(daemon, run).splitlines()
+    assert "1 row without coldest, which may not be null" in told[1]
+    assert "; readers see its last good content, 1 row of release " in told[1]
+    assert told[2] == NEW_SINCE
+    assert told[3].startswith(f"platform-assets withdraw {BAD} ")
+    daemon.tick("published_elsewhere")
+    assert daemon.launch() == [], "one run is enough"
+
+    land_second_sensor(readings, LAST, "corrected.jsonl")
+    assert run_one(daemon).status == dg.DagsterRunStatus.SUCCESS
+    assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST, LAST]}
+    assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST, LAST]}
+    assert newest_of_check(daemon, GOLD, "freshness")["status"] == "SUCCEEDED"
+
+
+@pytest.mark.proof
+def test_a_failed_run_of_assets_leaves_good_days_green_and_days_without_history_unjudged(
+    shown: tuple[World, Daemon],
+) -> None:
+    """A run of two days, of which gold's second is held, and two of a single day."""
+    readings, daemon = shown
+    land_second_sensor(readings, LAST)
+    definitions = build_definitions(readings.settings)
+    first, last = date.fromisoformat(FIRST), date.fromisoformat(LAST)
+    with pytest.MonkeyPatch.context() as patch:
+        break_gold(patch)
+        assert materialize_range(definitions, daemon.instance, first, last).failures
+    assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST], "FAILED": [LAST]}
+    assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST], "FAILED": [LAST]}
+    assert "EXECUTION_FAILED" not in days_of_check(daemon, GOLD, "volume")
+    assert LAST not in days_of_check(daemon, GOLD, "volume").get("SUCCEEDED", [])
+
+    land_second_sensor(readings, LAST, "more.jsonl")
+    assert not materialize_range(definitions, daemon.instance, last, last).failures
+    assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST, LAST]}
+    assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST, LAST]}
+    assert LAST not in days_of_check(daemon, GOLD, "volume").get("SUCCEEDED", [])
+
+    alone = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=daemon.instance,
+        asset_selection=[asset_key(GOLD)],
+        partition_key=LAST,
+        run_config=QUIET | {"ops": {"gold_sensor_week": {"config": {"force": True}}}},
+    )
+    assert alone.success
+    assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST, LAST]}
+    assert LAST not in days_of_check(daemon, GOLD, "volume").get("SUCCEEDED", [])

@@ -1,6 +1,7 @@
-"""Dagster's storage that keeps its files open: the same files, readable by everybody, at once and after a kill."""
+"""Dagster's storage: its files kept open, readable by everybody, at once and after a kill; and all on one server."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,16 +13,26 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
 from dagster._core.event_api import EventLogCursor
+from dagster_postgres import PostgresRunStorage
+from sqlalchemy import create_engine, inspect
 
+from platform_assets.orchestration.instance.launcher import create_pools
 from platform_assets.orchestration.instance.storage import LocalEventLog, LocalStorage
+from platform_assets.settings import project_root
+from platform_assets_tests.support.orchestration.daemon import enter_world, idle, run_one, running_daemon
+from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
+from platform_assets_tests.support.postgres import PostgresServer
+from platform_assets_tests.support.world import MakeWorld
 
 SALES = dg.AssetKey("sales")
-DAYS = dg.DailyPartitionsDefinition("2017-01-01", end_date="2017-01-04")
+THREE_DAYS = dg.DailyPartitionsDefinition("2017-01-01", end_date="2017-01-04")
 RANGE = {
     "dagster/asset_partition_range_start": "2017-01-01",
     "dagster/asset_partition_range_end": "2017-01-03",
 }
+
 OPEN = Path("/dev/fd")
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 DAGSTERS = "sqlite"
@@ -34,9 +45,9 @@ def definitions() -> dg.Definitions:
         warnings.simplefilter("ignore", dg.PreviewWarning)
 
         @dg.asset(
-            partitions_def=DAYS,
+            partitions_def=THREE_DAYS,
             backfill_policy=dg.BackfillPolicy.single_run(),
-            check_specs=[dg.AssetCheckSpec("volume", asset="sales", partitions_def=DAYS)],
+            check_specs=[dg.AssetCheckSpec("volume", asset="sales", partitions_def=THREE_DAYS)],
         )
         def sales(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
             for day in context.partition_keys:
@@ -191,3 +202,46 @@ def test_files_that_another_removes_are_opened_anew(tmp_path: Path) -> None:
             assert told(other, again)["days"] == {"2017-01-01", "2017-01-02", "2017-01-03"}
             assert webserver.get_materialized_partitions(SALES) == {"2017-01-01", "2017-01-02", "2017-01-03"}
             assert len(webserver.all_logs(again)) == len(other.all_logs(again))
+
+
+DOCUMENTED = project_root() / "docs" / "postgresql.md"
+
+
+def variant() -> str:
+    found = re.search(r"<!-- example: dagster.yaml -->\n```yaml\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL)
+    assert found
+    return found[1]
+
+
+def test_it_differs_from_the_projects_own_in_storage_only() -> None:
+    own = (project_root() / "dagster.yaml").read_text()
+    marker = "local_artifact_storage:"
+    assert variant().partition(marker)[2].strip() == own.partition(marker)[2].strip()
+    assert yaml.safe_load(variant())["storage"]["postgres"]
+
+
+@pytest.mark.proof
+def test_a_refresh_with_everything_on_one_server(
+    postgres_server: PostgresServer, make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL is started, Dagster makes its tables in it, and three tables are computed."""
+    url = postgres_server.new_database()
+    world = make_world(days=3, domains=SENSORS, ledger_url=url)
+    enter_world(world, monkeypatch, ledger_url=url)
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    folder = tmp_path / "dagster"
+    for day in DAYS[:2]:
+        land(world, day, day)
+    storage = yaml.safe_load(variant())["storage"]
+    with running_daemon(folder, monkeypatch, storage=storage) as daemon:
+        assert isinstance(daemon.instance.run_storage, PostgresRunStorage)
+        create_pools(daemon.instance)
+        assert daemon.materialized(run_one(daemon))["gold.sensor_week"] == {1, 2}
+        assert idle(daemon)
+        assert daemon.tick("announcements").skip_reason == "nothing to announce"
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    tables = set(inspect(engine).get_table_names())
+    engine.dispose()
+    assert {"runs", "event_logs", "ledger_publications", "ledger_days"} <= tables
+    assert not (folder / "dagster" / "runs").exists()
+    assert not (world.settings.state / "ledger.db").exists()

@@ -1,14 +1,20 @@
-"""What Dagster shows of a refused day and of an expected error: what happened and what to do, no trace."""
+"""What Dagster shows of a refused day, an expected error and a code location that cannot be loaded: no trace."""
 
 from __future__ import annotations
 
 import logging
+import time
+import warnings
 from datetime import date
+from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
 from dagster import DagsterEventType as Event
 from dagster._core.errors import DagsterCodeLocationLoadError
+from dagster._core.test_utils import create_test_daemon_workspace_context
+from dagster._core.workspace.load_target import WorkspaceFileTarget
 
 from platform_assets.errors import PlatformError
 from platform_assets.ledger.ledger import Ledger
@@ -16,6 +22,9 @@ from platform_assets.orchestration.assets.outcomes import days_left, recorded_da
 from platform_assets.orchestration.daemon import is_news
 from platform_assets.orchestration.in_process import run_job
 from platform_assets.orchestration.shown_text import ExpectedError, errors_without_trace
+from platform_assets_tests.support.orchestration.daemon import DEFINITIONS, Daemon, instance_config
+from platform_assets_tests.support.orchestration.up import up, wait
+from platform_assets_tests.support.own_domain import CONTRACTS, PACKAGE, forget, write_domain
 
 DAY = date(2017, 1, 5)
 TODO = (
@@ -60,14 +69,6 @@ def finds_no_ledger() -> None:
         pass
 
 
-def test_a_server_that_does_not_answer_has_no_trace() -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        data = failed(instance, finds_no_ledger).step_failure_data
-    assert data.error is not None
-    assert "does not answer or refuses" in data.error.message
-    assert (data.error.stack, data.error.cause) == ([], None)
-
-
 @dg.op
 def meets_a_fault() -> None:
     raise RuntimeError("no such range") from ValueError("the 31st of April")
@@ -102,12 +103,15 @@ def test_a_refused_day_says_what_to_do_and_has_no_trace() -> None:
 
 
 def test_an_expected_error_has_no_trace_and_is_not_taken_for_a_refusal() -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        data = failed(instance, meets_a_mistake).step_failure_data
-    assert data.error is not None
-    assert data.error.message == "There is no table sals.\n  What to do: Ask for sales."
-    assert data.error.stack == []
-    assert data.user_failure_data is None
+    for op, says in (
+        (meets_a_mistake, "There is no table sals.\n  What to do: Ask for sales."),
+        (finds_no_ledger, "does not answer or refuses"),
+    ):
+        with dg.DagsterInstance.ephemeral() as instance:
+            data = failed(instance, op).step_failure_data
+        assert data.error is not None
+        assert says in data.error.message
+        assert (data.error.stack, data.error.cause, data.user_failure_data) == ([], None, None)
 
 
 def test_where_other_code_failed_its_trace_is_kept() -> None:
@@ -117,14 +121,6 @@ def test_where_other_code_failed_its_trace_is_kept() -> None:
     assert error.cause is not None
     assert error.cause.cause is not None
     assert 'int("no number")' in "".join(error.cause.cause.stack)
-
-
-@pytest.mark.parametrize("count", [20, 21])
-def test_of_many_refused_days_some_are_spelt_out(count: int) -> None:
-    days = {date(2017, 1, 1 + n): "held" for n in range(count)}
-    lines = str(days_left("Many.", {"silver.sales": days})).splitlines()
-    assert len(lines) == 22 + (count > 20)
-    assert (lines[-2] == "and 1 more") == (count > 20)
 
 
 def test_a_mistake_in_ones_own_code_is_told_where_definitions_are_loaded() -> None:
@@ -149,3 +145,87 @@ def test_the_daemon_logs_every_error_but_that_definitions_cannot_be_loaded(caplo
             log.exception("a tick caught %s", error)
     log.error("no exception")
     assert caplog.messages == ["a tick caught another", "no exception"]
+
+
+BROKEN_DOMAIN = """
+from platform_assets.contracts import Column, Contract, Domain, LandingFiles
+
+SALES = Contract("raw.sales", "", "", (Column("day", "date", "When."),), (), source=LandingFiles("s"), event_time="day")
+DOMAIN = Domain("broken", (SALES,), "broken_domain")
+"""
+
+ANOTHER = """
+import dagster as dg
+
+@dg.sensor(default_status=dg.DefaultSensorStatus.RUNNING)
+def another():
+    return dg.SkipReason("at work")
+
+defs = dg.Definitions(sensors=[another])
+"""
+
+RELOAD = """mutation { reloadRepositoryLocation(repositoryLocationName: "platform_assets") {
+  ... on WorkspaceLocationEntry { locationOrLoadError {
+    ... on PythonError { message stack cause { message } } } } } }"""
+
+MISTAKE = ('Per till.", "me", (K, ', 'Per till.", "me", (AT, ')
+TOLD = "The contract of gold.tills has the key column 'till' that it does not declare."
+
+
+@pytest.mark.proof
+def test_a_mistake_made_while_up_runs_is_told_once_in_the_platforms_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_domain(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    try:
+        with up(tmp_path, domains=PACKAGE) as server:
+            assert "cause" not in str(server.graphql(RELOAD))
+            (tmp_path / PACKAGE / "contracts.py").write_text(CONTRACTS.replace(*MISTAKE))
+            shown = server.graphql(RELOAD)["reloadRepositoryLocation"]["locationOrLoadError"]
+            assert TOLD in shown["message"]
+            assert (shown["stack"], shown["cause"]) == ([], None)
+            daemon_knows = "UserWarning: Error loading repository location"
+            wait(lambda: (tmp_path / "up.log").read_text().count(daemon_knows) == 2, "both were told", 90)
+            time.sleep(35)  # each sensor is asked once more
+    finally:
+        forget()
+    said = (tmp_path / "up.log").read_text()
+    assert said.count(TOLD) == 1
+    assert "What to do: " in said
+    assert "contracts.py, line" in said
+    assert "Traceback" not in said
+    assert "Stack Trace" not in said
+
+
+@pytest.mark.proof
+def test_a_contract_with_an_error_is_told_and_the_other_location_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster loads two code locations, each in a process of its own."""
+    for name, text in (("broken_domain", BROKEN_DOMAIN), ("definitions", DEFINITIONS), ("another", ANOTHER)):
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.setenv("PLATFORM_DOMAINS", "broken_domain")
+    monkeypatch.setenv("PLATFORM_STATE", str(tmp_path / "state"))
+    locations = [
+        {"python_file": {"relative_path": f"{name}.py", "location_name": name, "working_directory": str(tmp_path)}}
+        for name in ("definitions", "another")
+    ]
+    (tmp_path / "workspace.yaml").write_text(yaml.safe_dump({"load_from": locations}))
+    target = WorkspaceFileTarget([str(tmp_path / "workspace.yaml")])
+    with (
+        warnings.catch_warnings(action="ignore", category=UserWarning),  # says the same once more
+        dg.DagsterInstance.from_config(str(instance_config(tmp_path / "dagster"))) as instance,
+        create_test_daemon_workspace_context(target, instance) as workspace,
+    ):
+        shown = workspace.create_request_context().get_code_location_entries()["definitions"].load_error
+        assert shown is not None
+        assert shown.cause is not None
+        assert shown.cause.message == (
+            "platform_assets.contracts.errors.ContractError: The contract of raw.sales has no key. "
+            f"It is declared in {tmp_path / 'broken_domain.py'}, line 4.\n"
+            "  What to do: Name the columns that identify a row.\n"
+        )
+        daemon = Daemon(workspace)
+        assert daemon.tick("another").skip_reason == "at work"

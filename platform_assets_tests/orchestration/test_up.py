@@ -1,4 +1,4 @@
-"""`up` with everything on, as a person starts it: files that lie there are computed, and nothing is left running."""
+"""`up` with everything on, as a person starts it: what lies there is computed, nothing is left running, or known."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import requests
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.instance.launcher import REFRESH_POOL, TABLES_POOL
 from platform_assets.settings import project_root
 from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.orchestration.processes import processes_of, started_from
-from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, land
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SENSORS, SILVER, land
+from platform_assets_tests.support.orchestration.up import Server, up, wait
 from platform_assets_tests.support.world import World
 
 PATIENCE_S = 240
@@ -32,6 +35,7 @@ TICKS = """{
     ... on Sensors { results { name sensorState { ticks(limit: 1) { skipReason } } } }
   }
 }"""
+
 FORCE = json.dumps({"ops": {"silver_readings": {"config": {"force": True}}}})
 UP = "from platform_assets.cli import main; main()"
 
@@ -44,7 +48,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def up(*options: str) -> Iterator[str]:
+def command(*options: str) -> Iterator[str]:
     """The command, and where its UI is."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -85,7 +89,7 @@ def test_files_that_lie_there_are_computed_and_a_viewer_can_only_look(
         with Ledger.open(readings.settings.ledger_url.get_secret_value(), read_only=True) as ledger:
             return len(ledger.current_days("gold.sensor_week")) == len(DAYS)
 
-    with up() as address:
+    with command() as address:
         wait_for(computed)
         pools = ask(address, POOLS)
         assert TABLES_POOL in str(pools)
@@ -93,7 +97,7 @@ def test_files_that_lie_there_are_computed_and_a_viewer_can_only_look(
         wait_for(lambda: "nothing to do" in str(ask(address, TICKS)))
     wait_for(lambda: not started_from(state))
 
-    with up("--read-only") as address:
+    with command("--read-only") as address:
         wait_for(lambda: "permissions" in str(ask(address, "{ permissions { permission value } }")))
         allowed = ask(address, "{ permissions { permission value } }")
         assert "True" not in str(allowed)
@@ -104,7 +108,7 @@ def test_files_that_lie_there_are_computed_and_a_viewer_can_only_look(
 def test_an_up_that_is_killed_leaves_nothing_running(readings: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     state = readings.settings.state
-    with up() as address:
+    with command() as address:
         wait_for(lambda: "nothing to do" in str(ask(address, TICKS)))
         kill(state, " up --port")
         wait_for(lambda: not started_from(state))
@@ -138,7 +142,7 @@ def test_a_killed_run_of_a_backfill_is_tried_again_and_a_killed_part_ends_all_of
     def in_state(address: str, job: str, *states: str) -> bool:
         return [run["status"] for run in runs(address, job)] == list(states)
 
-    with up() as address:
+    with command() as address:
         wait_for(lambda: in_state(address, "refresh", "SUCCESS"))
 
         keys = ", ".join(f"{{path: {json.dumps([table])}}}" for table in (RAW, SILVER, GOLD))
@@ -175,7 +179,7 @@ def test_runs_work_with_the_spark_that_is_kept_ready_and_nothing_is_left_of_it(
         with Ledger.open(readings.settings.ledger_url.get_secret_value(), read_only=True) as ledger:
             return len(ledger.current_days("gold.sensor_week")) == len(DAYS)
 
-    with up():
+    with command():
         wait_for(link.exists)
         for day in DAYS:
             land(readings, day, day)
@@ -185,7 +189,58 @@ def test_runs_work_with_the_spark_that_is_kept_ready_and_nothing_is_left_of_it(
     wait_for(lambda: not started_from(state))
     assert not link.is_symlink()
 
-    with up():
+    with command():
         wait_for(link.exists)
         kill(state, " up --port")
         wait_for(lambda: not started_from(state))
+
+
+PASSWORD = "correct horse battery"
+FIRST = date(2017, 1, 1)
+LOADED = "{ repositoriesOrError { __typename } }"
+WEBSERVER = "orchestration.webserver"
+
+
+def loaded(server: Server) -> bool:
+    """Whether it knows the definitions, asked with the password."""
+    try:
+        asked = requests.post(f"{server.url}/graphql", json={"query": LOADED}, timeout=30, auth=("anna", PASSWORD))
+    except requests.ConnectionError:
+        return False
+    return "RepositoryConnection" in asked.text
+
+
+def listening(processes: dict[int, str]) -> set[str]:
+    """Addresses and ports at which processes listen, as the kernel writes them."""
+    open_files = set()
+    for pid in processes:
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # it was closed meanwhile
+                open_files.add(str(file.readlink()))
+    tables = [Path("/proc/net/tcp"), Path("/proc/net/tcp6")]
+    rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
+    return {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in open_files}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("options", [(), ("--read-only",)])
+def test_nothing_but_its_webserver_gets_the_password_or_listens_and_that_on_this_machine_alone(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_WEBSERVER_HOST", "0.0.0.0")
+    chosen = {"calendar_first": FIRST, "calendar_last": FIRST, "today": FIRST}
+    with up(tmp_path, *options, domains=SENSORS, ui_password=PASSWORD, **chosen) as server:
+        wait(lambda: loaded(server), "the definitions", 120)
+        found = processes_of(server.world.settings.state)
+        assert any("platform_assets.definitions" in command for command in found.values()), "the code server"
+        assert listening(found) == {f"0100007F:{int(server.url.rpartition(':')[2]):04X}"}
+
+        assert not [command for command in found.values() if PASSWORD in command]
+        knowing = [pid for pid in found if PASSWORD.encode() in Path(f"/proc/{pid}/environ").read_bytes()]
+        webserver, command = sorted(knowing, key=lambda pid: WEBSERVER not in found[pid])
+        assert WEBSERVER in found[webserver]
+        assert " up --port " in found[command]
+
+    logs = [tmp_path / "up.log", *(file for file in server.world.settings.state.rglob("*") if file.is_file())]
+    assert not [log for log in logs if PASSWORD.encode() in log.read_bytes()]
+    assert "for the password in PLATFORM_UI_PASSWORD" in (tmp_path / "up.log").read_text()

@@ -1,4 +1,4 @@
-"""What `up` starts ends together: with the first that ends, with `up`, and where `up` is killed."""
+"""What `up` says before it is silent, what it starts and ends together, and a storage that cannot be used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,36 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.cli.processes import PATIENCE_S, Processes, describe_end
+from platform_assets.cli.commands.up import describe_automation
+from platform_assets.cli.dagster_storage import URL, DagsterStorageError, dagster_instance, storage_error
+from platform_assets.cli.processes import PATIENCE_S, Processes
+from platform_assets.settings import Settings
+from platform_assets_tests.support.cli.commands import run_apart, state
+from platform_assets_tests.support.cluster import free_port
+
+__all__ = ["state"]
+"""Fixtures."""
+
+
+def test_it_says_what_runs_by_itself_and_when(settings: Settings) -> None:
+    chosen = settings.model_copy(update={"daily_cron": "30 2 * * *"})
+    words = describe_automation(chosen)
+    assert "files that land are taken within half a minute" in words
+    assert "all tables at '30 2 * * *'" in words
+    assert "maintenance at '0 4 * * 0'" in words
+
+
+def test_a_folder_for_temporary_files_without_room_for_a_socket_is_told_before_anything_starts(
+    tmp_path: Path, state: Path
+) -> None:
+    """Dagster answers at sockets, and would say so with every request to one, for a minute."""
+    long = tmp_path / ("long" * 25)
+    long.mkdir()
+    said = run_apart("up", "--port", str(free_port()), TMPDIR=str(long))
+    assert said.code == 3
+    assert "too long a path for sockets" in said.err
+    assert "TMPDIR" in said.err
+
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -32,11 +61,6 @@ def number_in(file: Path) -> int:
 def is_alive(pid: int) -> bool:
     state = Path(f"/proc/{pid}/stat")
     return state.exists() and state.read_text().split()[2] != "Z"
-
-
-def test_how_a_process_ended_is_said_in_words() -> None:
-    assert describe_end(1) == "ended with exit code 1"
-    assert describe_end(-9) == "was ended by SIGKILL"
 
 
 def test_the_first_that_ends_is_named_and_all_end_with_what_they_started(tmp_path: Path) -> None:
@@ -107,3 +131,36 @@ def test_what_a_killed_process_had_started_is_ended_and_its_folder_removed(tmp_p
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     wait(lambda: not is_alive(started) and not folder.exists())
+
+
+SERVER = "storage:\n  postgres:\n    postgres_url:\n      env: DAGSTER_POSTGRES_URL\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "dagster.yaml").write_text(SERVER)
+    return tmp_path
+
+
+def test_a_server_that_does_not_answer_is_told_without_its_password(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(URL, f"postgresql://ada:s3cr%2Ft@127.0.0.1:{free_port()}/x")
+    with pytest.raises(DagsterStorageError, match="Connection refused") as caught, dagster_instance(home):
+        pass
+    assert URL in caught.value.todo
+    assert "s3cr" not in str(caught.value)
+    assert caught.value.__suppress_context__
+    assert not caplog.messages
+
+
+def test_the_variable_that_dagster_yaml_asks_for_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(URL, raising=False)
+    with pytest.raises(DagsterStorageError, match=rf"{URL} says, which is not set"), dagster_instance(home):
+        pass
+
+
+def test_packages_that_are_not_installed_are_named() -> None:
+    told = storage_error(ModuleNotFoundError("No module named 'dagster_postgres'"), {})
+    assert told is not None
+    assert "--extra postgres" in told.todo

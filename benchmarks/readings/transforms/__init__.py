@@ -1,1 +1,0 @@
-"""Pure transforms, one function per contract, named after its table."""

@@ -1,0 +1,171 @@
+"""`maintenance`, `verify`, `reconcile` and `engine` on the command line."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.reading import read_arrow
+from platform_assets.operations.maintenance import maintenance
+from platform_assets.settings import Settings
+from platform_assets_tests.support.cli.commands import TABLE, Run, run, state
+from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.later import usage_later
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.recipes import DAYS, four_days
+from platform_assets_tests.support.shelf import age, contents, day, stage, staged_manifest
+
+__all__ = ["run", "state"]
+"""Fixtures."""
+
+
+@pytest.fixture
+def untidy(published: Settings) -> tuple[str, str]:
+    """A day published twice, and a stage left behind; the names of the first publication and of the stage."""
+    lake = Lake.at(published.lake)
+    first = staged_manifest(lake, {TABLE: {day(2): [("x", 1)]}})
+    publish(lake, first)
+    publish(lake, staged_manifest(lake, {TABLE: {day(2): [("x", 2)]}}))
+    left = stage(lake, TABLE, {day(0): [("y", 1)]})
+    age(lake, TABLE)
+    return first.publication, left
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rollback window has passed."""
+    monkeypatch.setattr(maintenance, "usage", usage_later)
+
+
+@pytest.mark.usefixtures("later")
+def test_a_dry_run_shows_what_a_run_then_does(run: Run, published: Settings, untidy: tuple[str, str]) -> None:
+    lake, (first, left) = Lake.at(published.lake), untidy
+    before = contents(lake, TABLE)
+    due = run("maintenance", "run", "--dry-run", "--json")
+    assert due.code == 0, due.err
+    assert [one["publication"] for one in due.json["stages"]] == [left]
+    assert [one["publication"] for one in due.json["deletion"]] == [first]
+    shown = run("maintenance", "run", "--dry-run").out
+    assert "1 orphaned stage" in shown
+    assert "Nothing was changed" in shown
+    assert lake.stage_path(TABLE, first).exists()
+
+    done = run("maintenance", "run", "--only", "stages", "--json").json
+    assert (done["stages"], done["deletion"]) == (due.json["stages"], [])
+    assert run("maintenance", "run", "--json").json["deletion"] == due.json["deletion"]
+    assert not lake.stage_path(TABLE, first).exists()
+    assert contents(lake, TABLE) == before
+    assert run("maintenance", "run").out.startswith("Nothing to do: releases of the last 90 days")
+
+
+def test_a_task_that_does_not_exist_is_a_mistake(run: Run, published: Settings) -> None:
+    assert run("maintenance", "run", "--only", "vacuum").code == 2
+
+
+def test_days_without_a_record_of_their_inputs_are_counted_and_said_to_be_so(run: Run, published: Settings) -> None:
+    said = run("verify", TABLE)
+    assert said.code == 0
+    assert (
+        f"not verifiable {TABLE} 2017-01-01 and 1 more day: it is not on record which version of silver.transactions "
+        "it was made from" in said.out
+    )
+    assert "Drawn by --seed" in said.out
+    [table] = run("verify", TABLE, "--days", "2017-01-02", "--json").json["tables"]
+    assert (table["equal"], table["different"], table["not_verifiable"]) == (0, 0, 1)
+
+
+def test_days_never_published_are_an_error(run: Run, published: Settings) -> None:
+    said = run("verify", "gold.household_28d")
+    assert said.code == 3
+    assert "Nothing is published of gold.household_28d." in said.err
+    said = run("verify", TABLE, "--days", "2017-01-03")
+    assert said.code == 3
+    assert f"Nothing is published of {TABLE} on 2017-01-03." in said.err
+
+
+GOLD = "gold.daily_sales"
+
+
+def test_the_command_names_days_figures_and_keys(
+    prepared: Prepared, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On a loaded lake, with the session of this process."""
+    world = prepared(four_days)
+    values = {"STATE": world.settings.state, "DOMAINS": DAILY, "CALENDAR_LAST": DAYS[-1], "TODAY": DAYS[-1]}
+    for name, value in values.items():
+        monkeypatch.setenv(f"PLATFORM_{name}", str(value))
+    with world.open() as platform:
+        now = platform.current_release().number
+    assert (same := run("reconcile", GOLD, f"{GOLD}@{now}")).code == 0
+    assert "they agree" in same.out
+
+    rows = pl.DataFrame(read_arrow(Lake.at(world.settings.lake), GOLD))
+    rows.with_columns(units=pl.col("units") + (pl.col("event_date").cast(pl.String) == DAYS[1])).write_csv(
+        copy := tmp_path / "copy.csv"
+    )
+    page = tmp_path / "page.html"
+    told = run("reconcile", GOLD, str(copy), "--drill", "--html", str(page))
+    assert told.code == 1
+    assert f"different {DAYS[1]}: store_id 7, department MEAT: units 5, not 6 (-1)" in told.out
+    assert [DAYS[1], "different", "units", "5", "6", "-1"] in [line.split() for line in told.out.splitlines()]
+    assert "units 5, not 6 (-1)" in page.read_text()
+    found = run("reconcile", GOLD, str(copy), "--tolerance", "1", "--json")
+    assert (found.code, found.json["agree"], found.json["differing"][0]["outcome"]) == (0, True, "within tolerance")
+    refused = run("reconcile", GOLD, str(copy), "--by", "shop", "--json")
+    assert (refused.code, "'shop', to compare by, is no column in" in refused.err) == (2, True)
+
+
+COMPUTED = {
+    "silver.transactions", "silver.products", "gold.household_28d", "gold.daily_sales", "gold.sales_month_to_date",
+}  # fmt: skip
+
+
+def test_nothing_is_computed_by_sail_unless_it_is_asked_for(run: Run) -> None:
+    listed = run("engine", "list", "--json").json["tables"]
+    assert {row["table"] for row in listed} == COMPUTED
+    assert {(row["engine"], row["why"]) for row in listed} == {("spark", "PLATFORM_ENGINE is spark")}
+    assert run("status", "--json").json["computed_by_spark"] == {}
+
+
+def test_what_spark_computes_though_sail_was_asked_for_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_ENGINE", "sail")
+    assert run("status", "--json").json["computed_by_spark"] == dict.fromkeys(COMPUTED, "it was not verified")
+    said = run("status").out
+    assert (
+        "Spark computes gold.daily_sales: it was not verified; `platform-assets engine verify gold.daily_sales`" in said
+    )
+    assert "gold.daily_sales" in run("engine", "list").out
+
+
+def test_a_spark_connect_server_is_not_for_sail(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_ENGINE", "sail")
+    monkeypatch.setenv("PLATFORM_SPARK_REMOTE", "sc://127.0.0.1:1")
+    listed = run("engine", "list", "--json").json["tables"]
+    assert {row["why"] for row in listed} == {
+        "Sail works beside a Spark of this machine, not beside a Spark Connect server"
+    }
+    refused = run("engine", "verify", "gold.daily_sales")
+    assert refused.code == 3
+    assert "Sail cannot compute gold.daily_sales" in refused.err
+
+
+def test_days_to_compare_are_named_and_raw_tables_are_none(run: Run) -> None:
+    assert run("engine", "compare", "gold.daily_sales").code == 2
+    refused = run("engine", "verify", "raw.transactions")
+    assert refused.code == 3
+    assert "raw.transactions has no transform" in refused.err
+
+
+def test_doctor_starts_it_and_says_where_it_cannot_start(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    if find_spec("pysail") is None and "CI" not in os.environ:
+        pytest.skip("pysail is not installed: uv sync --extra sail")
+    monkeypatch.setenv("PLATFORM_ENGINE", "sail")
+    assert "starts, with 3g of memory at most" in " ".join(run("doctor").out.split())
+    monkeypatch.setenv("PLATFORM_SAIL_MEMORY", "20m")
+    assert "Sail does not start" in " ".join(run("doctor").out.split())
