@@ -73,6 +73,7 @@ def test_raw_is_silver_superseded_voided_and_quarantined_through_every_correctio
     assert world.digests() == before
 
 
+@pytest.mark.proof
 def test_a_first_day_of_which_little_is_good_is_published_with_a_warning_until_it_is_delivered_in_order(
     make_world: MakeWorld,
 ) -> None:

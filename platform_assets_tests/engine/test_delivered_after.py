@@ -29,31 +29,21 @@ def rows_of_days(world: World, table: str = SILVER) -> dict[int, int]:
         return {found.day.day: found.rows for found in platform.ledger.current_days(table).values()}
 
 
-def test_a_day_is_published_with_the_arrival_of_the_next_and_never_empty_before(make_world: MakeWorld) -> None:
-    """Four days, a refresh on each; one file brings the rows of the day before."""
+def test_a_day_is_published_with_the_arrival_of_the_next_and_neither_empty_nor_missing_before(
+    make_world: MakeWorld,
+) -> None:
+    """Four days, a refresh on each; one file brings the rows of the day before, of which the second had none."""
     world = make_world(days=20, domains=NEXT_DAY)
+    rows = {1: 10, 2: 0, 3: 10}
     for today in range(1, 5):
-        world.deliver_rows("transactions", day(today), "t.jsonl", baskets(today - 1) if today > 1 else [])
+        brought = baskets(today - 1) if rows.get(today - 1) else []
+        world.deliver_rows("transactions", day(today), "t.jsonl", brought)
         world.on(day(today)).refresh()
-        assert rows_of_days(world) == dict.fromkeys(range(1, today), 10)
+        assert rows_of_days(world) == {number: count for number, count in rows.items() if number < today}
         with world.on(day(today)).open() as platform:
             assert platform.ledger.holds() == ()
             assert waiting(platform, 100).missing == {}
-
-
-def test_a_day_without_rows_is_empty_once_the_arrival_that_brings_it_came(make_world: MakeWorld) -> None:
-    world = make_world(days=20, domains=NEXT_DAY).on(day(4))
-    for arrival, rows in ((2, baskets(1)), (3, []), (4, baskets(3))):
-        world.deliver_rows("transactions", day(arrival), "t.jsonl", rows)
-    world.refresh()
-    assert rows_of_days(world) == {1: 10, 2: 0, 3: 10}
-
-
-def test_a_day_is_missing_only_after_its_time(make_world: MakeWorld) -> None:
-    world = make_world(days=20, domains=NEXT_DAY)
-    world.deliver_rows("transactions", day(2), "t.jsonl", baskets(1))
-    world.on(day(2)).refresh()
-    for today, missing in ((3, ()), (4, (date(2017, 1, 2),)), (5, (date(2017, 1, 2), date(2017, 1, 3)))):
+    for today, missing in ((5, ()), (6, (date(2017, 1, 4),)), (7, (date(2017, 1, 4), date(2017, 1, 5)))):
         with world.on(day(today)).open() as platform:
             assert waiting(platform, 100).missing.get("raw.transactions", ()) == missing
 

@@ -195,17 +195,6 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(p
 
 
 @pytest.mark.proof
-def test_half_a_day_of_a_first_load_is_warned_of_and_a_whole_load_is_not(make_world: MakeWorld) -> None:
-    """Nothing was published before that it could be held against, but the days that come with it are."""
-    world = make_world(days=20, domains=TILLS)
-    for number in range(1, KNOWN + 1):
-        deliver(world, number, lines(number, 3 if number == 5 else LINES))
-    done = up_to_silver(world, range(1, KNOWN + 1))
-    warned = {at.day: [each.gate for each in content.warnings] for at, content in done.published.items()}
-    assert {number: gates for number, gates in warned.items() if gates} == {5: ["volume"]}
-
-
-@pytest.mark.proof
 def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(prepared: Prepared) -> None:
     world = prepared(known_days)
     for number in (17, 18, 19):

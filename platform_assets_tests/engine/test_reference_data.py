@@ -9,19 +9,16 @@ from typing import Any
 
 import pytest
 
-from platform_assets.contracts import Domain
 from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state import reference_data as views
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.reference_data import view_of
 from platform_assets.operations.lineage.provenance import explain
 from platform_assets.planning.fingerprints import View, valid_on
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets.planning.selection import BY_PERSON
-from platform_assets_tests.support.domains import daily
 from platform_assets_tests.support.history import DAILY, person
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
@@ -115,12 +112,6 @@ BEFORE = [
     product(1, "2016-12-20", "MEAT", updated_at="2016-12-29T00:00:00Z"),
     product(2, "2011-01-01", "TOYS"),
 ]
-DOMAIN = Domain(
-    "key_alone",
-    tuple(replace(table, key=("product_id",)) if table.table == "products" else table for table in daily.TABLES),
-    daily.DOMAIN.transforms,
-)
-"""A product is named by its key alone, without the day on which its attributes take effect."""
 
 
 def with_attributes_from_before(make_world: MakeWorld, domains: str) -> World:
@@ -190,15 +181,3 @@ def test_another_first_day_of_the_calendar_begins_with_what_was_valid_then(make_
     world.refresh()
     assert [day.day for day in view(world)] == [1, 4, 7]
     assert world.digests()["gold.daily_sales"] == first
-
-
-@pytest.mark.proof
-def test_another_key_makes_another_view_of_the_same_rows(
-    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = load(make_world)
-    before = view(world)
-    monkeypatch.setattr(views, "history_key", lambda *_: ("product_id", "department"))
-    assert changed(before, view(world)) == {4, 5, 6, 7, 8}, "what was sold as meat stays meat as well"
-    monkeypatch.undo()
-    assert view(world) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.ingest.ingest import ingest
@@ -17,6 +18,7 @@ DAY = date(2017, 1, 1)
 RAW, SILVER, AUTHOR = "raw.transactions", "silver.transactions", Author("test", "a test")
 
 
+@pytest.mark.proof
 def test_a_correction_that_comes_during_a_step_is_not_read_and_makes_the_day_stale(make_world: MakeWorld) -> None:
     """Two ingests, a recomputation and a refresh."""
     world = make_world(days=1, domains=TILLS)

@@ -11,7 +11,6 @@ import pytest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.step import stage as staging
-from platform_assets.lakehouse.errors import OvertakenError
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.verify import verify
@@ -115,20 +114,6 @@ def test_what_others_publish_meanwhile_is_heeded(
     gold = {day: sum(row["net"] for row in world.rows(GOLD, day)) for day in DAYS}
     assert sums == gold
     assert sums[theirs] == 17
-
-
-@pytest.mark.proof
-def test_who_is_overtaken_again_and_again_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = publications(world)
-    correct(world, DAYS[1], "ours")
-
-    def overtaken(*_: object, **__: object) -> int:
-        raise OvertakenError(1, 2)
-
-    monkeypatch.setattr(staging, "publish_changes", overtaken)
-    with pytest.raises(OvertakenError):
-        world.refresh()
-    assert publications(world)[len(before) :] == [{"raw.transactions": {DAYS[1]}}]
 
 
 @pytest.mark.proof

@@ -62,7 +62,7 @@ FAILS = {
 }
 
 
-@pytest.mark.parametrize("expression", FAILS)
+@pytest.mark.parametrize("expression", [pytest.param(each, marks=pytest.mark.proof) for each in FAILS])
 def test_an_expression_that_fails_on_a_value(world: World, monkeypatch: pytest.MonkeyPatch, expression: str) -> None:
     as_it_is = silver.transactions
     monkeypatch.setattr(silver, "transactions", lambda transactions: as_it_is(transactions.where(expression)))
@@ -75,6 +75,7 @@ def test_an_expression_that_fails_on_a_value(world: World, monkeypatch: pytest.M
     assert not world.digests()["silver.transactions"]
 
 
+@pytest.mark.proof
 def test_a_function_in_python_that_fails_on_a_value(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fails = F.udf(lambda quantity: quantity // 0, "int")
     as_it_is = silver.transactions

@@ -102,6 +102,7 @@ def test_a_checkpoint_holds_what_is_live_and_nothing_of_what_has_left(lake: Lake
         ]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("point", ["checkpoint.written", "write.before_rename", "write.before_rename:2"])
 def test_a_checkpoint_can_be_cut_short_anywhere(lake: Lake, point: str) -> None:
     replaced(lake, 5)
@@ -121,6 +122,7 @@ def test_a_publication_reads_no_more_after_many_than_after_few(lake: Lake, reads
     assert counted(reads, lambda: replaced(lake, LONG + 1)) == few
 
 
+@pytest.mark.proof
 def test_a_stage_is_dropped_without_reading_what_was_published_before_it(lake: Lake, reads: list[Path]) -> None:
     replaced(lake, SHORT)
     publication = staged(lake, 1)
@@ -129,15 +131,6 @@ def test_a_stage_is_dropped_without_reading_what_was_published_before_it(lake: L
     publication = staged(lake, 1)
     assert counted(reads, lambda: discard(lake, SALES, publication)) == few
     assert not lake.stage_path(SALES, publication).exists()
-
-
-def test_a_stage_that_was_published_under_another_name_stays_however_much_came_before_and_after(lake: Lake) -> None:
-    replaced(lake, 3)
-    publication = staged(lake, 1)
-    publish(lake, manifest(new_publication(), change(lake, SALES, publication)))
-    publish(lake, staged_manifest(lake, {SALES: {day(1): [("other", 1)]}}))
-    assert not discard(lake, SALES, publication)
-    assert contents(lake, SALES, 3)[day(1)] == [("staged", 1)]
 
 
 def test_a_stage_that_is_written_to_again_is_as_old_as_its_first_file(lake: Lake) -> None:

@@ -72,6 +72,7 @@ def test_four_processes_make_one_ledger_at_once(url: str, tmp_path: Path) -> Non
         ledger.hold([hold(nth(0))])
 
 
+@pytest.mark.proof
 def test_what_four_processes_record_at_once_is_there_once(url: str, tmp_path: Path) -> None:
     assert sum(_all_at_once(_record_the_same, url, tmp_path / "meeting")) == 20
     with Ledger.open(url) as ledger:

@@ -27,7 +27,6 @@ from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.listing import list_landing
-from platform_assets.sources.parquet import becomes_too_much
 from platform_assets.sources.text import lines_of as lines_as_copied
 
 CONTRACT = Contract(
@@ -205,10 +204,6 @@ def test_text_in_another_encoding_is_refused_by_what_it_is(look, name, content, 
     assert look(name, content).reason == reason
 
 
-def test_the_mark_of_utf_8_before_a_text_is_none_of_its_columns(look):
-    assert look("a.csv", f"{HEADER}\n{ROW}\n".encode("utf-8-sig")).columns == ("id", "at", "paid", "note")
-
-
 @pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
 @pytest.mark.parametrize("header", [HEADER, HEADER.upper().replace("ID", "id"), '"id","at","paid","note"'])
 def test_other_signs_between_fields_are_named(look, sign, called, header):
@@ -335,18 +330,18 @@ def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
 @pytest.mark.parametrize(
     ("name", "row"),
     [
-        ("a.csv", ROW),
-        ("q.csv", f'"{ROW}"'),
-        ("s.csv", '1,2,3,"two\nlines"'),
-        ("a.jsonl", json.dumps({"id": 1, "at": 2, "paid": 3, "note": "hello"})),
-        ("sparse.jsonl", '{"more": {"note": "paid"}, "id": 1, "at": 2}'),
-        ("b.csv", "1,,,"),
+        pytest.param("a.csv", ROW, marks=pytest.mark.proof),
+        pytest.param("q.csv", f'"{ROW}"', marks=pytest.mark.proof),
+        ("s.csv", f'1,2,3,"two\n{"lines" * 40}"'),
+        pytest.param("a.jsonl", json.dumps({"id": 1, "at": 2, "paid": 3, "note": "hello"}), marks=pytest.mark.proof),
+        pytest.param("sparse.jsonl", '{"more": {"note": "paid"}, "id": 1, "at": 2}', marks=pytest.mark.proof),
+        pytest.param("b.csv", "1,,,", marks=pytest.mark.proof),
     ],
 )
 def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row):
     file = tmp_path / "visits" / "2017-01-01" / name
     file.parent.mkdir(parents=True)
-    rows = 500_000
+    rows = min(500_000, 16_000_000 // len(row)) // 200 * 200
     with file.open("w") as written:
         written.write(f"{HEADER}\n")
         written.writelines(f"{row}\n{row}\n" * 100 for _ in range(rows // 200))
@@ -583,11 +578,3 @@ def test_a_parquet_file_with_a_columns_name_that_is_not_utf8_is_refused(look):
     content = parquet(columns(QQcafeQQ=pa.array([7])), store_schema=False, compression="none")
     assert b"QQcafeQQ" in content
     assert look("a.parquet", content.replace(b"QQcafeQQ", b"QQcaf\xe9QQ")).reason is not None
-
-
-@pytest.mark.proof
-def test_values_that_are_written_once_and_meant_often_are_read_a_few_rows_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "often.parquet"
-    pq.write_table(pa.table({"a": pa.array(["y" * 1_000_000] * 2500).dictionary_encode()}), path)
-    with path.open("rb") as stream:
-        assert becomes_too_much(stream, pq.ParquetFile(stream).metadata, 20_000_000, Limits()) is None

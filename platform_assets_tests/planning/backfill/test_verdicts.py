@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.backfill.pace import may_compute, spent
-from platform_assets.planning.backfill.plan_file import Budget, Gate, Service
+from platform_assets.planning.backfill.plan_file import Gate
 from platform_assets.planning.backfill.verdicts import Figures, judged
 
 DAY = date(2017, 1, 1)
@@ -95,38 +94,3 @@ def test_values_of_a_column_that_had_none_are_others():
 def test_a_metric_of_a_column_has_one_and_no_other_has(fields):
     with pytest.raises(ValueError, match="column"):
         gate("0", **fields)
-
-
-@pytest.mark.parametrize(
-    ("budget", "says"),
-    [
-        ({}, ""),
-        ({"minutes": 11}, ""),
-        ({"minutes": 10}, "10 minutes is used up (10.00)"),
-        ({"bytes": 2000}, ""),
-        ({"bytes": 1000}, "1,000 bytes is used up"),
-        ({"money": 1, "price_per_core_hour": 3}, "1 money is used up (1.00)"),
-        ({"money": 2, "price_per_core_hour": 3}, ""),
-    ],
-)
-def test_a_budget_is_used_up_at_its_end(budget, says):
-    told = spent(Budget.model_validate(budget), 600, 1000, 2)
-    assert says in told
-    assert bool(told) == bool(says)
-
-
-@pytest.mark.parametrize(
-    ("hours", "at", "may"),
-    [
-        (None, "12:00", True),
-        ("09:00-17:00", "09:00", True),
-        ("09:00-17:00", "17:00", False),
-        ("20:00-05:30", "23:59", True),
-        ("20:00-05:30", "05:29", True),
-        ("20:00-05:30", "05:30", False),
-        ("20:00-05:30", "12:00", False),
-    ],
-)
-def test_hours_are_in_utc_and_may_go_over_midnight(hours, at, may):
-    now = datetime.fromisoformat(f"2026-01-01T{at}:00").replace(tzinfo=UTC)
-    assert may_compute(Service(hours=hours), now) is may
