@@ -1,14 +1,19 @@
-"""An arrival without one good row has delivered nothing: no day is loaded by it, and its repaired file is taken."""
+"""No day is loaded by an arrival without one good row, none taken for empty before its source has had its time."""
 
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
+
+import pytest
 
 from platform_assets.engine.pending import waiting
-from platform_assets_tests.support.history import DAILY
-from platform_assets_tests.support.world import MakeWorld, Rows, sale
+from platform_assets_tests.support.history import DAILY, NEXT_DAY
+from platform_assets_tests.support.world import MakeWorld, Rows, World, sale
 
 RAW, SILVER, DAY = "raw.transactions", "silver.transactions", "2017-01-02"
+
+
 BROKEN = [sale(n, 1, DAY, quantity="many") for n in range(3)]
 
 
@@ -48,3 +53,78 @@ def test_a_repaired_file_is_taken_under_its_name_and_the_rows_of_before_count_no
     with world.open() as platform:
         assert platform.ledger.refused_rows() == {RAW: 1}
     assert world.refresh().ingests[0].arrivals == ()
+
+
+def day(number: int) -> str:
+    return f"2017-01-{number:02}"
+
+
+def baskets(number: int, **changes: Any) -> list[dict[str, Any]]:
+    """Ten lines of a day."""
+    return [sale(100 * number + n, 1, day(number), **changes) for n in range(10)]
+
+
+def rows_of_days(world: World, table: str = SILVER) -> dict[int, int]:
+    """How many rows each day has that was published."""
+    with world.open() as platform:
+        return {found.day.day: found.rows for found in platform.ledger.current_days(table).values()}
+
+
+def test_a_day_is_published_with_the_arrival_of_the_next_and_neither_empty_nor_missing_before(
+    make_world: MakeWorld,
+) -> None:
+    """Four days, a refresh on each; one file brings the rows of the day before, of which the second had none."""
+    world = make_world(days=20, domains=NEXT_DAY)
+    rows = {1: 10, 2: 0, 3: 10}
+    for today in range(1, 5):
+        brought = baskets(today - 1) if rows.get(today - 1) else []
+        world.deliver_rows("transactions", day(today), "t.jsonl", brought)
+        world.on(day(today)).refresh()
+        assert rows_of_days(world) == {number: count for number, count in rows.items() if number < today}
+        with world.on(day(today)).open() as platform:
+            assert platform.ledger.holds() == ()
+            assert waiting(platform, 100).missing == {}
+    for today, missing in ((5, ()), (6, (date(2017, 1, 4),)), (7, (date(2017, 1, 4), date(2017, 1, 5)))):
+        with world.on(day(today)).open() as platform:
+            assert waiting(platform, 100).missing.get("raw.transactions", ()) == missing
+
+
+@pytest.mark.proof
+def test_rows_before_their_time_wait_even_for_who_recomputes_by_force(make_world: MakeWorld) -> None:
+    """Five lines of the 3rd come on the 3rd, the others on the 4th: the day is published once, and whole."""
+    world = make_world(days=20, domains=NEXT_DAY)
+    world.deliver_rows("transactions", day(2), "t.jsonl", baskets(1))
+    world.deliver_rows("transactions", day(3), "t.jsonl", [*baskets(2), *baskets(3)[:5]])
+    world.on(day(3)).refresh()
+    assert rows_of_days(world) == {1: 10, 2: 10}
+    assert rows_of_days(world, "raw.transactions")[3] == 5
+    result = world.on(day(3)).recompute([SILVER], [date(2017, 1, 3)])
+    [step] = result.steps
+    assert "has rows of 2017-01-03 already" in step.blocked[date(2017, 1, 3)]
+    assert "2017-01-04" in step.blocked[date(2017, 1, 3)]
+    [raw] = world.on(day(3)).recompute(["raw.transactions"], [date(2017, 1, 2), date(2017, 1, 3)]).ingests
+    assert raw.missing == (date(2017, 1, 3),)
+    world.deliver_rows("transactions", day(4), "t.jsonl", baskets(3)[5:])
+    world.on(day(4)).refresh()
+    assert rows_of_days(world) == {1: 10, 2: 10, 3: 10}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_line_that_moves_to_a_day_before_its_time_is_on_one_day_at_most(
+    make_world: MakeWorld, *, backwards: bool
+) -> None:
+    """It leaves its day at once and is seen again when the other day is published; nothing is held or blocked."""
+    world = make_world(days=20, domains=NEXT_DAY)
+    first, then = (3, 2) if backwards else (2, 3)
+    world.deliver_rows("transactions", day(2), "t.jsonl", baskets(1))
+    world.deliver_rows("transactions", day(3), "t.jsonl", [*baskets(2), sale(7, 1, day(first))])
+    world.on(day(3)).refresh()
+    moved = sale(7, 1, day(then), updated_at=f"{day(3)}T12:00:00Z")
+    world.deliver_rows("transactions", day(3), "moved.jsonl", [moved])
+    result = world.on(day(3)).refresh()
+    assert not any(step.blocked or step.held for step in result.steps)
+    assert rows_of_days(world) == {1: 10, 2: 11 if backwards else 10}
+    world.deliver_rows("transactions", day(4), "t.jsonl", baskets(3))
+    world.on(day(4)).refresh()
+    assert rows_of_days(world) == {1: 10, 2: 11 if backwards else 10, 3: 10 if backwards else 11}

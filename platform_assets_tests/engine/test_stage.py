@@ -1,4 +1,4 @@
-"""A refresh shows all its tables at once, or nothing; what others publish meanwhile is heeded."""
+"""A refresh shows all its tables at once, or nothing; what others publish meanwhile is heeded, failures are told."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from collections.abc import Callable
 from datetime import date
 
 import pytest
+from pyspark.sql import SparkSession
 
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.publishing import discarded_on_error
+from platform_assets.engine.refresh import RefreshResult, recompute, refresh
 from platform_assets.engine.step import stage as staging
+from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
-from platform_assets_tests.support.history import RETAIL
+from platform_assets_tests.support.history import RETAIL, TILLS
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
-from platform_assets_tests.support.world import World
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
 
@@ -153,3 +157,51 @@ def test_what_was_staged_goes_with_an_error(world: World, monkeypatch: pytest.Mo
     assert sum(row["net"] for row in world.rows(GOLD, DAYS[1])) == sum(
         row["sales_value"] for row in world.rows(SILVER, DAYS[1])
     )
+
+
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [
+        (OSError(28, "No space left on device"), "The stage could not be removed: [Errno 28] No space left on device."),
+        (LakeError("The store does not answer.", "Try."), "The stage could not be removed: The store does not answer."),
+    ],
+)
+def test_that_a_stage_cannot_be_removed_is_a_note_and_not_in_place_of_what_failed(left: Exception, told: str) -> None:
+    def discard() -> None:
+        raise left
+
+    with pytest.raises(ValueError, match="what failed") as caught, discarded_on_error("The stage", discard):
+        raise ValueError("what failed")
+    assert caught.value.__notes__ == [told]
+
+
+DAY = date(2017, 1, 1)
+
+
+RAW, AUTHOR = "raw.transactions", Author("test", "a test")
+
+
+@pytest.mark.proof
+def test_a_correction_that_comes_during_a_step_is_not_read_and_makes_the_day_stale(make_world: MakeWorld) -> None:
+    """Two ingests, a recomputation and a refresh."""
+    world = make_world(days=1, domains=TILLS)
+    world.deliver_rows("transactions", str(DAY), "t.jsonl", [sale(n, 1, str(DAY)) for n in range(3)])
+    with world.open() as platform:
+        ingest(platform, lambda: world.spark, platform.catalogue[RAW], AUTHOR)
+        at_start = current_release(platform.lake)
+
+        def session() -> SparkSession:
+            """Started by the step once it has its release: a good moment for others to publish."""
+            if current_release(platform.lake) == at_start:
+                later = sale(0, 1, str(DAY), sales_value="99.00", updated_at=f"{DAY}T12:00:00Z")
+                world.deliver_rows("transactions", str(DAY), "later.jsonl", [later])
+                with world.open() as other:
+                    ingest(other, lambda: world.spark, other.catalogue[RAW], AUTHOR)
+            return world.spark
+
+        recompute(platform, session, (SILVER,), (DAY,), AUTHOR)
+        assert current_release(platform.lake).versions[RAW] == at_start.versions[RAW] + 1, "it did come meanwhile"
+        assert platform.ledger.current_days(SILVER)[DAY].reads == {RAW: at_start.versions[RAW]}
+    assert {str(row["sales_value"]) for row in world.rows(SILVER)} == {"2.50"}
+    world.refresh()
+    assert {str(row["sales_value"]) for row in world.rows(SILVER)} == {"2.50", "99.00"}
