@@ -246,7 +246,7 @@ def test_a_page_that_nobody_should_follow_is_refused_and_not_shown(page: str) ->
 
 
 def test_a_table_that_nobody_declares_is_told_with_the_one_that_was_meant() -> None:
-    wrong = replace(sensors.TOLD, exposures=(Exposure("a", "A_URL", ("gold.sensor_weak",)),))
+    wrong = replace(sensors.DOMAIN, exposures=(Exposure("a", "A_URL", ("gold.sensor_weak",)),))
     with pytest.raises(ContractError) as caught:
         Catalogue.of([wrong])
     assert "The exposure 'a' reads gold.sensor_weak, which no domain declares." in caught.value.what
@@ -269,9 +269,9 @@ def on_the_page(fence: str) -> str:
 
 
 def test_the_declaration_and_the_message_on_the_page_are_real() -> None:
-    names = {"Domain": Domain, "Exposure": Exposure, "TABLES": sensors.TOLD.tables}
+    names = {"Domain": Domain, "Exposure": Exposure, "TABLES": sensors.DOMAIN.tables}
     exec(compile(on_the_page("python"), "outbox.md", "exec"), names)
-    [exposure] = cast("Domain", names["TOLD"]).exposures
+    [exposure] = cast("Domain", names["DOMAIN"]).exposures
     shown = json.loads(on_the_page("json"))
     assert (shown["exposure"], shown["tables"][0]["table"]) == (exposure.name, exposure.reads[0])
     sent = message_of(publication_record(41), exposure.name, {exposure.reads[0]: [nth(1)]})

@@ -116,19 +116,6 @@ def test_a_person_keeps_out_what_came_ahead(world: World) -> None:
     assert ("2017-01-06", "DELI") not in goods(world)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("today", ["2017-01-03", "2017-01-06"])
-def test_a_delivery_that_is_withdrawn_takes_along_what_came_ahead(world: World, today: str) -> None:
-    """Before the day of its last row has come, and after; three refreshes."""
-    world.on(today).refresh()
-    with world.on(today).open() as platform:
-        [gone] = withdraw(platform, lambda: world.spark, [FILE], person())
-    assert gone.rows == (2 if today == "2017-01-03" else 3)
-    world.on("2017-01-06").refresh()
-    assert goods(world) == []
-    assert queue(world) == ([("2017-01-06", "withdrawn", 1)] if today == "2017-01-03" else [])
-
-
 def line(basket: int, day: str, updated: str, **changes: Any) -> dict[str, Any]:
     return sale(basket, 1, day, updated_at=f"{updated}T12:00:00Z", **changes)
 

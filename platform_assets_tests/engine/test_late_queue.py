@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -60,10 +59,6 @@ def waiting(story: History, *, all_of_it: bool = False) -> list[LateRows]:
         for table, counts in late_counts(platform).items():
             assert counts == counts_of([rows for rows in queue if rows.table == table])
         return [rows for rows in queue if all_of_it or rows.state == "waiting"]
-
-
-def january(first: int, last: int) -> frozenset[date]:
-    return frozenset(date(2017, 1, day) for day in range(first, last + 1))
 
 
 def approved(story: History, selection: LateSelection) -> tuple[Approval, ...]:
@@ -123,31 +118,6 @@ def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_the
         with pytest.raises(LateQueueError, match=r"3 rows of it were approved by Zoë: checked with the till vendor"):
             approve(platform, no_session, LateSelection(arrival=MIXED), person())
     assert late.refresh() == {}
-
-
-@pytest.mark.proof
-def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_taken_back(late: History) -> None:
-    [done] = approved(late, LateSelection(table="raw.transactions", days=january(3, 8)))
-    assert sum(arrival.taken for arrival in done.arrivals) == 1
-    rest = LateSelection(table="raw.transactions", days=january(1, 8))
-    with late.world.open() as platform:
-        [refused] = refuse(platform, rest, replace(person(), why="a test till"))
-        assert refused.rows == 2
-        with pytest.raises(LateQueueError, match=r"2017-01-01\.\.2017-01-08.*was refused by Zoë: a test till"):
-            approve(platform, no_session, rest, person())
-    assert waiting(late) == []
-    [left] = waiting(late, all_of_it=True)
-    assert (left.state, left.decided, left.rows) == ("refused", "Zoë: a test till", 2)
-    late.refresh()
-    assert (9, "2017-01-02", "9.25") not in late.kept()
-    assert (4, "2017-01-03", "8.00") in late.kept()
-
-    approved(late, LateSelection(arrival=MIXED))
-    late.refresh()
-    assert late.kept() == late.expected()
-    with late.world.open() as platform:
-        entered = [arrival.taken for arrival in platform.ledger.arrivals() if arrival.kind == "approval"]
-    assert entered == [1, 2]
 
 
 def test_what_cannot_be_decided_is_said(story: History) -> None:

@@ -90,26 +90,6 @@ def test_a_day_is_published_with_the_arrival_of_the_next_and_neither_empty_nor_m
 
 
 @pytest.mark.proof
-def test_rows_before_their_time_wait_even_for_who_recomputes_by_force(make_world: MakeWorld) -> None:
-    """Five lines of the 3rd come on the 3rd, the others on the 4th: the day is published once, and whole."""
-    world = make_world(days=20, domains=NEXT_DAY)
-    world.deliver_rows("transactions", day(2), "t.jsonl", baskets(1))
-    world.deliver_rows("transactions", day(3), "t.jsonl", [*baskets(2), *baskets(3)[:5]])
-    world.on(day(3)).refresh()
-    assert rows_of_days(world) == {1: 10, 2: 10}
-    assert rows_of_days(world, "raw.transactions")[3] == 5
-    result = world.on(day(3)).recompute([SILVER], [date(2017, 1, 3)])
-    [step] = result.steps
-    assert "has rows of 2017-01-03 already" in step.blocked[date(2017, 1, 3)]
-    assert "2017-01-04" in step.blocked[date(2017, 1, 3)]
-    [raw] = world.on(day(3)).recompute(["raw.transactions"], [date(2017, 1, 2), date(2017, 1, 3)]).ingests
-    assert raw.missing == (date(2017, 1, 3),)
-    world.deliver_rows("transactions", day(4), "t.jsonl", baskets(3)[5:])
-    world.on(day(4)).refresh()
-    assert rows_of_days(world) == {1: 10, 2: 10, 3: 10}
-
-
-@pytest.mark.proof
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_line_that_moves_to_a_day_before_its_time_is_on_one_day_at_most(
     make_world: MakeWorld, *, backwards: bool

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import date
 
 import pytest
+from platform_assets.operations.verify.verify import verify
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discarded_on_error
-from platform_assets.engine.refresh import RefreshResult, recompute, refresh
+from platform_assets.engine.refresh import recompute
 from platform_assets.engine.step import stage as staging
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.releases import current_release, manifest_of, published
-from platform_assets.operations.maintenance.maintenance import delete_unneeded
+from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.history import RETAIL, TILLS
-from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
+from platform_assets_tests.support.recipes import DAYS, correct, four_days
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
@@ -39,31 +37,6 @@ def corrected(lakes: Lakes) -> World:
     correct(world, DAYS[1], "correction")
     world.refresh()
     return world
-
-
-def publications(world: World) -> list[dict[str, set[str]]]:
-    """What every publication made of which days, oldest first."""
-    with world.open() as platform:
-        manifests = [manifest_of(platform.lake, name) for _, name in published(platform.lake)]
-    return [{change.table: {str(day) for day in change.days} for change in one.tables} for one in manifests]
-
-
-def refreshed(world: World, run: str = "meanwhile") -> RefreshResult:
-    with world.open() as platform:
-        return refresh(platform, lambda: world.spark, Author(run, "a test"))
-
-
-@pytest.mark.proof
-def test_all_tables_are_published_in_one_release(prepared: Prepared) -> None:
-    """The first of the module: it waits for lakes with five derived tables."""
-    first = publications(prepared(four_days, RETAIL))
-    assert [set(one) for one in first if SILVER in one] == [
-        {SILVER, "silver.products", GOLD, "gold.household_28d", "gold.sales_month_to_date"}
-    ]
-    raw, derived = publications(prepared(corrected))[len(first) :]
-    assert raw == {"raw.transactions": {DAYS[1]}}
-    assert derived[SILVER] == derived[GOLD] == {DAYS[1]}
-    assert derived["gold.sales_month_to_date"] == set(DAYS[1:])
 
 
 @pytest.mark.proof
@@ -90,52 +63,6 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Platform], None]) ->
         return publish(stage, *args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(staging.Stage, "publish", later)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("theirs", [pytest.param(DAYS[1], id="the_same_day"), pytest.param(DAYS[2], id="another_day")])
-def test_what_others_publish_meanwhile_is_heeded(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, theirs: str
-) -> None:
-    """Two refreshes, of which one computes twice: the windows of a day of theirs and a day of ours overlap."""
-    world = prepared(four_days, RETAIL)
-    correct(world, DAYS[1], "ours")
-
-    def others(_: Platform) -> None:
-        correct(world, theirs, "theirs", LATEST, "7.00")
-        refreshed(world)
-
-    between(monkeypatch, others)
-    done = refreshed(world, "ours")
-    digests = world.digests()
-    assert {day for step in done.steps if step.table == SILVER for day in step.published} <= {
-        date.fromisoformat(DAYS[1])
-    }
-    with world.open() as platform:
-        assert refresh(platform, lambda: world.spark, Author("again", "a test")).steps == ()
-    assert world.digests() == digests, "nothing was left stale"
-    sums = {day: sum(row["sales_value"] for row in world.rows(SILVER, day)) for day in DAYS}
-    gold = {day: sum(row["net"] for row in world.rows(GOLD, day)) for day in DAYS}
-    assert sums == gold
-    assert sums[theirs] == 17
-
-
-@pytest.mark.proof
-def test_maintenance_takes_nothing_away_from_a_refresh_that_goes_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two tables are staged, and then take so long that they are older than a stage that was left behind."""
-    correct(world, DAYS[1], "ours")
-
-    def weeks_later(platform: Platform) -> None:
-        for path in on_disk(platform.lake.root).rglob("*"):
-            os.utime(path, (0, 0))
-        assert delete_unneeded(platform, "stages") == ()
-
-    between(monkeypatch, weeks_later)
-    world.refresh()
-    assert publications(world)[-1].keys() >= {SILVER, GOLD}
-    assert not list(world.settings.lake_folder.glob("_locks/stage-*"))
 
 
 @pytest.mark.proof

@@ -9,10 +9,8 @@ import pytest
 
 from platform_assets.contracts import Column
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
-from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.named_arrivals import WithdrawalError
 from platform_assets.engine.late.withdrawals import Withdrawal, withdraw
-from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.domains import two_raws
 from platform_assets_tests.support.history import History, Version, no_session, person
 from platform_assets_tests.support.prepared import Prepared
@@ -94,42 +92,6 @@ def test_several_deliveries_are_withdrawn_by_one_publication_or_none_of_them(sto
     story.refresh()
     assert story.kept() == story.expected(but=[first, second])
     assert figures(story, 2)["withdrawn"] == 2
-
-
-@pytest.mark.proof
-def test_the_same_content_under_a_new_name_counts_again_and_a_duplicate_counts_on(story: History) -> None:
-    """Six refreshes and three withdrawals, each of what the ones before it left."""
-    versions = (Version(2, 5, 4, "4.00"), Version(3, 3, 4, "4.00"))
-    bad = story.deliver("2017-01-08", "bad.jsonl", *versions)
-    story.refresh()
-    withdrawn(story, bad)
-    story.refresh()
-    story.deliver("2017-01-08", "again.jsonl", *versions)
-    story.refresh()
-    assert story.kept() == story.expected(but=[bad])
-
-    copy = story.deliver("2017-01-08", "copy.jsonl", *versions)
-    story.refresh()
-    withdrawn(story, copy)
-    story.refresh()
-    assert story.kept() == story.expected(but=[bad, copy]) == story.expected()
-    withdrawn(story, "transactions/2017-01-08/again.jsonl")
-    story.refresh()
-    assert story.kept() == story.expected(but=[bad, copy, "transactions/2017-01-08/again.jsonl"])
-    for day in (2, 3, 5):
-        assert figures(story, day)["raw"] > 0
-
-
-@pytest.mark.proof
-def test_an_approval_can_be_withdrawn_by_itself(story: History) -> None:
-    late = story.deliver("2017-04-05", "late.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4))
-    story.refresh()
-    with story.world.open() as platform:
-        [approval] = approve(platform, lambda: story.world.spark, LateSelection(arrival=late), person())
-    story.refresh()
-    withdrawn(story, approval.arrivals[0].path)
-    story.refresh()
-    assert story.kept() == story.expected(late=[late])
 
 
 def test_a_delivery_without_rows_is_withdrawn_without_a_session(story: History) -> None:
