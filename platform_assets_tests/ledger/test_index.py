@@ -204,13 +204,6 @@ def test_rows_of_a_replay_count_as_refused_until_they_entered(ledger: Ledger) ->
         assert ledger.refused_rows() == {RAW: 3 if release == 2 else 2}
 
 
-def test_a_reason_that_quotes_a_broken_file_does_not_stop_the_publication(ledger: Ledger) -> None:
-    ledger.record(_with_arrivals(1, "a", reason="line 3: 'x\0y'"))
-    found = ledger.arrival(RAW, "a")
-    assert found is not None
-    assert found.reason == "line 3: 'x\ufffdy'"
-
-
 def test_marks_are_what_the_newest_release_made_of_each_day(ledger: Ledger) -> None:
     ledger.record(simple(1, 0, 1), simple(2, 1, digest="4-a-b-c-d"), simple(5, 0, digest="5-a-b-c-d"))
     found = ledger.marks([TABLE], at=2)[TABLE]

@@ -169,28 +169,6 @@ def test_a_file_of_the_same_size_and_time_in_place_of_one_that_was_looked_at_is_
     assert hashed([listed])[1] == [Problem(listed.path, "is still growing, changed while it was read", is_growing=True)]
 
 
-def test_a_file_whose_name_leaves_no_room_for_its_marker_keeps_no_other_from_being_taken(root):
-    """A name has 255 bytes, and the system refuses to look for a longer one."""
-    for name in ("a" * 251 + ".csv", "b.csv", "b.csv.done"):
-        deliver(root, name)
-    assert [file.path for file in look(root, complete=".done").pending] == [f"sales/{DAY}/b.csv"]
-
-
-@pytest.mark.parametrize("complete", [None, "_SUCCESS", ".done"])
-def test_a_folder_that_may_be_listed_and_not_looked_into_keeps_no_other_from_being_taken(
-    open_root: Path, complete: str | None
-) -> None:
-    other = "2017-01-03"
-    deliver(open_root, "a.csv")
-    for name in ("b.csv", "b.csv.done" if complete == ".done" else "_SUCCESS"):
-        deliver(open_root, name, day=other)
-    (open_root / "sales" / DAY).chmod(0o744)
-    with as_somebody_else():
-        listing = look(open_root, complete=complete)
-    assert [file.path for file in listing.pending] == [f"sales/{other}/b.csv"]
-    assert [path for path in said(listing) if DAY in path]
-
-
 @pytest.mark.parametrize("closed", ["", "sales", f"sales/{DAY}"])
 @pytest.mark.parametrize("complete", [None, "_SUCCESS", ".done"])
 def test_a_folder_that_may_not_be_listed_is_named_and_stops_nothing(
@@ -468,12 +446,6 @@ def test_a_source_whose_folder_leads_out_of_the_landing_root_is_not_taken(root, 
     assert "only files inside the landing root are taken" in said(listing)[f"sales/{DAY}/a.csv"]
 
 
-def test_a_landing_root_that_is_itself_a_link_is_fine(root, tmp_path):
-    deliver(tmp_path / "elsewhere", "a.csv")
-    root.symlink_to(tmp_path / "elsewhere")
-    assert len(look(root).pending) == 1
-
-
 @pytest.mark.parametrize("name", ["january", "2017-13-01", "20170102", "2017-W01-1", "2017-1-2", "2017-01-02T00"])
 def test_a_folder_that_is_no_date_is_named_and_nothing_else_suffers(root, name):
     deliver(root, "a.csv", day=name)
@@ -551,17 +523,6 @@ def test_names_may_hold_any_character(root):
     for name in ODD:
         deliver(root, f"{name}.csv")
     assert {file.path for file in look(root).pending} == {f"sales/{DAY}/{name}.csv" for name in ODD}
-
-
-def test_a_name_that_is_no_utf8_is_named_so_that_it_can_be_printed(root):
-    deliver(root, "a.csv")
-    folder = os.fsencode(root / "sales" / DAY)
-    Path(os.fsdecode(folder + b"/caf\xe9.csv")).write_bytes(b"a\n1\n")
-    listing = look(root)
-    assert [file.path for file in listing.pending] == [f"sales/{DAY}/a.csv"]
-    [problem] = listing.problems
-    assert problem.path == f"sales/{DAY}/caf\\udce9.csv"
-    assert problem.message == "has a name that is not UTF-8; rename it"
 
 
 @pytest.mark.parametrize("marker", ["_SUCCESS", "complete", "all.ok"])

@@ -134,10 +134,3 @@ def test_many_who_ask_at_once_make_one_request(registry: str, tmp_path: Path) ->
         thread.join()
     assert not faults(settings.jars, ALWAYS)
     assert calls.read_text().splitlines() == ["call"]
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    settings = load_settings(state=tmp_path / "state", jars=tmp_path / "file" / "jars")
-    with pytest.raises(JarsError, match="cannot be written to"):
-        spark_jars(settings)

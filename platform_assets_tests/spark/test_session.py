@@ -70,14 +70,6 @@ def wait_until_free(lock: Path, within_s: float = 120) -> None:
                 time.sleep(0.2)
 
 
-def test_local_files_have_no_checksum_files_beside_them(spark: SparkSession, tmp_path: Path) -> None:
-    spark.range(3).write.format("delta").save(str(tmp_path / "table"))
-    written = [path.name for path in tmp_path.rglob("*") if path.is_file()]
-    assert [name for name in written if name.endswith(".parquet")]
-    # Delta writes <version>.crc into its log: a summary of that version, not a checksum of a file
-    assert not [name for name in written if name.startswith(".")]
-
-
 def test_a_process_has_one_session(spark: SparkSession, settings: Settings) -> None:
     assert create_session(settings) is spark
 
