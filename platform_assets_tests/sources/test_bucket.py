@@ -160,26 +160,6 @@ def test_an_object_that_was_written_a_moment_ago_waits(shelf: Shelf) -> None:
     assert "is still growing" in said(listing)[path]
 
 
-def test_dates_are_complete_by_their_marker(shelf: Shelf) -> None:
-    shelf.deliver("a.csv")
-    assert said(shelf.look(complete="_SUCCESS")) == {
-        f"sales/{DAY}": "is still being delivered: _SUCCESS is not there yet"
-    }
-    shelf.deliver("_SUCCESS", b"")
-    shelf.deliver("_SUCCESS", b"", day="2017-01-03")
-    listing = shelf.look(complete="_SUCCESS")
-    assert [file.path for file in listing.pending] == [f"sales/{DAY}/a.csv"]
-    assert listing.delivered == {date(2017, 1, 2), date(2017, 1, 3)}
-
-
-def test_a_file_is_complete_by_its_own_marker(shelf: Shelf) -> None:
-    done, waits = shelf.deliver("a.csv"), shelf.deliver("b.csv")
-    shelf.deliver("a.csv.done", b"")
-    listing = shelf.look(complete=".done")
-    assert [file.path for file in listing.pending] == [done]
-    assert said(listing) == {waits: "is still being delivered: b.csv.done is not there yet"}
-
-
 def test_what_lies_in_the_way_is_told_and_keeps_nothing_back(shelf: Shelf) -> None:
     taken = shelf.deliver("a.csv")
     shelf.deliver("b.csv", day=f"{DAY}/deeper")
