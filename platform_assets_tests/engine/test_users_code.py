@@ -347,8 +347,8 @@ MIDNIGHT = datetime(2017, 1, 1)  # noqa: DTZ001 - as users write it
 IN_UTC, IN_TOKYO = 1_483_228_800, 1_483_196_400
 
 
-@pytest.fixture(autouse=True)
-def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     yield
@@ -356,6 +356,7 @@ def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+@pytest.mark.usefixtures("in_tokyo")
 def test_a_moment_without_a_time_zone_is_one_in_utc_while_a_users_function_runs() -> None:
     assert MIDNIGHT.timestamp() == IN_TOKYO
     assert described_in_utc(datetime.timestamp)(MIDNIGHT) == IN_UTC
@@ -363,6 +364,7 @@ def test_a_moment_without_a_time_zone_is_one_in_utc_while_a_users_function_runs(
     assert os.environ["TZ"] == "Asia/Tokyo"
 
 
+@pytest.mark.usefixtures("in_tokyo")
 def test_it_is_put_back_where_the_function_raises_and_where_there_was_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ZeroDivisionError), in_utc():
         _ = 1 // 0
@@ -373,6 +375,7 @@ def test_it_is_put_back_where_the_function_raises_and_where_there_was_none(monke
     assert "TZ" not in os.environ
 
 
+@pytest.mark.usefixtures("in_tokyo")
 def test_of_two_at_once_the_last_puts_it_back() -> None:
     first, second = in_utc(), in_utc()
     first.__enter__()
