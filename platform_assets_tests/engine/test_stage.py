@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import date
 
 import pytest
-from platform_assets.operations.verify.verify import verify
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.ingest.ingest import ingest
