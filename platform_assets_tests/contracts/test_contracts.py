@@ -1,10 +1,13 @@
-"""A contract that contradicts itself is refused with the table, the field and the remedy."""
+"""A contract, a rule or an exposure that contradicts itself is refused with the table, the field and the remedy."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from typing import Any, cast
 
 import pytest
 
@@ -14,17 +17,38 @@ from platform_assets.contracts import (
     Contract,
     ContractError,
     Domain,
+    Exposure,
     Input,
     LandingFiles,
     Rule,
     UnknownTableError,
     as_of,
+    compare,
+    exists,
+    in_range,
+    length,
+    matches,
+    not_null,
     offsets,
+    one_of,
     same_day,
     span,
+    unique,
 )
+from platform_assets.contracts.rules import RowTolerance
 from platform_assets.domains.retail import DOMAIN
-from platform_assets.domains.retail.contracts import DAILY_SALES, RAW_TRANSACTIONS, SILVER_TRANSACTIONS
+from platform_assets.domains.retail.contracts import (
+    DAILY_SALES,
+    RAW_PRODUCTS,
+    RAW_TRANSACTIONS,
+    SILVER_PRODUCTS,
+    SILVER_TRANSACTIONS,
+)
+from platform_assets.planning.outbox import message_of
+from platform_assets.settings import project_root
+from platform_assets_tests.support.domains import sensors
+from platform_assets_tests.support.domains.told import DOMAIN as TOLD
+from platform_assets_tests.support.ledger_records import nth, publication_record
 
 K = Column("k", "long", "Key.", nullable=False)
 
@@ -186,3 +210,178 @@ def test_a_marker_that_is_no_file_beside_the_others_or_would_be_a_delivery_is_re
 @pytest.mark.parametrize(("marker", "marks_files"), [("_SUCCESS", False), ("done.txt", False), (".done", True)])
 def test_a_source_marks_what_is_complete_by_folder_or_by_file(marker, marks_files):
     assert LandingFiles("sales", complete=marker).marks_files == marks_files
+
+
+READS = ("gold.sensor_week",)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "reads", "says"),
+    [
+        ("", "A_URL", READS, "has no name that tells it from others"),
+        ("announcements", "A_URL", READS, "is taken by the platform itself"),
+        ("a\nb", "A_URL", READS, "a name of one line"),
+        ("a", "https://hooks.example.com/s3cret", READS, "no name of an environment variable"),
+        ("a", "", READS, "no name of an environment variable"),
+        ("a", "A_URL", (), "reads nothing"),
+        ("a", "A_URL", "gold.sensor_week", "reads='gold.sensor_week'"),
+    ],
+)
+def test_a_mistake_in_an_exposure_is_told(name: str, variable: str, reads: tuple[str, ...], says: str) -> None:
+    with pytest.raises(ContractError) as caught:
+        Exposure(name, variable, reads)
+    assert says in str(caught.value)
+    assert "s3cret" not in str(caught.value), "what stands in the place of the variable may be the address itself"
+
+
+@pytest.mark.parametrize(
+    "page", ["javascript:alert(1)", "https://ada:s3cret@boards.example.com/", "boards", "https://"]
+)
+def test_a_page_that_nobody_should_follow_is_refused_and_not_shown(page: str) -> None:
+    with pytest.raises(ContractError, match="no address of the web") as caught:
+        Exposure("a", "A_URL", READS, page=page)
+    assert "s3cret" not in str(caught.value)
+    with pytest.raises(ContractError, match="no owner of one line"):
+        Exposure("a", "A_URL", READS, owner="a\nb")
+
+
+def test_a_table_that_nobody_declares_is_told_with_the_one_that_was_meant() -> None:
+    wrong = replace(sensors.DOMAIN, exposures=(Exposure("a", "A_URL", ("gold.sensor_weak",)),))
+    with pytest.raises(ContractError) as caught:
+        Catalogue.of([wrong])
+    assert "The exposure 'a' reads gold.sensor_weak, which no domain declares." in caught.value.what
+    assert "Did you mean gold.sensor_week?" in caught.value.todo
+
+
+def test_two_exposures_of_one_name_are_told() -> None:
+    twice = replace(TOLD, exposures=(*TOLD.exposures, Exposure("week dashboard", "OTHER_URL", READS)))
+    with pytest.raises(ContractError, match="Two exposures have the name 'week dashboard'"):
+        Catalogue.of([twice])
+    assert [each.name for each in Catalogue.of([TOLD]).exposures] == ["week dashboard", "reading cache"]
+
+
+def on_the_page(fence: str) -> str:
+    """The first block of a language on the page about the outbox."""
+    page = (project_root() / "docs" / "outbox.md").read_text(encoding="utf-8")
+    found = re.search(rf"^```{fence}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def test_the_declaration_and_the_message_on_the_page_are_real() -> None:
+    names = {"Domain": Domain, "Exposure": Exposure, "TABLES": sensors.DOMAIN.tables}
+    exec(compile(on_the_page("python"), "outbox.md", "exec"), names)
+    [exposure] = cast("Domain", names["DOMAIN"]).exposures
+    shown = json.loads(on_the_page("json"))
+    assert (shown["exposure"], shown["tables"][0]["table"]) == (exposure.name, exposure.reads[0])
+    sent = message_of(publication_record(41), exposure.name, {exposure.reads[0]: [nth(1)]})
+    assert sent is not None
+    assert list(json.loads(sent.body)) == list(shown)
+    assert list(json.loads(sent.body)["tables"][0]) == list(shown["tables"][0])
+
+
+PRODUCTS = Input("silver.products", as_of())
+
+
+LOOKED_INTO = (Input("raw.transactions", same_day()), PRODUCTS)
+
+
+def rule(expression: Any, severity: Any = "block", **more: Any) -> Rule:
+    return Rule("r", expression, "A rule.", severity=severity, **more)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why", "todo"),
+    [
+        (lambda: rule(in_range("n")), "neither `least` nor `most`", "arguments of in_range"),
+        (lambda: rule(in_range("n", 3, 2)), "no value through: 3 is more than 2", "in_range"),
+        (lambda: rule(in_range("n", float("nan"))), "which is no number", "in_range"),
+        (lambda: rule(one_of("n")), "names no value", "one_of"),
+        (lambda: rule(one_of("n", b"x")), "compares with b'x'", "one_of"),  # type: ignore[arg-type]
+        (lambda: rule(matches("n", "(")), "no regular expression", "matches"),
+        (lambda: rule(length("n", 3, 2)), "no length through: 3 to 2", "length"),
+        (lambda: rule(compare("a", "=>", "b")), "compares by '=>'", "compare"),  # type: ignore[arg-type]
+        (lambda: rule(unique()), "names no column", "unique"),
+        (lambda: rule(exists("a", "b", table="silver.t", theirs=("a",))), "other numbers of columns", "exists"),
+        (lambda: rule(not_null("n"), tolerance="101 %"), "impossible tolerance: '101 %'", "`3 rows, 0.5 %`"),
+        (lambda: rule(not_null("n"), tolerance="-1 rows"), "impossible tolerance", "rows"),
+        (lambda: rule(not_null("n"), tolerance="2 rows, 3 rows"), "impossible tolerance", "rows"),
+        (lambda: rule(not_null("n"), "ignore"), "severity='ignore'", "'quarantine', 'block' or 'warn'"),
+        (lambda: rule(unique("n"), "quarantine"), "which looks at other rows", "severity='block'"),
+        (lambda: rule(unique("n", within="window")), "which of them came first", "severity='warn'"),
+        (lambda: rule(not_null("n"), breach="void"), "breach='void' and severity='block'", "Leave out one"),
+    ],
+)
+def test_a_rule_that_no_row_could_keep_or_break(wrong: Callable[[], Rule], why: str, todo: str) -> None:
+    with pytest.raises(ContractError) as refused:
+        wrong()
+    assert "rule 'r'" in refused.value.what
+    assert why in refused.value.what
+    assert todo in refused.value.todo
+
+
+@pytest.mark.parametrize(
+    ("contract", "changes", "why", "todo"),
+    [
+        (SILVER_TRANSACTIONS, {"rules": (rule("true"), rule("true"))}, "the name of another one", "Rename"),
+        (DAILY_SALES, {"rules": (rule("true", "quarantine"),)}, "stands for many rows", "severity='block'"),
+        (DAILY_SALES, {"rules": (rule(unique("lines", within="window"), "warn"),)}, "only silver", "within the day"),
+        (
+            SILVER_TRANSACTIONS,
+            {"rules": (rule(exists("product_id", table="silver.products")),)},
+            "does not read as of the day",
+            "Input('silver.products', as_of())",
+        ),
+        (SILVER_TRANSACTIONS, {"rules": (), "inputs": LOOKED_INTO}, "exactly one raw table", "exists"),
+        (DAILY_SALES, {"rules": (rule(not_null("depratment")),)}, "'depratment'", "Did you mean department?"),
+        (SILVER_TRANSACTIONS, {"rules": (rule(not_null("net_amount"), "quarantine"),)}, "raw.transactions", "Name one"),
+        (DAILY_SALES, {"rules": (rule(in_range("lines", "1")),)}, "lines (long) with '1'", "one type"),
+        (DAILY_SALES, {"rules": (rule(in_range("net", 0.5)),)}, "with 0.5", "one type"),
+        (DAILY_SALES, {"rules": (rule(compare("lines", "<", "department")),)}, "do not compare", "one type"),
+        (DAILY_SALES, {"rules": (rule(length("lines", 1)),)}, "is no text", "one type"),
+        (
+            DAILY_SALES,
+            {"rules": (rule(exists("department", table="silver.products", theirs=("product_id",))),)},
+            "which do not compare",
+            "same type",
+        ),
+        (
+            DAILY_SALES,
+            {"rules": (rule(exists("department", table="silver.products", theirs=("dept",))),)},
+            "'dept', which silver.products does not declare",
+            "Name one",
+        ),
+    ],
+)
+def test_a_rule_that_does_not_go_with_its_table(
+    contract: Contract, changes: dict[str, Any], why: str, todo: str
+) -> None:
+    tables = (RAW_TRANSACTIONS, RAW_PRODUCTS, SILVER_PRODUCTS, SILVER_TRANSACTIONS, DAILY_SALES)
+    others = tuple(one for one in tables if one is not contract)
+    with pytest.raises(ContractError) as refused:
+        Catalogue.of([Domain("own", (*others, replace(contract, **changes)), "own.transforms")])
+    assert contract.name in refused.value.what
+    assert why in refused.value.what
+    assert todo in refused.value.todo
+    assert refused.value.table == contract.name
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "refused"),
+    [
+        ("", (0, 100), (1, 100)),
+        ("3 rows", (3, 3), (4, 1_000_000)),
+        ("0.5 %", (1, 200), (1, 199)),
+        ("3 rows, 0.5 %", (3, 3), (4, 799)),
+        ("1 row,50%", (2, 4), (3, 4)),
+        ("100 %", (7, 7), (8, 7)),
+        ("0 rows", (0, 0), (1, 1)),
+    ],
+)
+def test_a_tolerance_allows_as_many_rows_as_it_says(
+    text: str, allowed: tuple[int, int], refused: tuple[int, int]
+) -> None:
+    tolerance = RowTolerance.parse(text)
+    assert tolerance is not None
+    assert tolerance.allows(*allowed)
+    assert not tolerance.allows(*refused)

@@ -7,15 +7,12 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
 
-from platform_assets.domains.retail.transforms import gold
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.operations.acceptance import acceptance
-from platform_assets.planning.steps import Step
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World, sale
@@ -47,12 +44,6 @@ def gates(world: World, table: str) -> list[str]:
         return [hold.gate for hold in platform.ledger.holds(table) if hold.day == DAY]
 
 
-def forced(world: World, table: str) -> StepResult:
-    with world.open() as platform:
-        author = Author("test", "a test")
-        return recompute_step(platform, lambda: world.spark, Step(table, (DAY,)), author, force=True)
-
-
 def accept(world: World, table: str, meanwhile: Callable[[], object] = lambda: None) -> StepResult:
     """As the command does it; others do something once the days were looked at, while Spark starts."""
     with world.open() as platform:
@@ -82,34 +73,3 @@ def test_rows_that_came_since_a_day_was_looked_at_are_not_accepted(prepared: Pre
     assert finding.check == "volume"
     assert DAY not in world.digests()[SILVER]
     assert set(accept(world, SILVER).published) == {DAY}
-
-
-@pytest.mark.proof
-def test_a_day_on_which_two_gates_find_something_is_accepted_once_both_were_looked_at(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Days that volume can compare with are loaded first, in five tables."""
-    world = prepared(sixteen_days_alike)
-    right = gold.daily_sales
-
-    def only(condition: str) -> None:
-        def daily_sales(transactions: DataFrame, products: Any) -> DataFrame:
-            return right(transactions, products).where(condition)
-
-        monkeypatch.setattr(gold, "daily_sales", daily_sales)
-
-    only("false")
-    world.deliver_rows("transactions", str(DAY), "a.jsonl", lines(DAY.day))
-    world.refresh()
-    assert gates(world, GOLD) == ["reconciliation"]
-    [finding] = accept(world, GOLD).held[DAY]
-    assert finding.check == "volume"
-    assert set(accept(world, GOLD).published) == {DAY}
-    assert gates(world, GOLD) == []
-
-    # Computed again to the same rows, it is what was accepted; not so once it comes out otherwise.
-    same = forced(world, GOLD).published[DAY]
-    assert same.figures["accepted_reconciliation"] == 1
-    only("store_id = 1")
-    [finding] = forced(world, GOLD).held[DAY]
-    assert finding.check == "reconciliation"

@@ -7,7 +7,6 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,11 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest import batch
 from platform_assets.engine.ingest import batch as arrivals
-from platform_assets.engine.ingest import ingest as ingesting
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.results import IngestResult
 from platform_assets.sources import landing
-from platform_assets.sources.landing import LandedFile, Problem, State, sha256_of
+from platform_assets.sources.landing import LandedFile, State, sha256_of
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets_tests.support.history import DAILY
@@ -39,34 +37,6 @@ RAW, DAY = "raw.transactions", "2017-01-01"
 def taken(world: World) -> IngestResult:
     with world.open() as platform:
         return ingest(platform, lambda: world.spark, platform.catalogue[RAW], Author("r", "a test"))
-
-
-def test_a_file_that_changes_between_being_listed_and_read_waits_and_the_others_are_taken(
-    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two ingests, the first of which Spark has to wait for."""
-    world = make_world(days=1, domains=DAILY, settle_s=0)
-    whole = world.deliver_rows("transactions", DAY, "a.jsonl", [sale(1, 1, DAY)])
-    changing = world.deliver_rows("transactions", DAY, "b.jsonl", [sale(2, 1, DAY)])
-
-    def meanwhile(point: str) -> None:
-        if point == "ingest.listed":
-            with changing.open("a") as stream:
-                stream.write(json.dumps(sale(3, 1, DAY)) + "\n")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ingesting, "failpoint", meanwhile)
-        first = taken(world)
-    assert [arrival.path for arrival in first.arrivals] == [f"transactions/{DAY}/a.jsonl"]
-    assert first.growing == (
-        Problem(f"transactions/{DAY}/b.jsonl", "is still growing, changed while it was read", is_growing=True),
-    )
-    assert first.arrivals[0].sha256 == sha256(whole.read_bytes()).hexdigest()
-    second = taken(world)
-    assert [(arrival.taken, arrival.sha256) for arrival in second.arrivals] == [
-        (2, sha256(changing.read_bytes()).hexdigest())
-    ]
-    assert second.published[date.fromisoformat(DAY)].rows == 3
 
 
 def test_a_file_that_is_refused_for_what_is_in_it_is_hashed_once_and_left_if_it_is_replaced_meanwhile(
@@ -142,12 +112,11 @@ def test_files_that_change_while_spark_reads_them_are_left_and_the_others_are_ta
     assert {row["basket_id"] for row in world.rows(RAW)} == {1, 2, 5}
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a b%20c.jsonl"])
 def test_of_a_folder_that_is_exchanged_while_spark_reads_nothing_is_taken_where_deliveries_are_copied(
-    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """And put back before anybody looks again, so that its files are what they were by every sign."""
-    world = make_world(days=1, domains=DAILY, settle_s=0, copy_deliveries=True)
+    world, name = make_world(days=1, domains=DAILY, settle_s=0, copy_deliveries=True), "a b%20c.jsonl"
     folder = world.deliver_rows("transactions", DAY, name, [sale(1, 1, DAY)]).parent
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / name).write_text(json.dumps(sale(2, 1, DAY)) + "\n")
@@ -205,6 +174,7 @@ def test_files_that_spark_cannot_read_are_refused_and_the_others_are_taken(make_
     assert [row["basket_id"] for row in sorted(world.rows(RAW), key=lambda row: row["basket_id"])] == [0, 3]
 
 
+@pytest.mark.proof
 def test_a_file_that_spark_cannot_take_is_refused_even_if_there_is_no_other(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,8 +79,9 @@ def as_delivered(sale: tuple[int, int, Decimal]) -> dict[str, object]:
 
 
 def test_a_changed_day_reaches_only_the_days_that_chose_it_and_a_day_of_one_row_is_compared_with_itself(
-    world: World,
+    world: World, tmp_path: Path
 ) -> None:
+    """A correction, a verification, and at last code that makes a second row of a day that has one."""
     with world.open() as platform:
         before = files_at(platform.lake, "gold.takings", platform.current_release().versions["gold.takings"])
     world.deliver_rows("sales", str(nth(8)), "later.jsonl", [as_delivered((2, 1, Decimal(99)))])
@@ -120,12 +121,9 @@ def test_a_changed_day_reaches_only_the_days_that_chose_it_and_a_day_of_one_row_
         [found] = disagreements(then, now, takings)
         assert (found.key, found.columns, found.rows) == (("2017-01-02",), ("paid",), (1, 1))
 
-
-def test_a_second_row_of_a_day_that_has_one_is_held_by_name(world: World, tmp_path: Path) -> None:
     forget()
-    with importable(
-        write_domain(tmp_path / "wrong", contracts=CONTRACTS, silver=(SILVER,), gold=(ONE_ROW, ONE_BY_TILL))
-    ):
+    gold_twice = (ONE_ROW, ONE_BY_TILL)
+    with importable(write_domain(tmp_path / "wrong", contracts=CONTRACTS, silver=(SILVER,), gold=gold_twice)):
         [step] = world.recompute(["gold.takings"], [nth(3)]).steps
     [finding] = step.held[nth(3)]
     assert finding.message == (
@@ -136,6 +134,7 @@ def test_a_second_row_of_a_day_that_has_one_is_held_by_name(world: World, tmp_pa
     ]
 
 
+@pytest.mark.proof
 def test_a_value_from_before_the_calendar_corrected_to_missing_leaves_what_was_valid_before_it(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ def test_a_table_whose_code_fails_is_stopped_tried_with_new_input_and_closed_by_
         assert {folder.name for folder in path.folders()} - {"_delta_log"} == live, "the stages of tries are gone"
 
 
+@pytest.mark.proof
 def test_a_try_computes_the_days_that_records_tie_to_the_one_that_failed(
     lakes: Lakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from platform_assets.cli.commands.refresh import outcome_of
-from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
-from platform_assets.engine.refresh import RefreshResult, refresh
-from platform_assets.planning.selection import BY_PERSON
-from platform_assets_tests.support.domains import tills
-from platform_assets_tests.support.history import TILLS, person
+from platform_assets.engine.refresh import RefreshResult
+from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 DAY = "2017-01-01"
@@ -73,6 +69,7 @@ def test_raw_is_silver_superseded_voided_and_quarantined_through_every_correctio
     assert world.digests() == before
 
 
+@pytest.mark.proof
 def test_a_first_day_of_which_little_is_good_is_published_with_a_warning_until_it_is_delivered_in_order(
     make_world: MakeWorld,
 ) -> None:
@@ -102,20 +99,3 @@ def test_a_first_day_of_which_little_is_good_is_published_with_a_warning_until_i
     assert not step.published[day].warnings
     found = figures(world)
     assert (found["quarantined"], found["keys"], found["keys_quarantined"]) == (9, 10, 0)
-
-
-@pytest.mark.proof
-def test_what_no_rule_refuses_any_more_is_in_quarantine_no_more(
-    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Computed with rules, and then under a contract without any."""
-    world = make_world(days=1, domains=TILLS)
-    world.deliver_rows("transactions", DAY, "a.jsonl", [sale(1, 1, DAY), sale(2, 1, DAY, quantity=-1)])
-    world.refresh()
-    assert len(world.rows("quarantine.transactions")) == 1
-    without = replace(tills.DOMAIN, tables=(RAW_TRANSACTIONS, replace(SILVER_TRANSACTIONS, rules=())))
-    monkeypatch.setattr(tills, "DOMAIN", without)
-    with world.open() as platform:
-        refresh(platform, lambda: world.spark, person("a rule less"), request=BY_PERSON)
-    assert sorted(row["basket_id"] for row in world.rows("silver.transactions")) == [1, 2]
-    assert world.rows("quarantine.transactions") == []

@@ -66,6 +66,7 @@ def world(prepared: Prepared) -> World:
     return prepared(three_days_of_goods)
 
 
+@pytest.mark.proof
 def test_the_same_file_gives_the_same_whenever_it_is_taken(world: World, make_world: MakeWorld) -> None:
     """Taken as it came, on a machine that then works day by day, and days later on another one."""
     assert goods(world) == [("2017-01-03", "MEAT")]
@@ -115,28 +116,6 @@ def test_a_person_keeps_out_what_came_ahead(world: World) -> None:
     assert ("2017-01-06", "DELI") not in goods(world)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("today", ["2017-01-03", "2017-01-06"])
-def test_a_delivery_that_is_withdrawn_takes_along_what_came_ahead(world: World, today: str) -> None:
-    """Before the day of its last row has come, and after; three refreshes."""
-    world.on(today).refresh()
-    with world.on(today).open() as platform:
-        [gone] = withdraw(platform, lambda: world.spark, [FILE], person())
-    assert gone.rows == (2 if today == "2017-01-03" else 3)
-    world.on("2017-01-06").refresh()
-    assert goods(world) == []
-    assert queue(world) == ([("2017-01-06", "withdrawn", 1)] if today == "2017-01-03" else [])
-
-
-def test_nothing_is_due_where_nothing_came_ahead(make_world: MakeWorld) -> None:
-    """What is late waits for a person, however many days come."""
-    world = make_world(days=3, calendar_last=None, domains=GOODS)
-    world.deliver_rows("products", "2017-01-03", "p.jsonl", [product(1, "2016-01-03", "MEAT")])
-    world.refresh()
-    assert queue(world) == [("2016-01-03", "waiting", 1)]
-    assert days_due(world, "2017-06-01") == {}
-
-
 def line(basket: int, day: str, updated: str, **changes: Any) -> dict[str, Any]:
     return sale(basket, 1, day, updated_at=f"{updated}T12:00:00Z", **changes)
 
@@ -144,37 +123,6 @@ def line(basket: int, day: str, updated: str, **changes: Any) -> dict[str, Any]:
 def tills(world: World) -> list[tuple[int, str]]:
     """Basket and day of every line that readers see."""
     return sorted((row["basket_id"], str(row["event_date"])) for row in world.rows("silver.transactions"))
-
-
-@pytest.mark.proof
-def test_a_version_on_a_day_outside_the_calendar_beats_the_older_one_inside(make_world: MakeWorld) -> None:
-    """Before the calendar, after it, and back; the last is seen once the calendar has its day."""
-    world = make_world(days=5, calendar_last=None, domains=TILLS)
-    for day in range(1, 6):
-        world.deliver("transactions", f"2017-01-0{day}", "empty.jsonl", "")
-    sold = [line(basket, "2017-01-02", "2017-01-02") for basket in (1, 2, 3, 4)]
-    world.deliver_rows("transactions", "2017-01-02", "sold.jsonl", sold)
-    world.refresh()
-    moved = [
-        line(1, "2016-12-31", "2017-01-03"),
-        line(2, "2017-01-07", "2017-01-08"),
-        line(3, "2017-01-07", "2017-01-08"),
-    ]
-    world.deliver_rows("transactions", "2017-01-03", "moved.jsonl", moved)
-    result = world.refresh()
-    assert tills(world) == [(4, "2017-01-02")]
-    assert {day for step in result.steps for day in step.published} == {date(2017, 1, 2)}
-    world.deliver_rows("transactions", "2017-01-04", "back.jsonl", [line(3, "2017-01-02", "2017-01-09")])
-    world.refresh()
-    assert tills(world) == [(3, "2017-01-02"), (4, "2017-01-02")]
-
-    for day in (6, 7):
-        world.deliver("transactions", f"2017-01-0{day}", "empty.jsonl", "")
-    world.on("2017-01-07").refresh()
-    assert tills(world) == [(2, "2017-01-07"), (3, "2017-01-02"), (4, "2017-01-02")]
-    with world.on("2017-01-07").open() as platform:
-        figures = platform.ledger.current_days("silver.transactions")[date(2017, 1, 7)].figures
-    assert (figures["raw"], figures["superseded"]) == (2, 1)
 
 
 @pytest.mark.proof

@@ -90,23 +90,19 @@ def test_a_delivery_that_changes_nothing_in_a_table_touches_no_file_of_it(prepar
     assert faults(world, tmp_path / "again") == []
 
 
-def test_of_a_corrected_amount_only_what_is_new_is_told(prepared: Prepared) -> None:
-    """No row came or went, and the two rows that broke a rule did so before."""
+def test_only_what_is_new_is_told_and_rows_that_break_a_rule_leave_the_files_of_the_good_ones_unless_damaged(
+    prepared: Prepared,
+) -> None:
+    """A corrected amount; then rows that break a rule, before and after the files of the good ones are lost."""
     world = prepared(loaded)
     told = correct(world, "amount.jsonl", line(BUSY, 7, sales_value="9.00"))
     assert told.published == {"raw.transactions": 1, SILVER: 1, GOLD: len(REACHED)}
-    assert told.warnings == ()
-    assert told.quarantined == {}
-    told = correct(world, "broken.jsonl", line(BUSY, 503, quantity=-1))
-    assert told.quarantined[SILVER] == (1, 1)
+    assert (told.warnings, told.quarantined) == ((), {}), "no row came or went, and two rows broke a rule before"
+    good = {path for path in files_of(world, SILVER) if str(BUSY) in str(path)}
+    told = correct(world, "one.jsonl", line(BUSY, 503, quantity=-1))
+    assert (told.unchanged, told.quarantined[SILVER]) == ({SILVER: 1}, (1, 1))
     with world.open() as platform:
         assert platform.ledger.current_days(SILVER)[BUSY].figures["quarantined"] == 3
-
-
-def test_rows_that_break_a_rule_leave_the_files_of_the_good_ones_unless_these_are_damaged(prepared: Prepared) -> None:
-    world = prepared(loaded)
-    good = {path for path in files_of(world, SILVER) if str(BUSY) in str(path)}
-    assert correct(world, "one.jsonl", line(BUSY, 503, quantity=-1)).unchanged == {SILVER: 1}
     assert {path for path in files_of(world, SILVER) if str(BUSY) in str(path)} == good
     for path in good:
         path.unlink()

@@ -1,4 +1,4 @@
-"""What was explained is what runs: the very plan, day by day, unless something else is there by then."""
+"""What was explained is what runs, the very plan; what is forced are the days named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
-from platform_assets_tests.support.prepared import Lakes
+from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import DAYS, correct, four_days
 from platform_assets_tests.support.world import World
 
@@ -33,9 +33,11 @@ def planned(plan: Plan) -> dict[str, set[date]]:
     return {step.table: set(step.days) for step in plan.steps}
 
 
-def test_where_nothing_was_taken_the_plan_that_was_explained_is_executed_as_it_is(lakes: Lakes) -> None:
-    """Four days computed, one corrected and one forced: two refreshes with real rows."""
-    world = four_days(lakes)
+def test_the_plan_that_was_explained_is_executed_as_it_is_unless_raw_tables_took_something_since(
+    prepared: Prepared,
+) -> None:
+    """Four days computed, one corrected, one forced and one corrected once it was explained."""
+    world = prepared(four_days)
     correct(world, DAYS[1], "later")
     with world.open() as platform:
         ingest(platform, lambda: world.spark, platform.catalogue[RAW], AUTHOR)
@@ -47,15 +49,9 @@ def test_where_nothing_was_taken_the_plan_that_was_explained_is_executed_as_it_i
         force = Request(frozenset({"gold.daily_sales"}), frozenset({date.fromisoformat(DAYS[2])}), force=True)
         again = plan_steps(platform, force)
         assert done(executed(world, platform, again, force)) == planned(again)
-
-
-def test_a_plan_is_made_anew_where_raw_tables_took_something_since(lakes: Lakes) -> None:
-    """Four days computed, then one corrected."""
-    world = four_days(lakes)
-    with world.open() as platform:
         plan = plan_steps(platform, BY_PERSON)
         assert plan.is_empty
-        correct(world, DAYS[1], "later")
+        correct(world, DAYS[3], "since")
         result = executed(world, platform, plan)
         assert result.plan is not plan
         assert done(result) == planned(result.plan) != {}

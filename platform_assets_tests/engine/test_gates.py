@@ -194,28 +194,6 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(p
         assert [json.loads(entry.content)["kind"] for entry in platform.ledger.decision_chain()] == ["acceptance"]
 
 
-@pytest.mark.proof
-def test_half_a_day_of_a_first_load_is_warned_of_and_a_whole_load_is_not(make_world: MakeWorld) -> None:
-    """Nothing was published before that it could be held against, but the days that come with it are."""
-    world = make_world(days=20, domains=TILLS)
-    for number in range(1, KNOWN + 1):
-        deliver(world, number, lines(number, 3 if number == 5 else LINES))
-    done = up_to_silver(world, range(1, KNOWN + 1))
-    warned = {at.day: [each.gate for each in content.warnings] for at, content in done.published.items()}
-    assert {number: gates for number, gates in warned.items() if gates} == {5: ["volume"]}
-
-
-@pytest.mark.proof
-def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(prepared: Prepared) -> None:
-    world = prepared(known_days)
-    for number in (17, 18, 19):
-        deliver(world, number, lines(number, LINES // 2))
-    one_by_one = World(world.settings.model_copy(update={"batch_days": 1, "batch_mib": 0}), world.spark)
-    result = up_to_silver(one_by_one, [17, 18, 19])
-    outcomes = {found.day: result.checks[found].checks[-1].outcome for found in sorted(result.checks)}
-    assert outcomes == {17: "warned", 18: "warned", 19: "blocked"}
-
-
 def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_hold(prepared: Prepared) -> None:
     """Three refreshes of four tables, the first of sixteen days to compare with."""
     world = prepared(sixteen_days)

@@ -57,23 +57,7 @@ def balanced(world: World, arrivals: dict[str, Arrival]) -> None:
     assert {table: len(world.rows(table)) if rows else 0 for table, rows in counts.items()} == counts
 
 
-def test_files_that_spark_cannot_take_are_found_among_others(make_world: MakeWorld) -> None:
-    """Four refusals of Spark's, found by halving; ten seconds."""
-    world = make_world(days=3, domains=SENSORS, **BOUNDED)
-    for name, (make, _) in SPARKS.items():
-        world.deliver("readings", ARRIVAL, name, make())
-    goods = dict(map(good, range(4)))
-    for name, content in goods.items():
-        world.deliver("readings", ARRIVAL, name, content)
-    arrivals, result = taken(world)
-    assert {name for name, arrival in arrivals.items() if arrival.reason is None} == {*goods}
-    for name, (_, word) in SPARKS.items():
-        assert word in (arrivals[name].reason or ""), arrivals[name].reason
-        assert str(world.settings.landing_folder) not in (arrivals[name].reason or "")
-    assert not result.problems
-    balanced(world, arrivals)
-
-
+@pytest.mark.proof
 def test_what_a_file_says_of_its_columns_to_spark_changes_no_other_file(make_world: MakeWorld) -> None:
     """Spark takes the types of files that look alike from what one of them says beside its schema."""
     world = make_world(days=3, domains=SENSORS, **BOUNDED)
@@ -110,6 +94,10 @@ def test_every_hostile_file_is_told_and_every_good_one_arrives(make_world: MakeW
         assert (found.reason is None, found.taken, found.refused) == (has_delivered, rows, refused), name
     for name, (_, reason) in REFUSED.items():
         assert (arrivals[f"bad_{name}"].reason or "").startswith(reason), name
+    for name, (_, word) in SPARKS.items():
+        reason = arrivals[f"bad_{name}"].reason or ""
+        assert word in reason, name
+        assert str(world.settings.landing_folder) not in reason
     balanced(world, arrivals)
     again, _ = taken(world)
     assert not again

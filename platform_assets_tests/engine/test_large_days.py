@@ -71,6 +71,7 @@ def correct(world: World) -> RefreshResult:
     return world.refresh()
 
 
+@pytest.mark.proof
 def test_content_and_gates_are_the_same_whatever_the_number_of_files(world: World, prepared: Prepared) -> None:
     whole = prepared(two_days, 32)
     large, small = files(world, LARGE), files(world, SMALL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -17,9 +16,8 @@ from platform_assets.engine.late.approvals import Approval, approve
 from platform_assets.engine.late.queue import LateQueueError, added_up, late_counts, late_queue, refuse
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
 from platform_assets.records.decisions import LateDecision
-from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
+from platform_assets_tests.support.history import History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.world import MakeWorld
 
 LATE = "2017-04-05"
 """90 days after the 5th of January: what is of that day or later is in time, what is of the 4th or earlier is late."""
@@ -63,10 +61,6 @@ def waiting(story: History, *, all_of_it: bool = False) -> list[LateRows]:
         return [rows for rows in queue if all_of_it or rows.state == "waiting"]
 
 
-def january(first: int, last: int) -> frozenset[date]:
-    return frozenset(date(2017, 1, day) for day in range(first, last + 1))
-
-
 def approved(story: History, selection: LateSelection) -> tuple[Approval, ...]:
     with story.world.open() as platform:
         return approve(platform, lambda: story.world.spark, selection, person())
@@ -84,29 +78,23 @@ def mixed(story: History) -> str:
     )
 
 
-def test_the_last_day_of_the_window_is_in_time_and_the_one_before_it_late(story: History) -> None:
-    """The lake that the module begins with, and a refresh."""
-    story.deliver(LATE, "edge.jsonl", Version(20, 5, 3), Version(21, 4, 3))
-    [ingest] = story.world.refresh().ingests
-    assert [(arrival.taken, arrival.late) for arrival in ingest.arrivals] == [(1, 1)]
-    assert [(rows.day, rows.days_late) for rows in waiting(story)] == [(date(2017, 1, 4), 91)]
-
-
 def test_late_rows_wait_and_the_others_of_their_file_are_taken(story: History) -> None:
-    """Two refreshes, the second of which has nothing to do."""
-    path = mixed(story)
+    """Two refreshes, the second of which has nothing to do; of the window the last day is in time, no day before it."""
+    path, edge = mixed(story), story.deliver(LATE, "edge.jsonl", Version(20, 5, 3), Version(21, 4, 3))
     [ingest] = story.world.refresh().ingests
-    [arrival] = [found for found in ingest.arrivals if found.path == path]
-    assert (arrival.landed, arrival.taken, arrival.refused, arrival.late) == (4, 1, 0, 3)
-    assert story.kept() == story.expected(late=[path])
+    counts = {found.path: (found.landed, found.taken, found.refused, found.late) for found in ingest.arrivals}
+    assert (counts[path], counts[edge]) == ((4, 1, 0, 3), (2, 1, 0, 1))
+    assert story.kept() == story.expected(late=[path, edge])
 
-    second, third = waiting(story)
+    [at_the_edge] = [rows for rows in waiting(story) if rows.arrival == edge]
+    assert (at_the_edge.day, at_the_edge.days_late) == (date(2017, 1, 4), 91)
+    second, third = [rows for rows in waiting(story) if rows.arrival == path]
     assert (second.table, second.arrival, second.day) == ("raw.transactions", path, date(2017, 1, 2))
     assert (second.rows, second.days_late, second.amounts["sales_value"]) == (2, 93, Decimal("16.25"))
     assert (third.rows, third.days_late, third.amounts["sales_value"]) == (1, 92, Decimal("8.00"))
-    assert {row["_arrival"] for row in story.world.rows("late.transactions")} == {path}
+    assert {row["_arrival"] for row in story.world.rows("late.transactions")} == {path, edge}
     assert story.world.refresh().steps == ()
-    assert len(waiting(story)) == 2
+    assert len(waiting(story)) == 3
 
 
 def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_their_days_are_mended(
@@ -130,50 +118,6 @@ def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_the
         with pytest.raises(LateQueueError, match=r"3 rows of it were approved by Zoë: checked with the till vendor"):
             approve(platform, no_session, LateSelection(arrival=MIXED), person())
     assert late.refresh() == {}
-
-
-@pytest.mark.proof
-def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make_world: MakeWorld) -> None:
-    late, in_time = history(make_world, RETAIL), history(make_world, RETAIL)
-    for story, arrival in ((late, LATE), (in_time, "2017-01-08")):
-        for day in range(2, 6):
-            story.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0))
-        path = story.deliver(arrival, "c.jsonl", Version(4, 2, 3), Version(3, 3, 4, voided=True), Version(7, 1, 1))
-        story.refresh()
-        if story is late:
-            approved(late, LateSelection(arrival=path))
-            # A correction in time, of a line that an approved row moved before it came.
-        story.deliver("2017-01-09", "after.jsonl", Version(4, 5, 2, "3.00"))
-        story.refresh()
-    assert late.kept() == late.expected() == in_time.kept()
-    tables = ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
-    first, second = late.world.digests(), in_time.world.digests()
-    assert {table: first[table] for table in tables} == {table: second[table] for table in tables}
-
-
-@pytest.mark.proof
-def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_taken_back(late: History) -> None:
-    [done] = approved(late, LateSelection(table="raw.transactions", days=january(3, 8)))
-    assert sum(arrival.taken for arrival in done.arrivals) == 1
-    rest = LateSelection(table="raw.transactions", days=january(1, 8))
-    with late.world.open() as platform:
-        [refused] = refuse(platform, rest, replace(person(), why="a test till"))
-        assert refused.rows == 2
-        with pytest.raises(LateQueueError, match=r"2017-01-01\.\.2017-01-08.*was refused by Zoë: a test till"):
-            approve(platform, no_session, rest, person())
-    assert waiting(late) == []
-    [left] = waiting(late, all_of_it=True)
-    assert (left.state, left.decided, left.rows) == ("refused", "Zoë: a test till", 2)
-    late.refresh()
-    assert (9, "2017-01-02", "9.25") not in late.kept()
-    assert (4, "2017-01-03", "8.00") in late.kept()
-
-    approved(late, LateSelection(arrival=MIXED))
-    late.refresh()
-    assert late.kept() == late.expected()
-    with late.world.open() as platform:
-        entered = [arrival.taken for arrival in platform.ledger.arrivals() if arrival.kind == "approval"]
-    assert entered == [1, 2]
 
 
 def test_what_cannot_be_decided_is_said(story: History) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ import pytest
 from platform_assets.contracts import Contract, ContractError, Rule
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.engine.ingest import batch as arrivals
-from platform_assets.engine.ingest import ingest
-from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
 from platform_assets.engine.raw import turn as ingest_turn
 from platform_assets.engine.refresh import RefreshResult, refresh
@@ -29,15 +26,13 @@ from platform_assets.operations.rollback.selection import RollbackError, chosen_
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.planning.steps import Step
 from platform_assets_tests.support.domains import tills
-from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS, person
+from platform_assets_tests.support.history import TILLS, person
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 Version = dict[str, Any]
 FIRST: Version = {"day": "2017-01-02"}
 MOVED: Version = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "9.00"}
-VOID: Version = {"day": "2017-01-05", "updated_at": "2017-01-07T00:00:00Z", "voided": True}
-BACK: Version = {"day": "2017-01-02", "updated_at": "2017-01-08T00:00:00Z", "sales_value": "4.00"}
 
 
 @pytest.fixture
@@ -70,26 +65,6 @@ def kept(world: World) -> list[tuple[int, str, str]]:
     return sorted((row["basket_id"], str(row["event_date"]), str(row["sales_value"])) for row in rows)
 
 
-@pytest.mark.proof
-def test_a_void_removes_a_sale_whatever_day_it_names_and_whenever_it_arrives(world: World) -> None:
-    """Three refreshes, one for each turn of the deliveries."""
-    land_in_turn(world, list(permutations([FIRST, MOVED, VOID])))
-    assert kept(world) == []
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("way", [tuple, reversed])
-def test_a_sale_moves_as_many_days_as_its_contract_says_and_no_more(
-    make_world: MakeWorld, way: Callable[[Sequence[Version]], Iterable[Version]]
-) -> None:
-    """Each round arrives on one side only, which has to find the other one."""
-    world = make_world(days=63, domains=TILLS)
-    later = {"updated_at": "2017-03-05T00:00:00Z", "sales_value": "9.00"}
-    after_sixty, after_sixty_one = {"day": "2017-03-03", **later}, {"day": "2017-03-04", **later}
-    land_in_turn(world, [tuple(way((FIRST, after))) for after in (after_sixty, after_sixty_one)], "2017-03-04")
-    assert kept(world) == [(0, "2017-03-03", "9.00"), (1, "2017-01-02", "2.50"), (1, "2017-03-04", "9.00")]
-
-
 BAD: Version = {"updated_at": "2017-01-07T12:00:00Z", "quantity": -1}
 
 
@@ -114,40 +89,6 @@ def test_a_correction_moves_a_sale_as_far_as_it_may_and_one_that_breaks_a_rule_t
 
 
 @pytest.mark.proof
-def test_behind_a_broken_version_the_next_newest_still_beats_other_days(world: World) -> None:
-    broken: Version = {"day": "2017-01-05", **BAD}
-    land_in_turn(world, [(FIRST, MOVED, broken), (broken, MOVED, FIRST), (MOVED, broken, FIRST)])
-    assert kept(world) == [(basket, "2017-01-05", "9.00") for basket in range(3)]
-
-
-@pytest.mark.proof
-def test_a_void_needs_its_key_and_its_place_in_the_order_and_nothing_else(world: World) -> None:
-    """Two refreshes, one for each turn of the deliveries."""
-    empty: Version = {"quantity": None, "sales_value": None, "store_id": None, "household_id": None}
-    voids = [VOID | empty, VOID | empty | {"day": "2017-01-02"}]
-    land_in_turn(world, [order for void in voids for order in permutations([FIRST, void])])
-    assert kept(world) == []
-    with world.open() as platform:
-        assert "quarantine.transactions" not in platform.current_release().versions
-
-
-@pytest.mark.proof
-def test_other_rules_settle_anew_which_version_of_a_moved_sale_counts(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dear = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "900.00"}
-    land_in_turn(world, [(FIRST, dear), (dear, FIRST)])
-    assert kept(world) == [(0, "2017-01-05", "900.00"), (1, "2017-01-05", "900.00")]
-    stricter = replace(SILVER_TRANSACTIONS, rules=(Rule("cheap", "sales_value < 100", "Nothing is dear."),))
-    with_contracts(monkeypatch, RAW_TRANSACTIONS, stricter)
-    by_person(world)
-    assert kept(world) == [(0, "2017-01-02", "2.50"), (1, "2017-01-02", "2.50")]
-    with_contracts(monkeypatch, RAW_TRANSACTIONS, SILVER_TRANSACTIONS)
-    by_person(world)
-    assert kept(world) == [(0, "2017-01-05", "900.00"), (1, "2017-01-05", "900.00")]
-
-
-@pytest.mark.proof
 def test_a_contract_that_looks_further_for_versions_settles_those_that_lie_there(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,21 +103,6 @@ def test_a_contract_that_looks_further_for_versions_settles_those_that_lie_there
     with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, moves_within_days=2), SILVER_TRANSACTIONS)
     by_person(world)
     assert kept(world) == [(0, "2017-01-02", "2.50"), (0, "2017-01-05", "9.00")], "as if it had never looked further"
-
-
-@pytest.mark.proof
-def test_rows_that_came_while_the_contract_looked_less_far_are_compared_once_it_looks_as_far_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Three refreshes, each under another contract than the one before."""
-    world.deliver_rows("transactions", "2017-01-08", "there.jsonl", [line(0, FIRST), line(1, MOVED)])
-    world.refresh()
-    with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, moves_within_days=0), SILVER_TRANSACTIONS)
-    world.deliver_rows("transactions", "2017-01-08", "moved.jsonl", [line(0, MOVED)])
-    world.refresh()
-    with_contracts(monkeypatch, RAW_TRANSACTIONS, SILVER_TRANSACTIONS)
-    by_person(world)
-    assert kept(world) == [(0, "2017-01-05", "9.00"), (1, "2017-01-05", "9.00")]
 
 
 DEAR: Version = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "900.00"}
@@ -238,26 +164,6 @@ def test_a_day_never_computed_is_not_published_beside_one_that_other_rules_would
 
 
 @pytest.mark.proof
-def test_a_day_never_computed_is_not_published_beside_one_that_a_withdrawal_takes_a_sale_from(
-    make_world: MakeWorld,
-) -> None:
-    """The two days alone, and then together."""
-    world, newer = day_two_comes_last(make_world, MOVED)
-    with world.open() as platform:
-        raw = platform.catalogue["raw.transactions"]
-        ingest.ingest(platform, lambda: world.spark, raw, person())
-        withdraw(platform, lambda: world.spark, [str(newer.relative_to(world.settings.landing_folder))], person())
-    days = [date(2017, 1, 2), date(2017, 1, 5)]
-    for day in days:
-        [step] = world.recompute(["silver.transactions"], [day]).steps
-        assert kept(world) in ([(0, "2017-01-05", "9.00")], []), "and never on both"
-        if day == days[0]:
-            assert set(step.blocked) == {day}
-    world.recompute(["silver.transactions"], days)
-    assert kept(world) == [(0, "2017-01-02", "2.50")]
-
-
-@pytest.mark.proof
 @pytest.mark.parametrize("staged", [True, False])
 def test_who_has_other_rules_meanwhile_shows_no_sale_a_second_time(
     world: World, monkeypatch: pytest.MonkeyPatch, staged: bool
@@ -301,22 +207,6 @@ def test_files_wait_while_a_contract_orders_rows_otherwise_than_those_that_are_t
     assert kept(world) == [(0, "2017-01-02", "2.50"), (1, "2017-01-02", "2.50")]
 
 
-@pytest.mark.proof
-def test_who_does_not_know_of_a_day_that_readers_see_takes_no_sale_away_from_it(make_world: MakeWorld) -> None:
-    """The calendar ends with today, and one machine's clock is a day behind."""
-    world = make_world(days=5, domains=TILLS, calendar_last=None)
-    for day in range(1, 6):
-        world.deliver_rows("transactions", f"2017-01-0{day}", "t.jsonl", [sale(day, 1, f"2017-01-0{day}")])
-    world.refresh()
-    moved = sale(5, 1, "2017-01-03", updated_at="2017-01-08T00:00:00Z", sales_value="9.00")
-    world.deliver_rows("transactions", "2017-01-04", "moved.jsonl", [moved])
-    [step] = world.on("2017-01-04").refresh().steps
-    assert {str(day): "which readers see" in why for day, why in step.blocked.items()} == {"2017-01-03": True}
-    assert (5, "2017-01-05", "2.50") in kept(world)
-    world.refresh()
-    assert [found for found in kept(world) if found[0] == 5] == [(5, "2017-01-03", "9.00")]
-
-
 def with_contracts(monkeypatch: pytest.MonkeyPatch, *tables: Contract) -> None:
     """The tills have other contracts from now on."""
     monkeypatch.setattr(tills, "DOMAIN", replace(tills.DOMAIN, tables=tables))
@@ -328,22 +218,6 @@ def by_person(world: World) -> RefreshResult:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("domain", [WINDOWS, RETAIL])
-def test_a_sale_that_moves_there_and_back_ends_where_it_began(make_world: MakeWorld, domain: str) -> None:
-    one_by_one = eight_days(make_world, domain)
-    orders = list(permutations([FIRST, MOVED, BACK]))
-    land_in_turn(one_by_one, orders)
-    assert kept(one_by_one) == [(basket, "2017-01-02", "4.00") for basket in range(len(orders))]
-
-    together = eight_days(make_world, domain)
-    rows = [line(basket, version) for basket in range(len(orders)) for version in (BACK, FIRST, MOVED, FIRST)]
-    together.deliver_rows("transactions", "2017-01-08", "all.jsonl", rows)
-    together.refresh()
-    in_turn, at_once = one_by_one.digests(), together.digests()
-    for table in in_turn.keys() - {"raw.transactions"}:
-        assert at_once[table] == in_turn[table]
-
-
 def test_two_who_ingest_at_once_leave_one_sale_of_each_key(world: World) -> None:
     """Four refreshes, two of them at once."""
     world.refresh()
@@ -378,16 +252,3 @@ def test_who_lost_the_lock_of_an_ingest_takes_nothing_and_is_told(
     assert kept(world) == [(0, "2017-01-05", "9.00")]
     world.refresh()
     assert kept(world) == [(0, "2017-01-05", "9.00")]
-
-
-@pytest.mark.proof
-def test_a_file_that_was_listed_before_the_lock_was_lost_is_not_taken_twice(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A refresh in the midst of another."""
-    world.deliver_rows("transactions", "2017-01-07", "one.jsonl", [line(0, FIRST)])
-    once_at(monkeypatch, ingest, "ingest.listed", world.refresh)
-    monkeypatch.setattr(ingest_turn, "ingest_lock", lambda *_: nullcontext())
-    with pytest.raises(LockLostError, match=r"made version \d of raw\.transactions"):
-        world.refresh()
-    assert [row["_arrival"] for row in world.rows("raw.transactions")] == ["transactions/2017-01-07/one.jsonl"]

@@ -1,37 +1,40 @@
-"""An arrival without one good row has delivered nothing: no day is loaded by it, and its repaired file is taken."""
+"""No day is loaded by an arrival without one good row, none taken for empty before its source has had its time."""
 
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import pytest
 
 from platform_assets.engine.pending import waiting
-from platform_assets_tests.support.history import DAILY
-from platform_assets_tests.support.world import MakeWorld, Rows, sale
+from platform_assets_tests.support.history import DAILY, NEXT_DAY
+from platform_assets_tests.support.world import MakeWorld, Rows, World, sale
 
 RAW, SILVER, DAY = "raw.transactions", "silver.transactions", "2017-01-02"
+
+
 BROKEN = [sale(n, 1, DAY, quantity="many") for n in range(3)]
-DELIVERED: list[tuple[str, Rows, bool]] = [
-    ("each row refused", BROKEN, False),
-    ("one row good", [*BROKEN, sale(9, 1, DAY)], True),
-    ("each row late", [sale(n, 1, "2016-01-01", updated_at=f"{DAY}T10:00:00Z") for n in range(3)], True),
-    ("a header and no rows", [], True),
-]
 
 
-@pytest.mark.parametrize(("rows", "is_loaded"), [case[1:] for case in DELIVERED], ids=[case[0] for case in DELIVERED])
-def test_a_file_loads_its_day_if_a_row_of_it_was_taken_or_it_has_none(
-    make_world: MakeWorld, rows: Rows, is_loaded: bool
-) -> None:
-    world = make_world(days=3, domains=DAILY)
-    world.deliver_rows("transactions", DAY, "t.jsonl", rows)
+def test_a_file_loads_its_day_if_a_row_of_it_was_taken_or_it_has_none(make_world: MakeWorld) -> None:
+    """A day for each kind of file, and a second refresh."""
+    world = make_world(days=5, domains=DAILY)
+    one, two, three, four = (f"2017-01-0{number}" for number in range(1, 5))
+    delivered: dict[str, Rows] = {
+        one: [sale(n, 1, one, quantity="many") for n in range(3)],  # each row refused
+        two: [*BROKEN, sale(9, 1, two)],
+        three: [sale(n, 1, "2016-01-01", updated_at=f"{three}T10:00:00Z") for n in range(3)],  # each row late
+        four: [],
+    }
+    for day, rows in delivered.items():
+        world.deliver_rows("transactions", day, "t.jsonl", rows)
     world.refresh()
     world.refresh()
-    assert (date.fromisoformat(DAY) in world.digests()[RAW]) == is_loaded
-    assert (date.fromisoformat(DAY) in world.digests()[SILVER]) == is_loaded
+    loaded = {date.fromisoformat(day) for day in (two, three, four)}
+    assert world.digests()[RAW].keys() == world.digests()[SILVER].keys() == loaded
     with world.open() as platform:
-        assert (date.fromisoformat(DAY) in waiting(platform, 100).missing[RAW]) != is_loaded
+        assert waiting(platform, 100).missing[RAW] == (date.fromisoformat(one),)
 
 
 def test_a_repaired_file_is_taken_under_its_name_and_the_rows_of_before_count_no_more(make_world: MakeWorld) -> None:
@@ -50,3 +53,58 @@ def test_a_repaired_file_is_taken_under_its_name_and_the_rows_of_before_count_no
     with world.open() as platform:
         assert platform.ledger.refused_rows() == {RAW: 1}
     assert world.refresh().ingests[0].arrivals == ()
+
+
+def day(number: int) -> str:
+    return f"2017-01-{number:02}"
+
+
+def baskets(number: int, **changes: Any) -> list[dict[str, Any]]:
+    """Ten lines of a day."""
+    return [sale(100 * number + n, 1, day(number), **changes) for n in range(10)]
+
+
+def rows_of_days(world: World, table: str = SILVER) -> dict[int, int]:
+    """How many rows each day has that was published."""
+    with world.open() as platform:
+        return {found.day.day: found.rows for found in platform.ledger.current_days(table).values()}
+
+
+def test_a_day_is_published_with_the_arrival_of_the_next_and_neither_empty_nor_missing_before(
+    make_world: MakeWorld,
+) -> None:
+    """Four days, a refresh on each; one file brings the rows of the day before, of which the second had none."""
+    world = make_world(days=20, domains=NEXT_DAY)
+    rows = {1: 10, 2: 0, 3: 10}
+    for today in range(1, 5):
+        brought = baskets(today - 1) if rows.get(today - 1) else []
+        world.deliver_rows("transactions", day(today), "t.jsonl", brought)
+        world.on(day(today)).refresh()
+        assert rows_of_days(world) == {number: count for number, count in rows.items() if number < today}
+        with world.on(day(today)).open() as platform:
+            assert platform.ledger.holds() == ()
+            assert waiting(platform, 100).missing == {}
+    for today, missing in ((5, ()), (6, (date(2017, 1, 4),)), (7, (date(2017, 1, 4), date(2017, 1, 5)))):
+        with world.on(day(today)).open() as platform:
+            assert waiting(platform, 100).missing.get("raw.transactions", ()) == missing
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_line_that_moves_to_a_day_before_its_time_is_on_one_day_at_most(
+    make_world: MakeWorld, *, backwards: bool
+) -> None:
+    """It leaves its day at once and is seen again when the other day is published; nothing is held or blocked."""
+    world = make_world(days=20, domains=NEXT_DAY)
+    first, then = (3, 2) if backwards else (2, 3)
+    world.deliver_rows("transactions", day(2), "t.jsonl", baskets(1))
+    world.deliver_rows("transactions", day(3), "t.jsonl", [*baskets(2), sale(7, 1, day(first))])
+    world.on(day(3)).refresh()
+    moved = sale(7, 1, day(then), updated_at=f"{day(3)}T12:00:00Z")
+    world.deliver_rows("transactions", day(3), "moved.jsonl", [moved])
+    result = world.on(day(3)).refresh()
+    assert not any(step.blocked or step.held for step in result.steps)
+    assert rows_of_days(world) == {1: 10, 2: 11 if backwards else 10}
+    world.deliver_rows("transactions", day(4), "t.jsonl", baskets(3))
+    world.on(day(4)).refresh()
+    assert rows_of_days(world) == {1: 10, 2: 11 if backwards else 10, 3: 10 if backwards else 11}

@@ -1,22 +1,33 @@
-"""Publishing where others are faster: what still holds is published, and who is overtaken for ever is told."""
+"""Publishing where others are faster: what still holds is published, and who was first, or overtakes, is told."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from platform_assets.cli.commands.refresh import outcome_of
+from platform_assets.engine.meanwhile import published_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, in_turns, publish_changes, publish_rest, replaced
+from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.step import stage as staging
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.manifest import TableChange, new_publication
 from platform_assets.settings import load_settings
+from platform_assets_tests.support.meanwhile import once_at
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.recipes import DAYS, correct, four_days
 from platform_assets_tests.support.shelf import SALES, Days, change, contents, day, stage
+from platform_assets_tests.support.world import World
 
 ME, OTHERS = Author("mine", "a test"), Author("theirs", "a test")
+
+
 MINE: Days = {day(n): [("mine", n)] for n in range(3)}
 
 
@@ -110,3 +121,44 @@ def test_who_wants_no_other_turn_gives_up_at_once() -> None:
     with pytest.raises(OvertakenError):
         in_turns(overtaken, gives_up)
     assert len(turns) == 1
+
+
+RAW, SILVER, GOLD = "raw.transactions", "silver.transactions", "gold.daily_sales"
+
+
+DAY = date.fromisoformat(DAYS[1])
+
+
+def refreshed(world: World, run: str) -> RefreshResult:
+    with world.open() as platform:
+        return refresh(platform, lambda: world.spark, Author(run, f"{run} refresh", "Zoë"))
+
+
+def test_who_finds_its_days_published_by_another_run_names_that_run(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A lake of four days, if no other test has made it, and two refreshes of one of them."""
+    world = prepared(four_days)
+    correct(world, DAYS[1], "ours")
+    with world.open() as platform:
+        since = platform.current_release().number
+    once_at(monkeypatch, staging, "stage.before_publish", lambda: refreshed(world, "theirs"))
+    done = refreshed(world, "ours")
+    assert {step.table: step.published for step in done.steps} == {SILVER: {}, GOLD: {}}
+    with world.open() as platform:
+        planned = {RAW: None, SILVER: [DAY], GOLD: [DAY]}
+        others = published_meanwhile(platform, since, "ours", planned)
+        assert [(other.table, other.days, other.by.run) for other in others] == [
+            (SILVER, 1, "theirs"),
+            (GOLD, 1, "theirs"),
+        ]
+        assert published_meanwhile(platform, platform.current_release().number, "ours", planned) == ()
+    outcome = outcome_of(done, 1.0, None, others)
+    assert not outcome.wants_a_look
+    assert [other["run"] for other in outcome.json()["published_meanwhile"]] == ["theirs", "theirs"]
+    outcome.print()
+    said = " ".join(capsys.readouterr().out.split())
+    by = others[0].by
+    assert (
+        f"{SILVER}: 1 day not by this run but by theirs of Zoë (theirs refresh), publication {by.publication}" in said
+    )

@@ -106,7 +106,7 @@ def by_place(readings: Windowed) -> DataFrame:
     [
         (by_the_clock, "CurrentTimestamp (reads the clock)"),
         pytest.param(by_the_days_date, "CurrentDate (reads the clock)", marks=pytest.mark.proof),
-        (by_chance, "Rand (draws random numbers)"),
+        pytest.param(by_chance, "Rand (draws random numbers)", marks=pytest.mark.proof),
         pytest.param(by_place, "MonotonicallyIncreasingID (depends on where rows lie)", marks=pytest.mark.proof),
     ],
 )
@@ -161,7 +161,12 @@ def _twice(name: str) -> list[Column]:
     ("transform", "says", "columns"),
     [
         (of_pythons_chance, "a second computation from the same rows has other content", "in readings,"),
-        (first_of_many, "from the same rows in another order and partitioning", "in coldest, warmest,"),
+        pytest.param(
+            first_of_many,
+            "from the same rows in another order and partitioning",
+            "in coldest, warmest,",
+            marks=pytest.mark.proof,
+        ),
         pytest.param(
             newest_with_ties,
             "from the same rows in another order and partitioning",
@@ -188,6 +193,7 @@ def test_what_comes_out_otherwise_a_second_time_is_refused_with_the_reason_and_w
     assert "sensor north" in error.what
 
 
+@pytest.mark.proof
 def test_a_day_that_is_ordered_up_to_the_key_passes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def newest(readings: Windowed) -> DataFrame:
         last = F.max_by("celsius", F.struct("source_date", "measured_at")).alias("coldest")
@@ -203,10 +209,8 @@ def test_a_day_that_is_ordered_up_to_the_key_passes(world: World, monkeypatch: p
     assert len(done.published) == DAYS
 
 
-@pytest.mark.parametrize(
-    "transform",
-    [compared_with_the_day_before, pytest.param(over_all_that_was_read, marks=pytest.mark.proof)],
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("transform", [compared_with_the_day_before, over_all_that_was_read])
 def test_code_that_was_first_used_for_a_single_day_is_tried_when_it_is_used_for_several(
     world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame]
 ) -> None:
@@ -218,7 +222,9 @@ def test_code_that_was_first_used_for_a_single_day_is_tried_when_it_is_used_for_
     assert "computed alone it has other content than together with its neighbours, in warmest," in error.what
 
 
-@pytest.mark.parametrize("transform", [compared_with_the_day_before, compared_with_the_day_after])
+@pytest.mark.parametrize(
+    "transform", [compared_with_the_day_before, pytest.param(compared_with_the_day_after, marks=pytest.mark.proof)]
+)
 def test_two_days_are_tried_both_because_only_one_may_look_at_the_other(
     world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame]
 ) -> None:

@@ -137,6 +137,7 @@ def test_rules_of_every_severity_judge_silver_and_gold_and_are_asked_again_when_
     assert "'departments'" in warned(world, GOLD)[5][0]
 
 
+@pytest.mark.proof
 def test_a_gold_table_with_the_name_of_a_silver_one_leaves_its_quarantine_alone(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:

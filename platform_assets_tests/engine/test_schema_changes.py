@@ -312,6 +312,7 @@ def test_raw_takes_an_added_column_with_the_next_delivery_and_no_other_change(
     assert sum(len(one.arrivals) for one in changed.refresh().ingests) == 1, "the file has waited"
 
 
+@pytest.mark.proof
 def test_another_key_enters_with_all_days(world: World, later: Callable[..., Later]) -> None:
     changed = later({GOLD: columns_of(world, GOLD)}, key=("sensor", "readings"))
     assert changed.needs(GOLD) == [("key changed from (sensor) to (sensor, readings)", "all days")]

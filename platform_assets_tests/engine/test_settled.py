@@ -162,6 +162,7 @@ def test_what_moves_a_settled_figure_too_far_is_held_also_in_small_steps_until_i
     assert reasons(made.refresh()) == {nth(1): "till 1: paid 12.20 became 13.30 (+1.10); at most 1.00 allowed"}
 
 
+@pytest.mark.proof
 def test_an_approved_plan_moves_a_settled_figure(prepared: Prepared) -> None:
     """A refresh and two sittings of a plan, each of them with Spark."""
     made = prepared(shop)

@@ -1,26 +1,26 @@
-"""A refresh shows all its tables at once, or nothing; what others publish meanwhile is heeded."""
+"""A refresh shows all its tables at once, or nothing; what others publish meanwhile is heeded, failures are told."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import date
 
 import pytest
+from pyspark.sql import SparkSession
 
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.publishing import discarded_on_error
+from platform_assets.engine.refresh import recompute
 from platform_assets.engine.step import stage as staging
-from platform_assets.lakehouse.errors import OvertakenError
-from platform_assets.lakehouse.releases import current_release, manifest_of, published
-from platform_assets.operations.maintenance.maintenance import delete_unneeded
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
-from platform_assets_tests.support.history import RETAIL
-from platform_assets_tests.support.places import on_disk
+from platform_assets_tests.support.history import RETAIL, TILLS
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
-from platform_assets_tests.support.world import World
+from platform_assets_tests.support.recipes import DAYS, correct, four_days
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
 
@@ -36,31 +36,6 @@ def corrected(lakes: Lakes) -> World:
     correct(world, DAYS[1], "correction")
     world.refresh()
     return world
-
-
-def publications(world: World) -> list[dict[str, set[str]]]:
-    """What every publication made of which days, oldest first."""
-    with world.open() as platform:
-        manifests = [manifest_of(platform.lake, name) for _, name in published(platform.lake)]
-    return [{change.table: {str(day) for day in change.days} for change in one.tables} for one in manifests]
-
-
-def refreshed(world: World, run: str = "meanwhile") -> RefreshResult:
-    with world.open() as platform:
-        return refresh(platform, lambda: world.spark, Author(run, "a test"))
-
-
-@pytest.mark.proof
-def test_all_tables_are_published_in_one_release(prepared: Prepared) -> None:
-    """The first of the module: it waits for lakes with five derived tables."""
-    first = publications(prepared(four_days, RETAIL))
-    assert [set(one) for one in first if SILVER in one] == [
-        {SILVER, "silver.products", GOLD, "gold.household_28d", "gold.sales_month_to_date"}
-    ]
-    raw, derived = publications(prepared(corrected))[len(first) :]
-    assert raw == {"raw.transactions": {DAYS[1]}}
-    assert derived[SILVER] == derived[GOLD] == {DAYS[1]}
-    assert derived["gold.sales_month_to_date"] == set(DAYS[1:])
 
 
 @pytest.mark.proof
@@ -90,66 +65,6 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Platform], None]) ->
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("theirs", [pytest.param(DAYS[1], id="the_same_day"), pytest.param(DAYS[2], id="another_day")])
-def test_what_others_publish_meanwhile_is_heeded(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, theirs: str
-) -> None:
-    """Two refreshes, of which one computes twice: the windows of a day of theirs and a day of ours overlap."""
-    world = prepared(four_days, RETAIL)
-    correct(world, DAYS[1], "ours")
-
-    def others(_: Platform) -> None:
-        correct(world, theirs, "theirs", LATEST, "7.00")
-        refreshed(world)
-
-    between(monkeypatch, others)
-    done = refreshed(world, "ours")
-    digests = world.digests()
-    assert {day for step in done.steps if step.table == SILVER for day in step.published} <= {
-        date.fromisoformat(DAYS[1])
-    }
-    with world.open() as platform:
-        assert refresh(platform, lambda: world.spark, Author("again", "a test")).steps == ()
-    assert world.digests() == digests, "nothing was left stale"
-    sums = {day: sum(row["sales_value"] for row in world.rows(SILVER, day)) for day in DAYS}
-    gold = {day: sum(row["net"] for row in world.rows(GOLD, day)) for day in DAYS}
-    assert sums == gold
-    assert sums[theirs] == 17
-
-
-@pytest.mark.proof
-def test_who_is_overtaken_again_and_again_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = publications(world)
-    correct(world, DAYS[1], "ours")
-
-    def overtaken(*_: object, **__: object) -> int:
-        raise OvertakenError(1, 2)
-
-    monkeypatch.setattr(staging, "publish_changes", overtaken)
-    with pytest.raises(OvertakenError):
-        world.refresh()
-    assert publications(world)[len(before) :] == [{"raw.transactions": {DAYS[1]}}]
-
-
-@pytest.mark.proof
-def test_maintenance_takes_nothing_away_from_a_refresh_that_goes_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two tables are staged, and then take so long that they are older than a stage that was left behind."""
-    correct(world, DAYS[1], "ours")
-
-    def weeks_later(platform: Platform) -> None:
-        for path in on_disk(platform.lake.root).rglob("*"):
-            os.utime(path, (0, 0))
-        assert delete_unneeded(platform, "stages") == ()
-
-    between(monkeypatch, weeks_later)
-    world.refresh()
-    assert publications(world)[-1].keys() >= {SILVER, GOLD}
-    assert not list(world.settings.lake_folder.glob("_locks/stage-*"))
-
-
-@pytest.mark.proof
 def test_what_was_staged_goes_with_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refresh that fails at its end, and one that does not."""
     correct(world, DAYS[1], "ours")
@@ -168,3 +83,51 @@ def test_what_was_staged_goes_with_an_error(world: World, monkeypatch: pytest.Mo
     assert sum(row["net"] for row in world.rows(GOLD, DAYS[1])) == sum(
         row["sales_value"] for row in world.rows(SILVER, DAYS[1])
     )
+
+
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [
+        (OSError(28, "No space left on device"), "The stage could not be removed: [Errno 28] No space left on device."),
+        (LakeError("The store does not answer.", "Try."), "The stage could not be removed: The store does not answer."),
+    ],
+)
+def test_that_a_stage_cannot_be_removed_is_a_note_and_not_in_place_of_what_failed(left: Exception, told: str) -> None:
+    def discard() -> None:
+        raise left
+
+    with pytest.raises(ValueError, match="what failed") as caught, discarded_on_error("The stage", discard):
+        raise ValueError("what failed")
+    assert caught.value.__notes__ == [told]
+
+
+DAY = date(2017, 1, 1)
+
+
+RAW, AUTHOR = "raw.transactions", Author("test", "a test")
+
+
+@pytest.mark.proof
+def test_a_correction_that_comes_during_a_step_is_not_read_and_makes_the_day_stale(make_world: MakeWorld) -> None:
+    """Two ingests, a recomputation and a refresh."""
+    world = make_world(days=1, domains=TILLS)
+    world.deliver_rows("transactions", str(DAY), "t.jsonl", [sale(n, 1, str(DAY)) for n in range(3)])
+    with world.open() as platform:
+        ingest(platform, lambda: world.spark, platform.catalogue[RAW], AUTHOR)
+        at_start = current_release(platform.lake)
+
+        def session() -> SparkSession:
+            """Started by the step once it has its release: a good moment for others to publish."""
+            if current_release(platform.lake) == at_start:
+                later = sale(0, 1, str(DAY), sales_value="99.00", updated_at=f"{DAY}T12:00:00Z")
+                world.deliver_rows("transactions", str(DAY), "later.jsonl", [later])
+                with world.open() as other:
+                    ingest(other, lambda: world.spark, other.catalogue[RAW], AUTHOR)
+            return world.spark
+
+        recompute(platform, session, (SILVER,), (DAY,), AUTHOR)
+        assert current_release(platform.lake).versions[RAW] == at_start.versions[RAW] + 1, "it did come meanwhile"
+        assert platform.ledger.current_days(SILVER)[DAY].reads == {RAW: at_start.versions[RAW]}
+    assert {str(row["sales_value"]) for row in world.rows(SILVER)} == {"2.50"}
+    world.refresh()
+    assert {str(row["sales_value"]) for row in world.rows(SILVER)} == {"2.50", "99.00"}

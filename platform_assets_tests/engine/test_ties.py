@@ -166,23 +166,6 @@ def test_days_of_two_batches_between_which_a_move_comes_meanwhile_are_computed_t
     ]
 
 
-@pytest.mark.proof
-def test_a_clock_behind_leaves_a_day_that_is_held_with_one_ahead_of_it(make_world: MakeWorld) -> None:
-    """A day held with one that a machine does not know of yet, and the other days of that machine."""
-    world = make_world(days=len(DAYS), calendar_last=None, domains=TILLS)
-    for day in DAYS:
-        world.deliver_rows("transactions", day, "t.jsonl", baskets(day))
-    world.refresh()
-    moved = sale(MOVING, 1, DAYS[9], updated_at=LATER)
-    world.deliver_rows("transactions", DAYS[-1], "m.jsonl", [moved, *staying(FROM, voided=True, updated_at=LATER)])
-    world.refresh()
-    before = held(world)
-    assert before == {DAYS[9]: "conservation", FROM: "volume"}
-    world.deliver_rows("transactions", DAYS[2], "more.jsonl", [sale(7777, 1, DAYS[1])])
-    assert published(world.on(DAYS[12]).refresh()) == {DAYS[1]}
-    assert held(world) == before
-
-
 def assert_on_one_day(world: World, basket: int) -> None:
     """Every release that has the table has a basket once."""
     lake = Lake.at(world.settings.lake)

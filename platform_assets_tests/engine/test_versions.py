@@ -99,12 +99,3 @@ def test_a_file_sent_again_undoes_no_correction_and_is_told_and_who_means_it_ane
         withdraw(platform, lambda: world.spark, ["stock/2017-01-02/eod.jsonl"], person())
     world.refresh()
     assert amounts(world) == {1: 10, 2: 20}
-
-
-def test_a_copy_taken_before_the_file_that_it_repeats_gets_its_place_when_that_comes(world: World) -> None:
-    [copy] = deliver(world, "2017-01-04", "eod (1).jsonl", item(1, 10))
-    deliver(world, "2017-01-03", "fix.jsonl", item(1, 1))
-    assert (copy.notes, amounts(world)) == ((), {1: 10})
-    [first] = deliver(world, "2017-01-02", "eod.jsonl", item(1, 10))
-    assert amounts(world) == {1: 1}
-    assert first.notes[0].startswith("has the same content as stock/2017-01-04/eod (1).jsonl, whose rows keep")

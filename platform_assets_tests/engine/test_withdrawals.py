@@ -9,13 +9,10 @@ import pytest
 
 from platform_assets.contracts import Column
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
-from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.named_arrivals import WithdrawalError
-from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.late.withdrawals import Withdrawal, withdraw
-from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.domains import two_raws
-from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
+from platform_assets_tests.support.history import History, Version, no_session, person
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.world import MakeWorld, World, sale
@@ -43,7 +40,8 @@ def figures(story: History, day: int) -> dict[str, int]:
 
 
 def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story: History) -> None:
-    """A refresh, a withdrawal, and a refresh of what it reaches."""
+    """A refresh, a withdrawal, and a refresh of what it reaches; then what can be withdrawn no more."""
+    story.world.deliver("transactions", "2017-01-08", "broken.csv", "basket_id\n1\n")
     bad = story.deliver(
         "2017-01-08",
         "bad.jsonl",
@@ -65,6 +63,15 @@ def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story:
     assert figures(story, 2) == {"raw": 3, "superseded": 0, "voided": 0, "quarantined": 0, "withdrawn": 1}
     assert figures(story, 7)["withdrawn"] == figures(story, 7)["raw"] == 1
     assert story.refresh() == {}
+    cases = {
+        "transactions/2017-01-08/bed.jsonl": "was ever taken.*\n.*Did you mean transactions/2017-01-08/bad.jsonl",
+        "transactions/2017-01-08/broken.csv": "was refused whole",
+        bad: "was withdrawn before, on .* by Zoë: the till was set up wrong",
+        arrival.path: f"is itself the withdrawal of {bad}",
+    }
+    for path, says in cases.items():
+        with pytest.raises(WithdrawalError, match=says):
+            withdrawn(story, path)
 
 
 @pytest.mark.proof
@@ -87,123 +94,6 @@ def test_several_deliveries_are_withdrawn_by_one_publication_or_none_of_them(sto
     assert figures(story, 2)["withdrawn"] == 2
 
 
-@pytest.mark.proof
-def test_what_is_left_is_what_an_installation_has_that_never_saw_the_delivery(make_world: MakeWorld) -> None:
-    tables = ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
-    digests = []
-    for sees_it in (True, False):
-        story = history(make_world, RETAIL)
-        story.deliver("2017-01-02", "sold.jsonl", *(Version(basket, 2, 0) for basket in range(6)))
-        story.refresh()
-        if sees_it:
-            moves = [Version(basket, basket + 1, 5, "5.00") for basket in range(6)]
-            bad = story.deliver("2017-01-08", "bad.jsonl", *moves)
-            story.refresh()
-            withdrawn(story, bad)
-        story.deliver("2017-01-08", "good.jsonl", Version(3, 6, 3, "3.00"), Version(4, 2, 6, "6.00"))
-        story.refresh()
-        digests.append({table: story.world.digests()[table] for table in tables})
-    assert digests[0] == digests[1]
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("first", ["withdrawal", "correction"])
-def test_a_withdrawal_and_a_late_correction_commute(story: History, first: str) -> None:
-    bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 5, 6), Version(3, 3, 6, "6.00"), Version(4, 1, 6))
-    story.refresh()
-    if first == "withdrawal":
-        withdrawn(story, bad)
-    # Older than what is withdrawn, on its day and on others: hidden by it only as long as it counts.
-    story.deliver("2017-01-08", "fix.jsonl", Version(2, 5, 3, "3.00"), Version(3, 6, 3, "3.00"), Version(4, 7, 8))
-    story.refresh()
-    if first == "correction":
-        assert story.kept() == story.expected()
-        withdrawn(story, bad)
-        story.refresh()
-    assert story.kept() == story.expected(but=[bad])
-
-
-@pytest.mark.proof
-def test_versions_hidden_behind_the_withdrawn_one_in_their_own_batch_beat_other_days_again(story: History) -> None:
-    bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 7, 9), Version(3, 5, 9), Version(5, 6, 9))
-    story.deliver("2017-01-08", "good.jsonl", Version(2, 7, 4), Version(3, 6, 4), Version(5, 5, 4, voided=True))
-    story.refresh()
-    withdrawn(story, bad)
-    story.refresh()
-    assert story.kept() == story.expected(but=[bad])
-
-
-@pytest.mark.proof
-def test_the_same_content_under_a_new_name_counts_again_and_a_duplicate_counts_on(story: History) -> None:
-    """Six refreshes and three withdrawals, each of what the ones before it left."""
-    versions = (Version(2, 5, 4, "4.00"), Version(3, 3, 4, "4.00"))
-    bad = story.deliver("2017-01-08", "bad.jsonl", *versions)
-    story.refresh()
-    withdrawn(story, bad)
-    story.refresh()
-    story.deliver("2017-01-08", "again.jsonl", *versions)
-    story.refresh()
-    assert story.kept() == story.expected(but=[bad])
-
-    copy = story.deliver("2017-01-08", "copy.jsonl", *versions)
-    story.refresh()
-    withdrawn(story, copy)
-    story.refresh()
-    assert story.kept() == story.expected(but=[bad, copy]) == story.expected()
-    withdrawn(story, "transactions/2017-01-08/again.jsonl")
-    story.refresh()
-    assert story.kept() == story.expected(but=[bad, copy, "transactions/2017-01-08/again.jsonl"])
-    for day in (2, 3, 5):
-        assert figures(story, day)["raw"] > 0
-
-
-@pytest.mark.proof
-def test_approved_late_rows_go_with_their_file_and_what_waits_can_be_approved_no_more(story: History) -> None:
-    bad = story.deliver("2017-04-05", "bad.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4), Version(3, 3, 4, "4.00"))
-    story.refresh()
-    with story.world.open() as platform:
-        only = LateSelection(table="raw.transactions", days=frozenset({date(2017, 1, 4)}))
-        [approval] = approve(platform, lambda: story.world.spark, only, person())
-    story.refresh()
-    assert (2, "2017-01-04", "2.50") in story.kept()
-    done = withdrawn(story, bad)
-    assert {arrival.origin for arrival in done.arrivals} == {bad, approval.arrivals[0].path}
-    assert done.rows == 2
-    story.refresh()
-    assert story.kept() == story.expected(but=[bad])
-    with story.world.open() as platform:
-        assert [(rows.day.day, rows.state) for rows in late_queue(platform)] == [(3, "withdrawn")]
-
-
-@pytest.mark.proof
-def test_an_approval_can_be_withdrawn_by_itself(story: History) -> None:
-    late = story.deliver("2017-04-05", "late.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4))
-    story.refresh()
-    with story.world.open() as platform:
-        [approval] = approve(platform, lambda: story.world.spark, LateSelection(arrival=late), person())
-    story.refresh()
-    withdrawn(story, approval.arrivals[0].path)
-    story.refresh()
-    assert story.kept() == story.expected(late=[late])
-
-
-def test_what_cannot_be_withdrawn_is_said(story: History) -> None:
-    """A refresh and a withdrawal, before anything can be refused."""
-    story.world.deliver("transactions", "2017-01-08", "broken.csv", "basket_id\n1\n")
-    bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 2, 4))
-    story.refresh()
-    [made] = withdrawn(story, bad).arrivals
-    cases = {
-        "transactions/2017-01-08/bed.jsonl": "was ever taken.*\n.*Did you mean transactions/2017-01-08/bad.jsonl",
-        "transactions/2017-01-08/broken.csv": "was refused whole",
-        bad: "was withdrawn before, on .* by Zoë: the till was set up wrong",
-        made.path: f"is itself the withdrawal of {bad}",
-    }
-    for path, says in cases.items():
-        with pytest.raises(WithdrawalError, match=says):
-            withdrawn(story, path)
-
-
 def test_a_delivery_without_rows_is_withdrawn_without_a_session(story: History) -> None:
     with story.world.open() as platform:
         [done] = withdraw(platform, no_session, ["transactions/2017-01-02/empty.jsonl"], person())
@@ -221,26 +111,18 @@ def tables_withdrawn_from(world: World, path: str) -> set[str]:
 
 
 @pytest.mark.proof
-def test_a_delivery_is_withdrawn_from_every_table_that_took_it(make_world: MakeWorld) -> None:
-    world = make_world(days=1, domains=TWO_RAWS)
-    world.deliver_rows("transactions", "2017-01-01", "bad.jsonl", [sale(1, 1, "2017-01-01")])
-    world.refresh()
-    path = "transactions/2017-01-01/bad.jsonl"
-    assert tables_withdrawn_from(world, path) == {"raw.transactions", "raw.receipts"}
-    with pytest.raises(WithdrawalError, match="was withdrawn before"):
-        tables_withdrawn_from(world, path)
-
-
-@pytest.mark.proof
-def test_it_is_withdrawn_from_the_table_that_took_it_where_another_refused_it(
+def test_a_delivery_is_withdrawn_from_every_table_that_took_it_and_from_no_other(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Two tables take one file; the other has a column less than one of them needs."""
     more = replace(two_raws.RECEIPTS, columns=(*RAW_TRANSACTIONS.columns, Column("till", "string", "Which till.")))
     monkeypatch.setattr(two_raws, "DOMAIN", replace(two_raws.DOMAIN, tables=(RAW_TRANSACTIONS, more)))
     world = make_world(days=1, domains=TWO_RAWS)
     row = sale(1, 1, "2017-01-01")
     world.deliver("transactions", "2017-01-01", "bad.csv", f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
+    world.deliver_rows("transactions", "2017-01-01", "both.jsonl", [sale(2, 1, "2017-01-01", till="north")])
     world.refresh()
     with world.open() as platform:
         assert [one.table for one in platform.ledger.arrivals() if one.reason] == ["raw.receipts"]
     assert tables_withdrawn_from(world, "transactions/2017-01-01/bad.csv") == {"raw.transactions"}
+    assert tables_withdrawn_from(world, "transactions/2017-01-01/both.jsonl") == {"raw.transactions", "raw.receipts"}

@@ -181,15 +181,6 @@ def test_what_hadoop_leaves_for_a_folder_is_no_file(root: object_store.Stored) -
     assert root.names() == ["empty"]
 
 
-def test_a_folder_of_many_files_goes_whole(root: object_store.Stored) -> None:
-    """More than are removed with one request, and a name among them that is no object."""
-    folder = root / "folder"
-    for n in range(300):
-        (folder / f"{n}").replace(b"")
-    folder.remove()
-    assert root.files() == {}
-
-
 def test_a_version_that_was_listed_is_the_one_that_is_read(root: object_store.Stored) -> None:
     """Azure lists versions without the quotes that it asks for them in."""
     (root / "file").replace(b"1")

@@ -1,13 +1,16 @@
-"""All or nothing, also when the publisher dies at any instruction. Real processes, really killed."""
+"""All or nothing, also when the publisher dies at any instruction, really killed; a damaged log is refused by name."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import schema_string_at, table_snapshot
 from platform_assets.lakehouse.delta.new_commit import write_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.layout import Lake
@@ -32,8 +35,14 @@ from platform_assets_tests.support.shelf import (
 )
 
 BEFORE = {SALES: {day(0): [("a", 1)], day(1): [("b", 1)]}, STORES: {day(0): [("s", 2)]}}
+
+
 AFTER = {SALES: {day(0): [("a", 5)]}, STORES: {day(0): [("s", 5)]}}
+
+
 REPLACES = [day(0), day(1)]
+
+
 BEGUN = PUBLISHING.index("replace.after_commit")
 
 
@@ -173,3 +182,52 @@ def test_a_commit_that_a_store_makes_after_its_publisher_gave_up_is_told_and_can
     assert undo_unreleased(lake) == [f"Undid {late.publication} in {SALES}, which no release shows."]
     publish(lake, staged_manifest(lake, AFTER))
     assert everything(lake)[STORES] == AFTER[STORES]
+
+
+Actions = list[dict[str, Any]]
+
+
+def without(kind: str, field: str | None = None) -> Any:
+    def spoil(actions: Actions) -> Actions:
+        if field is None:
+            return [action for action in actions if kind not in action]
+        return [
+            {k: {f: v for f, v in said.items() if (k, f) != (kind, field)} for k, said in a.items()} for a in actions
+        ]
+
+    return spoil
+
+
+def with_schema(text: object) -> Any:
+    def spoil(actions: Actions) -> Actions:
+        return [a if "metaData" not in a else {"metaData": a["metaData"] | {"schemaString": text}} for a in actions]
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (without("metaData"), "no metaData action"),
+        (without("protocol"), "no protocol action"),
+        (without("metaData", "schemaString"), "an action without 'schemaString'"),
+        (without("metaData", "partitionColumns"), "an action without 'partitionColumns'"),
+        (without("protocol", "minReaderVersion"), "an action without 'minReaderVersion'"),
+        (without("add", "path"), "an action without 'path'"),
+        (with_schema(""), "no schema in its metaData"),
+        (with_schema("{}"), "no schema in its metaData"),
+        (with_schema(None), "no schema in its metaData"),
+        (lambda actions: [*actions, {"add": "a.parquet"}], "an action that is none of Delta's"),
+    ],
+)
+def test_a_log_without_what_every_log_has_is_refused_by_name(disk_lake: Lake, spoil: Any, says: str) -> None:
+    publish(disk_lake, staged_manifest(disk_lake, {SALES: {day(0): [("a", 1)]}}))
+    table = disk_lake.table_path(SALES)
+    commit = table / "_delta_log" / f"{0:020d}.json"
+    actions = spoil([json.loads(line) for line in (commit.read() or b"").splitlines()])
+    commit.replace("".join(json.dumps(action) + "\n" for action in actions).encode())
+    with pytest.raises(DamagedTableError, match=f"The log of {SALES} has {says}, at version 0: .*_delta_log"):
+        table_snapshot(table)
+    if "etaData" in says or "schemaString" in says:
+        with pytest.raises(DamagedTableError, match=says):
+            schema_string_at(table, 0)

@@ -1,4 +1,4 @@
-"""What has to be done under the publish lock, and at the start of a command, does not grow with what was published."""
+"""What is done under the publish lock, and at the start of a command, does not grow; unpublished stages are dropped."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ from platform_assets.records.manifest import new_publication
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
+    STORES,
     change,
     contents,
     day,
     in_process,
     killed,
     manifest,
+    publish_elsewhere,
     rows_of,
+    stage,
     staged_manifest,
 )
 
@@ -102,6 +105,7 @@ def test_a_checkpoint_holds_what_is_live_and_nothing_of_what_has_left(lake: Lake
         ]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("point", ["checkpoint.written", "write.before_rename", "write.before_rename:2"])
 def test_a_checkpoint_can_be_cut_short_anywhere(lake: Lake, point: str) -> None:
     replaced(lake, 5)
@@ -121,6 +125,7 @@ def test_a_publication_reads_no_more_after_many_than_after_few(lake: Lake, reads
     assert counted(reads, lambda: replaced(lake, LONG + 1)) == few
 
 
+@pytest.mark.proof
 def test_a_stage_is_dropped_without_reading_what_was_published_before_it(lake: Lake, reads: list[Path]) -> None:
     replaced(lake, SHORT)
     publication = staged(lake, 1)
@@ -129,15 +134,6 @@ def test_a_stage_is_dropped_without_reading_what_was_published_before_it(lake: L
     publication = staged(lake, 1)
     assert counted(reads, lambda: discard(lake, SALES, publication)) == few
     assert not lake.stage_path(SALES, publication).exists()
-
-
-def test_a_stage_that_was_published_under_another_name_stays_however_much_came_before_and_after(lake: Lake) -> None:
-    replaced(lake, 3)
-    publication = staged(lake, 1)
-    publish(lake, manifest(new_publication(), change(lake, SALES, publication)))
-    publish(lake, staged_manifest(lake, {SALES: {day(1): [("other", 1)]}}))
-    assert not discard(lake, SALES, publication)
-    assert contents(lake, SALES, 3)[day(1)] == [("staged", 1)]
 
 
 def test_a_stage_that_is_written_to_again_is_as_old_as_its_first_file(lake: Lake) -> None:
@@ -171,3 +167,33 @@ def test_a_command_starts_with_what_is_new(lake: Lake, reads: list[Path], tmp_pa
         done = sync(lake, ledger)
         assert (len(done.added), done.known, newest < min(done.added)) == (2, LONG, True)
         assert sync(lake, ledger) == SyncResult((), LONG + 2)
+
+
+def test_a_stage_nobody_published_is_dropped(lake: Lake) -> None:
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))
+    publication = stage(lake, SALES, {day(0): [("a", 2)]})
+    assert discard(lake, SALES, publication)
+    assert not lake.stage_path(SALES, publication).exists()
+    assert contents(lake, SALES) == {day(0): [("a", 1)]}
+    assert discard(lake, SALES, publication)
+
+
+def test_a_published_stage_stays_also_after_it_was_replaced(lake: Lake) -> None:
+    first = staged_manifest(lake, {SALES: {day(0): [("a", 1)]}})
+    publish(lake, first)
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 2)]}}))
+    assert not discard(lake, SALES, first.publication)
+    assert contents(lake, SALES, 0) == {day(0): [("a", 1)]}
+
+
+def test_a_stage_published_under_another_name_stays(lake: Lake) -> None:
+    staged = stage(lake, SALES, {day(0): [("a", 1)]})
+    publish(lake, manifest(new_publication(), change(lake, SALES, staged)))
+    assert not discard(lake, SALES, staged)
+
+
+def test_a_stage_whose_publication_was_begun_is_finished_instead(lake: Lake, tmp_path: Path) -> None:
+    dying = staged_manifest(lake, {SALES: {day(0): [("a", 1)]}, STORES: {day(0): [("s", 1)]}})
+    publish_elsewhere(lake, dying, tmp_path, "publish.after_table.0")
+    assert not discard(lake, STORES, dying.publication)
+    assert contents(lake, STORES) == {day(0): [("s", 1)]}

@@ -26,7 +26,6 @@ from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import (
     SALES,
-    contents,
     day,
     in_process,
     staged_manifest,
@@ -126,11 +125,6 @@ def test_a_lake_mounted_elsewhere_is_the_same_lake_to_the_database(
         elsewhere = Lake.at(tmp_path / "mounted", postgres_server.url)
         with pytest.raises(LockTimeoutError), publish_lock(elsewhere, 0.2):
             pass
-
-
-def test_a_publication_under_a_database_lock_is_like_any_other(either: Lake) -> None:
-    publish(either, staged_manifest(either, {SALES: {day(0): [("a", 1)]}}))
-    assert contents(either, SALES) == {day(0): [("a", 1)]}
 
 
 def test_a_publisher_whose_session_was_cut_stops(served: Lake, postgres_server: PostgresServer) -> None:

@@ -1,4 +1,4 @@
-"""Names become paths only after they were checked, and odd characters survive the log's encoding."""
+"""Names and addresses become places only after they were checked, and odd characters survive the log's encoding."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from platform_assets.lakehouse.delta.log import staged_files
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.storage.object_store import require_endpoint
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
@@ -89,3 +90,39 @@ def test_odd_names_of_files_are_encoded_once_in_the_log_and_never_in_manifests(l
     empty = change(lake, SALES, publication).model_copy(update={"days": {day(0): content((), (file,))}})
     publish(lake, manifest(f"{publication}-2", empty))
     assert contents(lake, SALES) == {}
+
+
+BUCKET = "s3://our-bucket"
+
+
+ALLOWED = {"AWS_ALLOW_HTTP": "true"}
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9000", "localhost:9000", "http:/host", "s3.example.com", "http://h:x"])
+def test_an_address_without_a_protocol_is_refused_with_the_variable(address: str) -> None:
+    with pytest.raises(LakeError, match=r"AWS_ENDPOINT_URL is .*\n.*http://127\.0\.0\.1:9000"):
+        require_endpoint(BUCKET, ALLOWED | {"AWS_ENDPOINT_URL": address})
+
+
+@pytest.mark.parametrize("said", [{}, {"AWS_ALLOW_HTTP": "false"}, {"AWS_ALLOW_HTTP": ""}])
+def test_an_address_without_encryption_has_to_be_allowed(said: dict[str, str]) -> None:
+    with pytest.raises(LakeError, match=r"not encrypted[^\n]*\n.*AWS_ALLOW_HTTP=true"):
+        require_endpoint(BUCKET, said | {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9000"})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"AWS_ENDPOINT_URL": ""},
+        {"AWS_ENDPOINT_URL": "https://store.example.com"},
+        ALLOWED | {"AWS_ENDPOINT_URL": "http://[::1]:9000"},
+        {"AWS_ENDPOINT_URL": "HTTP://store", "AWS_ALLOW_HTTP": "1"},
+    ],
+)
+def test_what_can_be_asked_is_left_alone(said: dict[str, str]) -> None:
+    require_endpoint(BUCKET, said)
+
+
+def test_of_another_kind_of_store_nothing_is_asked() -> None:
+    require_endpoint("abfss://c@a.dfs.core.windows.net", {"AWS_ENDPOINT_URL": "nonsense"})

@@ -83,22 +83,21 @@ def test_what_was_staged_is_on_the_disk_before_anybody_refers_to_it(
     assert {(there.st_dev, there.st_ino) for there in (on_disk(path).stat() for path in needed)} <= at_the_lock[0]
 
 
-def test_a_replaced_day_has_only_its_new_rows_and_other_days_keep_theirs(lake: Lake) -> None:
+@pytest.mark.parametrize(
+    ("rows", "named", "left"),
+    [
+        pytest.param([("a", 7), ("c", 3)], [0], {0: [("a", 7), ("c", 3)], 1: [("b", 2)]}, id="other rows"),
+        pytest.param([("a", 7)], [0, 1], {0: [("a", 7)]}, id="none of one day"),
+        pytest.param([], [0], {1: [("b", 2)]}, id="none at all"),
+    ],
+)
+def test_a_replaced_day_has_only_its_new_rows_and_other_days_keep_theirs(
+    lake: Lake, rows: list[tuple[str, int]], named: list[int], left: dict[int, list[tuple[str, int]]]
+) -> None:
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)], day(1): [("b", 2)]}}))
-    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 7), ("c", 3)]}}))
-    assert contents(lake, SALES) == {day(0): [("a", 7), ("c", 3)], day(1): [("b", 2)]}
-
-
-def test_a_day_that_became_empty_leaves_no_old_rows(lake: Lake) -> None:
-    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)], day(1): [("b", 2)]}}))
-    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 7)]}}, days=[day(0), day(1)]))
-    assert contents(lake, SALES) == {day(0): [("a", 7)]}
-
-
-def test_a_publication_without_any_rows_empties_its_days_and_no_others(lake: Lake) -> None:
-    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)], day(1): [("b", 2)]}}))
-    publish(lake, staged_manifest(lake, {SALES: {}}, days=[day(0)]))
-    assert contents(lake, SALES) == {day(1): [("b", 2)]}
+    new = {day(0): rows} if rows else {}
+    publish(lake, staged_manifest(lake, {SALES: new}, days=[day(n) for n in named]))
+    assert contents(lake, SALES) == {day(n): of for n, of in left.items()}
 
 
 def test_a_table_whose_days_are_all_empty_is_published_and_readable(lake: Lake) -> None:

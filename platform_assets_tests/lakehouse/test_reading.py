@@ -1,4 +1,4 @@
-"""Every engine reads the same rows of the same release."""
+"""Every engine, and the script for DuckDB, reads the same rows of the same release, wherever the lake lies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from platform_assets.contracts import UnknownTableError
@@ -15,7 +16,8 @@ from platform_assets.lakehouse.errors import LakeError, NeverPublishedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import dataset, read_arrow
-from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.releases import Release, current_release, release
+from platform_assets.lakehouse.sql_views import statements
 from platform_assets.operations.readers import read
 from platform_assets.settings import Settings
 from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
@@ -57,43 +59,24 @@ def test_every_engine_reads_a_lake_wherever_it_lies(lake: Lake, engine: Any, tmp
 
 
 @pytest.mark.parametrize("engine", ["arrow", "polars", "pandas", "duckdb"])
-@pytest.mark.parametrize(
-    ("release", "days", "expected"),
-    [
+def test_engines_agree_on_every_release_and_choice_of_days(filled: Lake, settings: Settings, engine: Any) -> None:
+    choices: list[tuple[int | None, list[int] | None, tuple[int, int]]] = [
         (None, None, (4, 106)),
         (0, None, (5, 10)),
         (0, [4, 1], (2, 5)),
         (1, [0], (1, 100)),
         (1, [4], (0, 0)),
         (1, [], (0, 0)),
-    ],
-)
-def test_engines_agree_on_every_release_and_choice_of_days(
-    filled: Lake,
-    settings: Settings,
-    engine: Any,
-    release: int | None,
-    days: list[int] | None,
-    expected: tuple[int, int],
-) -> None:
-    wanted = None if days is None else [day(n) for n in days]
-    found = read(SALES, days=wanted, release=release, engine=engine, settings=settings)
-    assert sums(engine, found) == expected
-
-
-def test_only_the_columns_asked_for_are_read(filled: Lake) -> None:
-    assert read_arrow(filled, SALES, columns=["cents"]).column_names == ["cents"]
+    ]
+    for number, days, expected in choices:
+        wanted = None if days is None else [day(n) for n in days]
+        found = read(SALES, days=wanted, release=number, engine=engine, settings=settings)
+        assert sums(engine, found) == expected, (number, days)
 
 
 def test_only_files_of_the_days_asked_for_are_opened(filled: Lake) -> None:
     files = dataset(filled, SALES, [day(1), day(2)], 0).files
     assert sorted(Path(file).parent.name for file in files) == ["event_date=2017-01-02", "event_date=2017-01-03"]
-
-
-def test_a_release_resolved_once_stays_what_it_was(filled: Lake) -> None:
-    now = current_release(filled)
-    publish(filled, staged_manifest(filled, {SALES: {day(0): [("later", 1)]}}))
-    assert read_arrow(filled, SALES, [day(0)], release=now)["cents"].to_pylist() == [100]
 
 
 @pytest.mark.parametrize("engine", ["arrow", "polars", "pandas", "duckdb"])
@@ -132,11 +115,6 @@ def test_a_table_of_a_later_release_is_not_in_an_earlier_one(filled: Lake) -> No
         read_arrow(filled, STORES, release=1)
 
 
-def test_an_empty_lake_says_that_nothing_was_published(lake: Lake) -> None:
-    with pytest.raises(NeverPublishedError, match="has never been published"):
-        read_arrow(lake, SALES)
-
-
 def test_an_unknown_engine_is_refused(filled: Lake, settings: Settings) -> None:
     with pytest.raises(LakeError, match="'dask' is not an engine"):
         read(SALES, engine="dask", settings=settings)  # type: ignore[arg-type]
@@ -151,3 +129,58 @@ def test_reading_imports_neither_spark_nor_dagster() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
     )
     assert said.stdout.strip() == "[]"
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Lake:
+    """Two releases in a folder with everything that means something in a pattern, in SQL or in a path."""
+    lake = Lake.at(tmp_path / "Ümläut #1 + a=b; 'q` *x? {y}, -- $z")
+    publish(lake, staged_manifest(lake, {SALES: {day(n): [(f"ä'{n}", n)] for n in range(3)}}))
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("new", 100)]}, STORES: {day(0): [("s", 1)]}}))
+    return lake
+
+
+def run(connection: duckdb.DuckDBPyConnection, lake: Lake, shown: Release) -> None:
+    connection.execute("".join(f"{statement};\n" for statement in statements(lake, shown, "duckdb")))
+
+
+def rows(found: duckdb.DuckDBPyRelation) -> list[tuple[object, ...]]:
+    return sorted(found.fetchall(), key=str)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_views_show_what_readers_of_the_release_see_also_later(odd: Lake, number: int) -> None:
+    connection, shown = duckdb.connect(), release(odd, number)
+    run(connection, odd, shown)
+    publish(odd, staged_manifest(odd, {SALES: {day(1): [("later", 7)]}}))
+    for table in shown.versions:
+        view = connection.sql(f"SELECT * FROM {table}")
+        read = connection.from_arrow(dataset(odd, table, release=shown))
+        assert (view.columns, view.types) == (read.columns, read.types)
+        assert rows(view) == rows(read) != []
+
+
+def test_views_of_an_older_release_leave_no_table_of_a_newer_one_behind(odd: Lake, tmp_path: Path) -> None:
+    connection = duckdb.connect(tmp_path / "kept.duckdb")
+    run(connection, odd, current_release(odd))
+    assert connection.sql(f"SELECT key FROM {STORES}").fetchall() == [("s",)]
+    run(connection, odd, release(odd, 0))
+    with pytest.raises(duckdb.CatalogException):
+        connection.sql(f"SELECT * FROM {STORES}")
+    assert len(rows(connection.sql(f"SELECT * FROM {SALES}"))) == 3
+
+
+def test_a_table_without_rows_is_an_empty_view_with_its_types(odd: Lake) -> None:
+    publish(odd, staged_manifest(odd, {SALES: {}}, days=[day(0), day(1), day(2)]))
+    connection, now = duckdb.connect(), current_release(odd)
+    run(connection, odd, now)
+    view = connection.sql(f"SELECT * FROM {SALES}")
+    assert view.types == connection.from_arrow(dataset(odd, SALES, release=now)).types
+    assert rows(view) == []
+
+
+def test_a_folder_that_duckdb_would_take_for_a_column_is_refused(tmp_path: Path) -> None:
+    lake = Lake.at(tmp_path / "Cents=5" / "lake")
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))
+    with pytest.raises(LakeError, match=r"'Cents=5' of .* for the column cents of silver\.sales"):
+        list(statements(lake, current_release(lake), "duckdb"))

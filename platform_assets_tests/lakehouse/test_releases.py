@@ -1,9 +1,11 @@
-"""Releases are numbered, kept, and fast to resolve."""
+"""Releases are numbered, kept, chained by hashes, and fast to resolve; each says what a person asks first."""
 
 from __future__ import annotations
 
-import time
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -12,17 +14,28 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import live_files, table_snapshot
 from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import ManifestError, UnknownReleaseError
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import (
     Release,
     current_release,
+    manifest_file,
     manifest_of,
     published,
     release,
 )
 from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.shelf import SALES, contents, day, staged_manifest
+from platform_assets_tests.support.shelf import (
+    PUBLISHING,
+    SALES,
+    STORES,
+    contents,
+    day,
+    publish_elsewhere,
+    staged_manifest,
+    unchain,
+)
 
 MANY = 2 * CHECKPOINT_INTERVAL + 3
 
@@ -104,15 +117,6 @@ def test_publications_are_listed_oldest_first_and_from_where_one_stopped(busy: L
     assert manifest_of(busy, names[5]).tables[0].table == SALES
 
 
-def test_the_current_release_takes_a_few_milliseconds(busy: Lake) -> None:
-    times = []
-    for _ in range(20):
-        started = time.perf_counter()
-        current_release(busy)
-        times.append(time.perf_counter() - started)
-    assert sorted(times)[10] < 0.02
-
-
 def test_any_delta_reader_can_read_the_releases(busy: Lake) -> None:
     assert DeltaTable(on_disk(busy.releases_path)).to_pyarrow_table().to_pylist() == [
         {"table": SALES, "version": MANY - 1}
@@ -122,3 +126,73 @@ def test_any_delta_reader_can_read_the_releases(busy: Lake) -> None:
 def test_a_manifest_that_is_not_there_is_named(lake: Lake) -> None:
     with pytest.raises(ManifestError, match="p1"):
         manifest_of(lake, "p1")
+
+
+DAYS = {SALES: {day(0): [("a", 1)]}, STORES: {day(0): [("s", 2)]}}
+
+
+ESSENTIALS = {
+    "platform.kind": "withdrawal",
+    "platform.run": "run-7",
+    "platform.who": "Zoë",
+    "platform.why": "x" * 199 + "…",
+    "platform.git_commit": "abc123",
+    "platform.version": "1.2",
+}
+
+
+def info(path: Path, version: int) -> dict[str, Any]:
+    """What a commit says of itself, as any Delta reader finds it."""
+    return next(a["commitInfo"] for a in commits.actions(located(path), version) if "commitInfo" in a)
+
+
+def said(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: found[name] for name in ESSENTIALS if name in found}
+
+
+def signed(lake: Lake) -> Any:
+    changes = {"kind": "withdrawal", "run": "run-7", "who": "Zoë", "why": "x" * 500, "git_commit": "abc123"}
+    return staged_manifest(lake, DAYS).model_copy(update={**changes, "platform_version": "1.2"})
+
+
+def links(lake: Lake) -> list[commits.Commit]:
+    return [commits.commit(lake.releases_path, n) for n in commits.listed_versions(lake.releases_path)]
+
+
+def is_chained(lake: Lake) -> bool:
+    found = links(lake)
+    stored = [on_disk(manifest_file(lake, str(one.publication))).read_bytes() for one in found]
+    return [sha256(content).hexdigest() for content in stored] == [one.manifest_hash for one in found] and all(
+        new.chain == sha256(f"{old.chain}{new.manifest_hash}".encode()).hexdigest() for old, new in pairwise(found)
+    )
+
+
+def test_every_commit_of_a_publication_says_who_why_and_by_which_code(lake: Lake) -> None:
+    publish(lake, signed(lake))
+    for path in (lake.table_path(SALES), lake.table_path(STORES), lake.releases_path):
+        assert said(info(on_disk(path), 0)) == ESSENTIALS
+
+
+def test_releases_form_a_chain(lake: Lake) -> None:
+    for _ in range(3):
+        publish(lake, staged_manifest(lake, DAYS))
+    assert is_chained(lake)
+    assert links(lake)[0].chain == sha256(links(lake)[0].manifest_hash.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("name", PUBLISHING[PUBLISHING.index("replace.after_commit") :])
+def test_whoever_finishes_a_dead_publication_writes_what_it_would_have(lake: Lake, tmp_path: Path, name: str) -> None:
+    publish(lake, staged_manifest(lake, DAYS))
+    publish_elsewhere(lake, signed(lake), tmp_path, name)
+    recover(lake)
+    for path in (lake.table_path(SALES), lake.table_path(STORES), lake.releases_path):
+        assert said(info(on_disk(path), 1)) == ESSENTIALS
+    assert is_chained(lake)
+
+
+def test_the_chain_goes_on_from_releases_that_have_none(lake: Lake) -> None:
+    publish(lake, staged_manifest(lake, DAYS))
+    unchain(lake, 0)
+    publish(lake, staged_manifest(lake, DAYS))
+    assert [bool(one.chain) for one in links(lake)] == [False, True]
+    assert links(lake)[1].chain == sha256(links(lake)[1].manifest_hash.encode()).hexdigest()

@@ -24,7 +24,6 @@ from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets.records.manifest import new_publication
 from platform_assets.spark.tables.staging import stage
 from platform_assets_tests.support.frames import rows_as_frame
-from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
     Days,
@@ -90,6 +89,7 @@ def test_spark_and_arrow_agree_on_every_release(spark: SparkSession, history: La
     assert spark_rows(in_spark(spark, history)) == in_arrow(history, 2)
 
 
+@pytest.mark.proof
 def test_polars_and_duckdb_agree_with_spark(spark: SparkSession, history: Lake) -> None:
     import duckdb
     import polars as pl
@@ -101,14 +101,6 @@ def test_polars_and_duckdb_agree_with_spark(spark: SparkSession, history: Lake) 
         assert (frame.height, frame["cents"].sum(), frame["price"].sum()) == expected
         relation = duckdb.connect().from_arrow(dataset(history, SALES, release=version))
         assert relation.aggregate("count(*), sum(cents), sum(price)").fetchall() == [expected]
-
-
-def test_statistics_of_a_stage_are_carried_over_to_the_letter(spark: SparkSession, lake: Lake) -> None:
-    publication = stage_with_spark(spark, lake, {day(0): [("ä%20'\"", 1), ("z", 9)], day(1): [("€", 5)]})
-    staged = {a["add"]["stats"] for a in commits.actions(lake.stage_path(SALES, publication), 0) if "add" in a}
-    publish(lake, manifest(publication, change(lake, SALES, publication)))
-    assert {a["add"]["stats"] for a in commits.actions(lake.table_path(SALES), 0) if "add" in a} == staged
-    assert {json.loads(stats)["maxValues"]["cents"] for stats in staged} == {9, 5}
 
 
 def test_bounds_that_would_hide_rows_are_put_outwards(spark: SparkSession, lake: Lake) -> None:
@@ -209,18 +201,3 @@ def test_spark_and_arrow_agree_beyond_checkpoints_of_either(spark: SparkSession,
     assert commits.checkpoint_hint(table) == CHECKPOINT_INTERVAL + 1
     assert live_files(table) == before
     assert table_snapshot(table).metadata == table_snapshot(table, 0).metadata
-
-
-def test_rows_staged_empty_by_spark_empty_their_days(spark: SparkSession, history: Lake) -> None:
-    publication = stage_with_spark(spark, history, {})
-    publish(history, manifest(publication, change(history, SALES, publication, days=[day(0), day(1), day(2)])))
-    assert sorted(contents(history, SALES)) == [day(3), day(4)]
-    assert spark_rows(in_spark(spark, history)) == in_arrow(history, 3)
-
-
-def test_a_lake_in_an_oddly_named_folder_is_read_by_spark(spark: SparkSession, lake: Lake) -> None:
-    assert " " in str(lake.root)
-    odd = Lake.at(on_disk(lake.root).with_name("Ümläut #1 + a=b"))
-    publication = stage_with_spark(spark, odd, {day(0): [("a", 1)]})
-    publish(odd, manifest(publication, change(odd, SALES, publication)))
-    assert spark_rows(in_spark(spark, odd)) == in_arrow(odd, 0)

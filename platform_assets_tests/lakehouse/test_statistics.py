@@ -21,23 +21,33 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from platform_assets.lakehouse.delta.key_bounds import may_hold, may_share_keys
 from platform_assets.lakehouse.delta.log import trustworthy
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import dataset
 from platform_assets.lakehouse.staging_folders import log_stage
-from platform_assets.records.manifest import new_publication
+from platform_assets.records.manifest import DataFile, new_publication
 from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import SALES, change, day, manifest
 
 MICROSECOND = datetime(2017, 1, 1, 0, 0, 0, 123457, UTC)
+
+
 CUT = "2017-01-01T00:00:00.123Z"
+
+
 LAST_MOMENT = datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)
+
+
 TINY = Decimal("0.0001")
 """Less than that is written with an exponent."""
+
+
 YEAR_18029, YEAR_12921, YEAR_BEFORE_0 = 2 * 253_402_300_800_000_000, 4_000_000, -900_000
 """Microseconds and days since 1970 that Python has no date for."""
+
 
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "whole": (pa.int64(), [2**63 - 1, 2**53 + 1, 2**53, -(2**63), 0]),
@@ -51,7 +61,11 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "text": (pa.string(), ["", "a" * 100, "é\0", "\U0010ffff" * 40, "+20170-01-01"]),
     "truth": (pa.bool_(), [True, False, None]),
 }
+
+
 FILES = max(len(values) for _, values in COLUMNS.values())
+
+
 ASKED = [
     (name, compare, value)
     for name, (_, values) in COLUMNS.items()
@@ -59,6 +73,8 @@ ASKED = [
     if value not in (None, YEAR_18029, YEAR_12921, YEAR_BEFORE_0)
     for compare in (operator.eq, operator.ge, operator.le)
 ]
+
+
 SQL = {operator.eq: "=", operator.ge: ">=", operator.le: "<="}
 
 
@@ -212,3 +228,64 @@ def test_statistics_that_can_all_stay_stay_to_the_letter() -> None:
     written = '{"numRecords": 1,"minValues":{"n":1,"d":0.10},"maxValues":{"n":2,"d":2},"nullCount":{"n":0,"d":0,"e":1}}'
     assert trustworthy(written, {"n": "long", "d": "decimal(12,2)", "e": "date"}) is written
     assert trustworthy("{}", {"n": "long"}) == "{}"
+
+
+keys = st.tuples(st.integers(0, 5), st.text("ab", max_size=1))
+
+
+some_files = st.lists(st.tuples(st.sets(keys, min_size=1, max_size=4), st.booleans()), max_size=6)
+
+
+def as_files(held: list[tuple[set[tuple[int, str]], bool]], name: str) -> dict[date, list[DataFile]]:
+    """A file for each set of keys, some without statistics, spread over three days."""
+    found: dict[date, list[DataFile]] = {}
+    for number, (rows, told) in enumerate(held):
+        columns = list(zip(*rows, strict=True))
+        low, high = ({"n": f(columns[0]), "s": f(columns[1])} for f in (min, max))
+        stats = {"minValues": low, "maxValues": high} if told else {}
+        file = DataFile(path=f"{name}{number}", size=1, modified_ms=0, stats=json.dumps(stats))
+        found.setdefault(date(2017, 1, 1 + number % 3), []).append(file)
+    return found
+
+
+@given(some_files, some_files)
+def test_what_shares_a_key_stays(files, others):
+    found = may_share_keys(as_files(files, "f"), as_files(others, "o"), ["n", "s"])
+    left = {file.path for of_day in found.values() for file in of_day}
+    sought = {key for rows, _ in others for key in rows}
+    assert {f"f{number}" for number, (rows, _) in enumerate(files) if rows & sought} <= left
+    assert all(found.values())
+
+
+@given(some_files, st.text("abc", max_size=3))
+def test_a_file_with_a_value_may_hold_it(files, value):
+    found = {file.path for of_day in as_files(files, "f").values() for file in of_day if may_hold(file, "s", value)}
+    holders = {f"f{number}" for number, (rows, _) in enumerate(files) if value in {text for _, text in rows}}
+    certain = {f"f{number}" for number, (rows, told) in enumerate(files) if told and min(rows, key=_text)[1] > value}
+    assert holders <= found
+    assert not certain & found
+
+
+def _text(key: tuple[int, str]) -> str:
+    return key[1]
+
+
+def test_what_cannot_is_left_out():
+    files = as_files([({(1, "a"), (5, "b")}, True), ({(20, "a"), (30, "b")}, True), ({(35, "a")}, False)], "f")
+    others = as_files([({(4, "a")}, True), ({(31, "a"), (40, "b")}, True)], "o")
+    left = may_share_keys(files, others, ["n"])
+    assert {file.path for of_day in left.values() for file in of_day} == {"f0", "f2"}
+    assert may_share_keys(files, as_files([({(4, "a")}, False)], "o"), ["n"]) == {
+        day: tuple(of_day) for day, of_day in files.items()
+    }
+
+
+@pytest.mark.parametrize("bounds", [(1.0, 2.0), (1, 2.5), ("+12921-08-18", "+12922-01-01"), (None, 3), ([1], [2])])
+def test_bounds_that_may_have_lost_digits_or_are_in_another_order_leave_nothing_out(bounds):
+    stats = {"minValues": {"n": bounds[0]}, "maxValues": {"n": bounds[1]}}
+    file = DataFile(path="f", size=1, modified_ms=0, stats=json.dumps(stats))
+    others = as_files([({(40, "a")}, True)], "o")
+    assert may_share_keys({date(2017, 1, 1): [file]}, others, ["n"]) == {date(2017, 1, 1): (file,)}
+    assert may_share_keys(others, {date(2017, 1, 1): [file]}, ["n"]) == {
+        day: tuple(of_day) for day, of_day in others.items()
+    }

@@ -176,7 +176,7 @@ def test_what_lies_directly_below_the_topmost_folder_has_it_as_its_parent() -> N
 
 def test_a_folder_is_removed_though_others_still_remove_files_in_it(root: Location) -> None:
     """As the last tasks of a job that failed do."""
-    for _ in range(20):
+    for _ in range(5):
         for n in range(200):
             (root / f"folder/{n}/file").write_in_place(b"")
         with ThreadPoolExecutor(2) as threads:

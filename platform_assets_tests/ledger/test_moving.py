@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from contextlib import closing
@@ -172,20 +171,6 @@ def test_killed_at_any_moment_it_leaves_all_of_the_ledger_or_the_note_and_never_
     for aside in file.parent.glob("ledger.db.moved-*"):
         with closing(sqlite3.connect(aside)) as kept:
             assert kept.execute("SELECT count(*) FROM ledger_decisions").fetchone() == (len(chain),)
-
-
-def test_where_a_file_has_no_second_name_it_is_renamed(
-    file: Path, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(os, "link", refused)
-    moved = move_ledger(file, server)
-    with closing(sqlite3.connect(moved.aside)) as kept:
-        assert kept.execute("SELECT count(*) FROM ledger_decisions").fetchone() == (moved.rows["ledger_decisions"],)
-    with pytest.raises(LedgerMovedError):
-        Ledger.open(f"sqlite:///{file}")
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])

@@ -29,7 +29,6 @@ from platform_assets.records.notes import Told
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.ledger_records import TABLE, approval, hold, name_of, nth, simple, year
 
-SECRET = "s3cr/t%pw"
 SPELLINGS = ("s3cr/t%pw", "s3cr%2Ft%25pw", "s3cr")
 
 
@@ -96,28 +95,11 @@ def test_a_reader_where_no_ledger_is_yet_sees_an_empty_one_and_makes_nothing(url
         assert (ledger.decisions(LateDecision), ledger.notes.catch_ups()) == ((), ())
 
 
-def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
-    file = tmp_path / "ledger.db"
-    file.touch()
-    assert Ledger.open(f"sqlite:///{file}", read_only=True).indexed() == {}
-    with Ledger.open(f"sqlite:///{file}") as ledger:
-        ledger.record(simple(1, 0))
-
-
 def test_a_sqlite_ledger_is_in_wal_mode_and_synced(tmp_path: Path) -> None:
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger, ledger._database.engine.connect() as connection:
         pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         found = [connection.execute(text(f"PRAGMA {pragma}")).scalar() for pragma in pragmas]
     assert found == ["wal", 2, 1, 30_000]
-
-
-@pytest.mark.parametrize("name", ["a b", "Größe", "100%", "a'b", "#1"])
-def test_odd_names_of_the_folder_do_not_matter(tmp_path: Path, name: str) -> None:
-    url = f"sqlite:///{tmp_path / name / 'ledger.db'}"
-    with Ledger.open(url) as ledger:
-        ledger.record(simple(1, 0))
-    with Ledger.open(url, read_only=True) as ledger:
-        assert ledger.indexed() == {name_of(1): 1}
 
 
 @pytest.mark.parametrize(("one", "other"), [("why?", "why?not"), ("50%41", "50A"), ("a#b", "a#c"), ("?x=y", "?x=z")])
@@ -156,23 +138,6 @@ def test_damage_is_found_on_opening_and_while_reading(tmp_path: Path) -> None:
         Ledger.open(f"sqlite:///{file}")
 
 
-def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="a file one can open"):
-        Ledger.open(f"sqlite:///{tmp_path}")
-
-
-def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "state").touch()
-    with pytest.raises(LedgerUnreachableError, match="state of the ledger cannot be created"):
-        Ledger.open(f"sqlite:///{tmp_path}/state/ledger.db")
-
-
-def test_a_folder_that_cannot_be_made_is_a_read_only_place(locked_folder: Path) -> None:
-    locked_folder.chmod(0o555)
-    with _as_somebody_else(locked_folder), pytest.raises(LedgerReadOnlyError, match="cannot be created"):
-        Ledger.open(f"sqlite:///{locked_folder}/state/ledger.db")
-
-
 def test_a_ledger_that_cannot_be_written_is_refused_before_any_work_but_can_be_read(locked_folder: Path) -> None:
     url = f"sqlite:///{locked_folder}/ledger.db"
     with Ledger.open(url) as ledger:
@@ -185,27 +150,6 @@ def test_a_ledger_that_cannot_be_written_is_refused_before_any_work_but_can_be_r
             Ledger.open(url)
         with Ledger.open(url, read_only=True) as ledger:
             assert ledger.indexed() == {name_of(1): 1}
-
-
-def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
-    with pytest.raises(
-        LedgerUnreachableError, match=r"postgresql.*ada:\*\*\*@127\.0\.0\.1:1/x does not answer"
-    ) as caught:
-        Ledger.open("postgresql://ada:s3cr%2Ft%25pw@127.0.0.1:1/x")
-    assert _shows_no_password(caught.value)
-    assert caught.value.__suppress_context__
-
-
-def test_a_sign_of_the_password_left_as_it_is_is_told_how_to_be_written() -> None:
-    with pytest.raises(LedgerUnreachableError, match=r"resolve host[^\n]*\n.*@ in user and password as %40") as caught:
-        Ledger.open("postgresql://ada:p@s3cr@127.0.0.1:1/x")
-    assert "s3cr" not in str(caught.value)
-
-
-def test_a_password_among_the_options_is_hidden_as_well() -> None:
-    with pytest.raises(LedgerUnreachableError, match=r"password=%2A%2A%2A|password=\*\*\*") as caught:
-        Ledger.open("postgresql://ada@127.0.0.1:1/x?password=s3cr%2Ft%25pw")
-    assert _shows_no_password(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -224,41 +168,30 @@ def test_no_option_and_no_sign_left_unescaped_shows_a_secret(url: str) -> None:
     assert "connect_timeout=1" in masked(make_url("postgresql://ada@h/x?connect_timeout=1&sslmode=require"))
 
 
-def test_a_database_that_does_not_exist_is_named(postgres_server: object) -> None:
-    url = postgres_server.url.replace("/postgres?", "/nowhere?").replace("postgres:@", "postgres:s3cr%2Ft%25pw@")  # type: ignore[attr-defined]
-    with pytest.raises(LedgerUnreachableError, match='database "nowhere" does not exist') as caught:
-        Ledger.open(url)
-    assert _shows_no_password(caught.value)
-
-
-def test_a_role_without_rights_is_told_so(postgres_server: object) -> None:
-    url = postgres_server.new_database()  # type: ignore[attr-defined]
-    import psycopg
-
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP ROLE IF EXISTS ada")
-        connection.execute("CREATE ROLE ada LOGIN")
-    with pytest.raises(LedgerError, match="permission denied"):
-        Ledger.open(url.replace("postgres:@", "ada:s3cr%2Ft%25pw@"))
-
-
 def test_what_a_driver_quotes_is_masked() -> None:
     url = parse_url("postgresql://ada:s3cr%2Ft%25pw@host/x")
     for quoted in ("s3cr/t%pw", "s3cr%2Ft%25pw"):
         assert said(ValueError(f"bad connection string host=host password={quoted}\nmore"), url).endswith("=***")
 
 
-@pytest.mark.parametrize("url", ["", "s3cr/t%pw", "postgresql://ada:s3cr/t@host:port/x", "nonsense://ada:s3cr@h/x"])
-def test_what_is_no_url_is_refused_without_showing_it(url: str) -> None:
-    with pytest.raises(LedgerError, match="PLATFORM_LEDGER_URL") as caught:
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("postgresql://ada:s3cr%2Ft%25pw@127.0.0.1:1/x", r"postgresql.*ada:\*\*\*@127\.0\.0\.1:1/x does not answer"),
+        ("postgresql://ada:p@s3cr@127.0.0.1:1/x", r"resolve host[^\n]*\n.*@ in user and password as %40"),
+        ("postgresql://ada@127.0.0.1:1/x?password=s3cr%2Ft%25pw", r"password=%2A%2A%2A|password=\*\*\*"),
+        ("mysql://ada:s3cr%2Ft%25pw@host/x", "neither SQLite nor PostgreSQL"),
+        *(
+            (url, "PLATFORM_LEDGER_URL")
+            for url in ("", "s3cr/t%pw", "postgresql://a:s3cr/t@h:port/x", "no://a:s3cr@h/x")
+        ),
+    ],
+)
+def test_a_server_that_is_not_there_or_none_is_named_without_its_password(url: str, says: str) -> None:
+    with pytest.raises(LedgerError, match=says) as caught:
         Ledger.open(url)
     assert _shows_no_password(caught.value)
-
-
-def test_another_kind_of_database_is_refused() -> None:
-    with pytest.raises(LedgerError, match="neither SQLite nor PostgreSQL") as caught:
-        Ledger.open("mysql://ada:s3cr%2Ft%25pw@host/x")
-    assert _shows_no_password(caught.value)
+    assert isinstance(caught.value, LedgerUnreachableError) is ("127.0.0.1" in url)
 
 
 def test_reading_imports_neither_alembic_nor_anything_that_computes(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Windows mean the same in both directions, for any day and any window."""
+"""Windows mean the same in both directions, for any day and any window, those of what is valid on a day, too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.contracts import AllHistory, AsOf, ContractError, MonthToDate, Span, offsets, same_date
+from platform_assets.contracts import (
+    AllHistory,
+    AsOf,
+    Column,
+    Contract,
+    ContractError,
+    Input,
+    MonthToDate,
+    Span,
+    Window,
+    all_history,
+    as_of,
+    month_to_date,
+    offsets,
+    same_date,
+    same_day,
+    span,
+)
+from platform_assets.planning.fingerprints import View, fingerprints
 from platform_assets.planning.windows import (
     Calendar,
     day_range,
@@ -25,14 +43,22 @@ from platform_assets.planning.windows import (
 )
 
 CALENDAR = Calendar(date(2019, 1, 1), date(2021, 3, 31))
+
+
 distances = st.lists(st.integers(-800, 40), min_size=1, max_size=4, unique=True)
+
+
 years = st.lists(st.integers(-2, 1), min_size=1, max_size=3, unique=True)
+
+
 windows = st.one_of(
     st.builds(Span, st.integers(0, 40), st.integers(0, 40)),
     st.sampled_from([MonthToDate(), AsOf(), AllHistory()]),
     distances.filter([0].__ne__).map(lambda some: offsets(*some)),
     years.filter([0].__ne__).map(lambda some: same_date(*some)),
 )
+
+
 days = st.dates(CALENDAR.first, CALENDAR.last)
 
 
@@ -138,3 +164,50 @@ def test_the_years_1_and_9999_have_an_end():
     }
     assert days_later(date(9999, 12, 30), 1) == days_later(date.max, 60) == date.max
     assert days_later(date(2016, 12, 31), 2) == date(2017, 1, 2)
+
+
+AS_OF_DAYS = Calendar(date(2017, 1, 29), date(2017, 2, 6))
+
+
+BEFORE = {date(2017, 1, 29): "meat", date(2017, 2, 2): "deli"}
+"""A view: what is valid from which day on."""
+
+
+AFTER = BEFORE | {date(2017, 1, 29): "bakery"}
+"""A correction: it was bakery, not meat, before it became deli."""
+
+
+def made_from(window: Window, view: View) -> dict[date, str]:
+    contract = Contract(
+        name="gold.sales",
+        description="",
+        owner="",
+        columns=(Column("k", "long", "Key.", nullable=False),),
+        key=("k",),
+        inputs=(Input("silver.lines", window), Input("silver.things", as_of())),
+    )
+    loaded = {table: dict.fromkeys(AS_OF_DAYS.days(), "x") for table in ("silver.lines", "silver.things")}
+    return fingerprints(contract, AS_OF_DAYS.days(), loaded, AS_OF_DAYS, {"silver.things": view})
+
+
+@pytest.mark.parametrize(
+    ("window", "last"),
+    [
+        (same_day(), date(2017, 2, 1)),
+        (span(2), date(2017, 2, 3)),
+        (month_to_date(), date(2017, 2, 6)),
+        (all_history(), date(2017, 2, 6)),
+    ],
+)
+def test_a_correction_reaches_the_days_of_which_rows_are_joined_as_of_when_it_was_valid(
+    window: Window, last: date
+) -> None:
+    before, after = made_from(window, BEFORE), made_from(window, AFTER)
+    assert [day for day in before if before[day] != after[day]] == [day for day in AS_OF_DAYS.days() if day <= last]
+
+
+@pytest.mark.parametrize("window", [same_day(), span(2), month_to_date(), all_history()])
+def test_what_becomes_valid_later_reaches_no_day_before(window: Window) -> None:
+    later = BEFORE | {date(2017, 2, 5): "fish"}
+    before, after = made_from(window, BEFORE), made_from(window, later)
+    assert [day for day in before if before[day] != after[day]] == [date(2017, 2, 5), date(2017, 2, 6)]

@@ -110,10 +110,10 @@ def run_by_schedule(daemon: Daemon, number: int) -> dg.DagsterRun:
 
 @pytest.mark.timeout(1200)
 @pytest.mark.proof
-@pytest.mark.parametrize("days", [3, 10])
 def test_days_of_sales_with_late_corrected_and_moved_rows(
-    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
+    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    days = 10
     sales = Simulation(days=days)
     world = make_world(days=days, settle_s=0)
     enter_world(world, monkeypatch)

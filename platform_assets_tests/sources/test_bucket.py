@@ -1,11 +1,14 @@
-"""Deliveries that lie in a bucket are listed, told and taken as those in a folder are; the server is a real one."""
+"""Deliveries in a bucket: each is taken once, whatever it is called, and what cannot be listed is told."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import obstore
@@ -15,6 +18,7 @@ from obstore.store import from_url
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import FORMATS
 from platform_assets.lakehouse.layout import stored
+from platform_assets.lakehouse.storage import object_store
 from platform_assets.settings import load_settings
 from platform_assets.sources.area import BucketArea
 from platform_assets.sources.landing import Known, LandedFile, Listing, at_hand, changed_since, hashed
@@ -23,6 +27,8 @@ from platform_assets_tests.support.azurite import Azurite
 from platform_assets_tests.support.object_store import BUCKET, ObjectStore
 
 DAY = "2017-01-02"
+
+
 CONTENT = b"a\n1\n"
 
 
@@ -154,26 +160,6 @@ def test_an_object_that_was_written_a_moment_ago_waits(shelf: Shelf) -> None:
     assert "is still growing" in said(listing)[path]
 
 
-def test_dates_are_complete_by_their_marker(shelf: Shelf) -> None:
-    shelf.deliver("a.csv")
-    assert said(shelf.look(complete="_SUCCESS")) == {
-        f"sales/{DAY}": "is still being delivered: _SUCCESS is not there yet"
-    }
-    shelf.deliver("_SUCCESS", b"")
-    shelf.deliver("_SUCCESS", b"", day="2017-01-03")
-    listing = shelf.look(complete="_SUCCESS")
-    assert [file.path for file in listing.pending] == [f"sales/{DAY}/a.csv"]
-    assert listing.delivered == {date(2017, 1, 2), date(2017, 1, 3)}
-
-
-def test_a_file_is_complete_by_its_own_marker(shelf: Shelf) -> None:
-    done, waits = shelf.deliver("a.csv"), shelf.deliver("b.csv")
-    shelf.deliver("a.csv.done", b"")
-    listing = shelf.look(complete=".done")
-    assert [file.path for file in listing.pending] == [done]
-    assert said(listing) == {waits: "is still being delivered: b.csv.done is not there yet"}
-
-
 def test_what_lies_in_the_way_is_told_and_keeps_nothing_back(shelf: Shelf) -> None:
     taken = shelf.deliver("a.csv")
     shelf.deliver("b.csv", day=f"{DAY}/deeper")
@@ -258,3 +244,92 @@ def test_a_bucket_that_is_not_there_is_the_problem_of_the_landing_root(
     listing = list_landing(area, LandingFiles("sales"), {}, until=date(2017, 1, 5), settle_s=0)
     assert listing == Listing((), (), (), frozenset()), "it is told once"
     assert BUCKET not in problem.what
+
+
+GOOD = ("sales/2017-01-02/a.csv", "sales/2017-01-03/b.csv")
+
+
+_OBJECT = (
+    "<Contents><Key>{}</Key><LastModified>2017-01-02T00:00:00.000Z</LastModified><ETag>&quot;1&quot;</ETag>"
+    "<Size>4</Size></Contents>"
+)
+
+
+_PREFIX = "<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>"
+
+
+_ANSWER = "<ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated>{}</ListBucketResult>"
+
+
+def listing(keys: list[str], prefix: str, delimiter: str) -> str:
+    """As S3 lists: what goes on after the delimiter once, by its beginning."""
+    found = {}
+    for key in sorted(key for key in keys if key.startswith(prefix)):
+        name, slash, _ = key.removeprefix(prefix).partition(delimiter) if delimiter else (key, "", "")
+        found[f"{prefix}{name}{slash}" if slash else key] = _PREFIX if slash else _OBJECT
+    return _ANSWER.format("".join(form.format(name) for name, form in found.items()))
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What is in the bucket."""
+    names = [*GOOD]
+
+    class Lists(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = parse_qs(urlsplit(self.path).query)
+            answer = listing(names, asked.get("prefix", [""])[0], asked.get("delimiter", [""])[0]).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Lists)
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "a-key",
+        "AWS_SECRET_ACCESS_KEY": "a-secret",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    object_store._client_of.cache_clear()
+    yield names
+    object_store._client_of.cache_clear()
+    server.shutdown()
+    server.server_close()
+
+
+def look() -> Listing:
+    return list_landing(
+        BucketArea(stored("s3://deliveries")),
+        LandingFiles("sales", None),
+        {},
+        until=date(2017, 1, 5),
+        settle_s=0,
+        hashes=Hashes(),
+        among=None,
+    )
+
+
+@pytest.mark.parametrize("name", ["sales/2017-01-03//c.csv", "sales/2017-01-03/../c.csv", "sales/2017-01-03/./c.csv"])
+def test_a_name_that_cannot_be_listed_is_told_and_only_its_date_waits(keys: list[str], name: str) -> None:
+    assert [file.path for file in look().pending] == [*GOOD]
+    keys.append(name)
+    found = look()
+    assert [file.path for file in found.pending] == [GOOD[0]]
+    (problem,) = found.problems
+    assert problem.path == "sales/2017-01-03"
+    assert f"an object is called {name}" in problem.message
+    assert "Rename it, or remove it" in problem.message
+
+
+def test_a_name_that_keeps_the_whole_source_from_being_listed_is_told(keys: list[str]) -> None:
+    keys.append("sales//c.csv")
+    found = look()
+    assert found.pending == ()
+    assert ["an object is called sales//c.csv" in problem.message for problem in found.problems] == [True]

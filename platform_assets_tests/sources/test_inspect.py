@@ -1,4 +1,4 @@
-"""A file that cannot be taken whole is refused whole, with a reason that names what is wrong in it."""
+"""A file that cannot be taken whole is refused whole, packed or not, with a reason that names what is wrong in it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tracemalloc
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,13 +22,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.contracts import Column, Contract, LandingFiles
+from platform_assets.contracts.landing import format_of
 from platform_assets.sources import text as stream
 from platform_assets.sources.area import FolderArea
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
-from platform_assets.sources.limits import Limits
+from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.listing import list_landing
-from platform_assets.sources.parquet import becomes_too_much
 from platform_assets.sources.text import lines_of as lines_as_copied
 
 CONTRACT = Contract(
@@ -44,17 +45,39 @@ CONTRACT = Contract(
     source=LandingFiles("visits"),
     event_time="at",
 )
+
+
 SPARSE = replace(CONTRACT, columns=(*CONTRACT.columns[:3], replace(CONTRACT.columns[3], may_be_absent=True)))
 """Whose files may lack the note."""
+
+
 HEADER = "id,at,paid,note"
+
+
 ROW = "1,2017-01-01T10:00:00Z,2.50,hello"
+
+
 WHEN = datetime(2017, 1, 1, 10, tzinfo=UTC)
+
+
 EXPECTED = "expected are id, at, paid, note"
+
+
 LACKS_ALL = f"lacks the column id, at, paid, note; {EXPECTED}; its first line was taken for the header"
+
+
 BEHIND = "has a header whose field 5 has something behind the quote that closes it; quote as RFC 4180 says"
+
+
 RESERVED = "has the column _line, a name the platform keeps for itself; rename it"
+
+
 TIME = "has more as TIME, which Spark does not read; write it as text or as a number"
+
+
 AT_IS_WHOLE = "has at as int64, which cannot become timestamp"
+
+
 WHERE_NULL = "where that means null, declare it with may_be_absent=True"
 
 
@@ -205,10 +228,6 @@ def test_text_in_another_encoding_is_refused_by_what_it_is(look, name, content, 
     assert look(name, content).reason == reason
 
 
-def test_the_mark_of_utf_8_before_a_text_is_none_of_its_columns(look):
-    assert look("a.csv", f"{HEADER}\n{ROW}\n".encode("utf-8-sig")).columns == ("id", "at", "paid", "note")
-
-
 @pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
 @pytest.mark.parametrize("header", [HEADER, HEADER.upper().replace("ID", "id"), '"id","at","paid","note"'])
 def test_other_signs_between_fields_are_named(look, sign, called, header):
@@ -335,18 +354,18 @@ def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
 @pytest.mark.parametrize(
     ("name", "row"),
     [
-        ("a.csv", ROW),
-        ("q.csv", f'"{ROW}"'),
-        ("s.csv", '1,2,3,"two\nlines"'),
-        ("a.jsonl", json.dumps({"id": 1, "at": 2, "paid": 3, "note": "hello"})),
-        ("sparse.jsonl", '{"more": {"note": "paid"}, "id": 1, "at": 2}'),
-        ("b.csv", "1,,,"),
+        pytest.param("a.csv", ROW, marks=pytest.mark.proof),
+        pytest.param("q.csv", f'"{ROW}"', marks=pytest.mark.proof),
+        ("s.csv", f'1,2,3,"two\n{"lines" * 40}"'),
+        pytest.param("a.jsonl", json.dumps({"id": 1, "at": 2, "paid": 3, "note": "hello"}), marks=pytest.mark.proof),
+        pytest.param("sparse.jsonl", '{"more": {"note": "paid"}, "id": 1, "at": 2}', marks=pytest.mark.proof),
+        pytest.param("b.csv", "1,,,", marks=pytest.mark.proof),
     ],
 )
 def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row):
     file = tmp_path / "visits" / "2017-01-01" / name
     file.parent.mkdir(parents=True)
-    rows = 500_000
+    rows = min(500_000, 16_000_000 // len(row)) // 200 * 200
     with file.open("w") as written:
         written.write(f"{HEADER}\n")
         written.writelines(f"{row}\n{row}\n" * 100 for _ in range(rows // 200))
@@ -367,7 +386,11 @@ def lines_of(*rows: dict[str, object]) -> str:
 
 
 WHOLE = {"id": 1, "at": "2017-01-01T10:00:00Z", "paid": 2.5, "note": "hello"}
+
+
 SHORT = {name: value for name, value in WHOLE.items() if name != "note"}
+
+
 LACKS_NOTE = "lacks the column note in all its objects; "
 
 
@@ -585,9 +608,116 @@ def test_a_parquet_file_with_a_columns_name_that_is_not_utf8_is_refused(look):
     assert look("a.parquet", content.replace(b"QQcafeQQ", b"QQcaf\xe9QQ")).reason is not None
 
 
-@pytest.mark.proof
-def test_values_that_are_written_once_and_meant_often_are_read_a_few_rows_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "often.parquet"
-    pq.write_table(pa.table({"a": pa.array(["y" * 1_000_000] * 2500).dictionary_encode()}), path)
-    with path.open("rb") as stream:
-        assert becomes_too_much(stream, pq.ParquetFile(stream).metadata, 20_000_000, Limits()) is None
+CSV = f"{HEADER}\n{ROW}\n{ROW}\n".encode()
+
+
+JSON = b'{"id": 1, "at": "2017-01-01T10:00:00Z", "paid": 2.5, "note": "hello"}\n'
+
+
+packed = partial(gzip.compress, mtime=0)  # the same bytes in every process, since tests are named after them
+
+
+PACKED = packed(CSV)
+
+
+@pytest.fixture
+def look_into(tmp_path: Path):
+    def inspected(name: str, content: bytes, **bounds: int) -> Inspection:
+        return inspect(landed(tmp_path, name, content), CONTRACT, Limits(**bounds))
+
+    return inspected
+
+
+def landed(root: Path, name: str, content: bytes):
+    file = root / "visits" / "2017-01-01" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    assert CONTRACT.source is not None
+    [found] = list_landing(FolderArea(root), CONTRACT.source, {}, until=date(2017, 1, 1), settle_s=0).pending
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.csv.gz", "csv"),
+        ("a.CSV.GZ", "csv"),
+        ("a.jsonl.gz", "json"),
+        ("a.b.ndjson.gz", "json"),
+        ("a.json.gz", "json"),
+        ("a.json", "json"),
+        ("a.parquet", "parquet"),
+        ("a.parquet.gz", None),
+        ("a.gz", None),
+        ("csv.gz", None),
+        ("csv", None),
+    ],
+)
+def test_a_text_file_may_be_compressed_and_its_ending_says_so(name, kind):
+    assert format_of(name) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rows"),
+    [
+        ("a.csv.gz", PACKED, 2),
+        ("a.CSV.GZ", PACKED, 2),
+        ("a.csv.gz", packed(CSV[:40]) + packed(b"") + packed(CSV[40:]), 2),
+        ("a.jsonl.gz", packed(JSON * 3), 3),
+        ("a.json.gz", packed(b""), 0),
+    ],
+)
+def test_a_compressed_file_has_the_rows_that_are_in_it(look_into, name, content, rows):
+    found = look_into(name, content)
+    assert (found.reason, found.landed) == (None, rows)
+    assert found.is_read_as_lines == name.endswith("GZ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.csv.gz", b"", "is gzip that was cut short; deliver it whole"),
+        ("a.csv.gz", PACKED[:-3], "is gzip that was cut short; deliver it whole"),
+        ("a.csv.gz", PACKED[:30], "is gzip that was cut short; deliver it whole"),
+        ("a.jsonl.gz", packed(JSON) + packed(JSON)[:20], "is gzip that was cut short; deliver it whole"),
+        ("a.csv.gz", CSV, "is not gzip, though its name ends with .gz"),
+        ("a.csv.gz", PACKED[:20] + b"\xff" * 20 + PACKED[40:], "is damaged gzip: "),
+        ("a.csv.gz", PACKED[:-8] + b"\0\0\0\0" + PACKED[-4:], "is damaged gzip: "),
+        ("a.csv.gz", PACKED + b"more", "is damaged gzip: something else lies behind it"),
+        ("a.CSV.GZ", PACKED + b"\0" * 512, "is damaged gzip: something else lies behind it"),
+        ("a.csv.gz", packed(PACKED), "is not UTF-8 text: line 1 has the byte 0x8b"),
+        ("a.csv.gz", packed(b"PAR1\x15\x04\xff"), "is not UTF-8 text: "),
+        ("a.csv.gz", packed(JSON), "lacks the column id, at, paid, note; "),
+        ("a.jsonl.gz", packed(b"[" + JSON + b"]"), "is a JSON array; "),
+        ("a.csv", PACKED, "is gzip; let its name say so: a.csv.gz"),
+    ],
+)
+def test_a_compressed_file_that_is_not_what_its_name_says_is_refused(look_into, name, content, reason):
+    assert (look_into(name, content).reason or "").startswith(reason)
+
+
+def test_a_small_file_that_becomes_too_large_is_refused_before_it_does(look_into, tmp_path):
+    bomb = packed(CSV + (b"1,2,3," + b"x" * 57 + b"\n") * (1 << 20), compresslevel=1)
+    tracemalloc.start()
+    try:
+        found = look_into("a.csv.gz", bomb, unpacked_ratio=50)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    most = max(50 * len(bomb), 1 << 26)
+    assert found.reason == (
+        f"becomes more than {most:,} bytes unpacked, 50 times its size; "
+        "deliver it in parts, or set PLATFORM_UNPACKED_RATIO higher and deliver it anew"
+    )
+    assert peak < 1 << 24
+    with pytest.raises(LimitError):
+        sum(map(len, lines_as_copied(landed(tmp_path, "a.csv.gz", bomb), Limits(unpacked_ratio=50))))
+    assert look_into("a.csv.gz", bomb, unpacked_ratio=1000).reason is None
+
+
+def test_a_compressed_file_with_records_that_span_lines_is_read_as_lines(look_into, tmp_path):
+    content = packed(CSV + b'1,2017-01-01T10:00:00Z,2.50,"two\nlines"\n')
+    found = look_into("a.csv.gz", content)
+    assert (found.reason, found.landed, found.is_read_as_lines) == (None, 3, True)
+    copy = b"".join(lines_as_copied(landed(tmp_path, "a.csv.gz", content)))
+    assert len(copy.splitlines()) == 4

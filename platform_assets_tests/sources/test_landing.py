@@ -169,28 +169,6 @@ def test_a_file_of_the_same_size_and_time_in_place_of_one_that_was_looked_at_is_
     assert hashed([listed])[1] == [Problem(listed.path, "is still growing, changed while it was read", is_growing=True)]
 
 
-def test_a_file_whose_name_leaves_no_room_for_its_marker_keeps_no_other_from_being_taken(root):
-    """A name has 255 bytes, and the system refuses to look for a longer one."""
-    for name in ("a" * 251 + ".csv", "b.csv", "b.csv.done"):
-        deliver(root, name)
-    assert [file.path for file in look(root, complete=".done").pending] == [f"sales/{DAY}/b.csv"]
-
-
-@pytest.mark.parametrize("complete", [None, "_SUCCESS", ".done"])
-def test_a_folder_that_may_be_listed_and_not_looked_into_keeps_no_other_from_being_taken(
-    open_root: Path, complete: str | None
-) -> None:
-    other = "2017-01-03"
-    deliver(open_root, "a.csv")
-    for name in ("b.csv", "b.csv.done" if complete == ".done" else "_SUCCESS"):
-        deliver(open_root, name, day=other)
-    (open_root / "sales" / DAY).chmod(0o744)
-    with as_somebody_else():
-        listing = look(open_root, complete=complete)
-    assert [file.path for file in listing.pending] == [f"sales/{other}/b.csv"]
-    assert [path for path in said(listing) if DAY in path]
-
-
 @pytest.mark.parametrize("closed", ["", "sales", f"sales/{DAY}"])
 @pytest.mark.parametrize("complete", [None, "_SUCCESS", ".done"])
 def test_a_folder_that_may_not_be_listed_is_named_and_stops_nothing(
@@ -204,11 +182,6 @@ def test_a_folder_that_may_not_be_listed_is_named_and_stops_nothing(
     assert (listing.pending, listing.delivered) == ((), frozenset())
     named = closed or "sales"
     assert said(listing)[named] == "cannot be listed: Permission denied; give this user the right to read it"
-
-
-def test_a_file_dated_in_the_future_is_taken(root):
-    deliver(root, "a.csv", age_s=-3600)
-    assert len(look(root).pending) == 1
 
 
 def test_a_file_that_grows_while_it_is_read_is_left_for_later(root):
@@ -409,14 +382,6 @@ def test_a_source_folder_that_became_a_link_out_of_the_landing_root_is_not_follo
     assert [problem.message for problem in hashed(listed)[1]] == [LINK]
 
 
-def test_a_pipe_put_in_place_of_a_file_is_not_waited_for(root):
-    file = deliver(root, "a.csv")
-    listed = look(root).pending
-    file.unlink()
-    os.mkfifo(file)
-    assert [problem.is_growing for problem in hashed(listed)[1]] == [True]
-
-
 def test_a_file_of_more_bytes_than_are_taken_is_named_and_never_read(root, reads):
     deliver(root, "b.csv")
     known = remembered(look(root).pending)
@@ -479,32 +444,6 @@ def test_a_source_whose_folder_leads_out_of_the_landing_root_is_not_taken(root, 
     listing = look(root)
     assert not listing.pending
     assert "only files inside the landing root are taken" in said(listing)[f"sales/{DAY}/a.csv"]
-
-
-def test_a_landing_root_that_is_itself_a_link_is_fine(root, tmp_path):
-    deliver(tmp_path / "elsewhere", "a.csv")
-    root.symlink_to(tmp_path / "elsewhere")
-    assert len(look(root).pending) == 1
-
-
-def test_a_landing_root_that_is_a_link_to_itself_has_nothing_to_take(root):
-    """What is wrong with the root is told once, by whoever looks at it, and not for every source."""
-    root.symlink_to(root)
-    assert look(root) == Listing((), (), (), frozenset())
-
-
-def test_a_landing_root_that_became_a_link_to_itself_is_told_of_what_was_listed(root):
-    deliver(root, "a.csv")
-    listed = look(root).pending
-    root.rename(root.with_name("moved"))
-    root.symlink_to(root)
-    assert [problem.message for problem in hashed(listed)[1]] == ["cannot be read: Too many levels of symbolic links"]
-
-
-def test_a_source_folder_that_is_a_link_to_itself_is_named(root):
-    root.mkdir()
-    (root / "sales").symlink_to("sales")
-    assert said(look(root))["sales"].startswith("cannot be listed: Too many levels of symbolic links")
 
 
 @pytest.mark.parametrize("name", ["january", "2017-13-01", "20170102", "2017-W01-1", "2017-1-2", "2017-01-02T00"])
@@ -584,17 +523,6 @@ def test_names_may_hold_any_character(root):
     for name in ODD:
         deliver(root, f"{name}.csv")
     assert {file.path for file in look(root).pending} == {f"sales/{DAY}/{name}.csv" for name in ODD}
-
-
-def test_a_name_that_is_no_utf8_is_named_so_that_it_can_be_printed(root):
-    deliver(root, "a.csv")
-    folder = os.fsencode(root / "sales" / DAY)
-    Path(os.fsdecode(folder + b"/caf\xe9.csv")).write_bytes(b"a\n1\n")
-    listing = look(root)
-    assert [file.path for file in listing.pending] == [f"sales/{DAY}/a.csv"]
-    [problem] = listing.problems
-    assert problem.path == f"sales/{DAY}/caf\\udce9.csv"
-    assert problem.message == "has a name that is not UTF-8; rename it"
 
 
 @pytest.mark.parametrize("marker", ["_SUCCESS", "complete", "all.ok"])

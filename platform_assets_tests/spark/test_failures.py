@@ -1,4 +1,4 @@
-"""What Spark says is the fault of a file or of the machine, whatever a file is called."""
+"""What Spark says is told by its reason, without secrets, and is the fault of a file or of the machine."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pyspark.sql import SparkSession
 
 from platform_assets.cli.session import session_on_demand
 from platform_assets.progress import no_progress
-from platform_assets.settings import Settings
+from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.session.reasons import reason_of, without_secrets
 from platform_assets.spark.tables.failures import DiskFullError, complaint, full_disk_explained
 
 READING = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file {}. SQLSTATE: KD001"
+
+
 TASK = "Job aborted due to stage failure: Lost task 0.0 in stage 1.0 (TID 3) (driver): {}\n\tat org.x.Y.z(Y.java:1)"
 
 
@@ -111,3 +114,31 @@ def test_what_java_said_of_an_error_that_nobody_expected_is_told_when_java_is_go
     with pytest.raises((PySparkException, Py4JJavaError)) as raised, session_on_demand(secret, no_progress) as session:
         session().sparkContext._jvm.java.lang.Integer.parseInt("open sesame")  # type: ignore[union-attr]
     assert 'For input string: "***"' in "".join(raised.value.__notes__)
+
+
+def test_secrets_of_the_configuration_and_of_a_remote_address_are_hidden_and_nothing_else(settings: Settings) -> None:
+    given = load_settings(
+        state=settings.state,
+        spark_conf={"spark.hadoop.fs.s3a.secret.key": "k3y", "spark.ssl.keyPassword": "k3y-longer", "spark.x": "plain"},
+        spark_remote="sc://ada:pw@host:15002/;use_ssl=true;token=t0ken;x-key=other",
+    )
+    text = "k3y k3y-longer plain sc://ada:pw@host:15002/;use_ssl=true;token=t0ken;x-key=other"
+    assert without_secrets(text, given) == "*** *** plain sc://***@host:15002/;use_ssl=true;token=***;x-key=***"
+    assert not [secret for secret in ("k3y", "t0ken", "other", "ada:pw") if secret in repr(given) + str(given)]
+
+
+_OF_YARN = """
+org.apache.spark.SparkException: Application application_1_0001 failed 2 times due to AM Container for \
+appattempt_1_0001_000002 exited with  exitCode: -1000
+Failing this attempt.Diagnostics: [2026-11-27 10:34:02.345]No space available in any of the local directories on vm
+For more detailed output, check the application tracking page: http://localhost:8088/ Then click on links to logs.
+. Failing the application.
+"""
+
+
+def test_the_first_line_is_the_reason_and_of_yarn_also_what_became_of_the_container() -> None:
+    said = reason_of(OSError(_OF_YARN))
+    assert said.startswith("org.apache.spark.SparkException: Application application_1_0001 failed 2 times")
+    assert said.endswith("exitCode: -1000: No space available in any of the local directories on vm")
+    assert reason_of(OSError("\n no\nmore")) == "no"
+    assert reason_of(OSError("")) == "OSError"

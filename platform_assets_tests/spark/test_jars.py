@@ -54,9 +54,14 @@ def settings_with(registry: str, tmp_path: Path) -> Settings:
     return load_settings(state=tmp_path / "state", spark_conf={"spark.jars.ivySettings": str(ivy)})
 
 
-def test_jars_are_brought_once_and_then_need_neither_network_nor_java(registry: str, tmp_path: Path) -> None:
+def test_jars_are_brought_once_without_a_word_and_then_need_neither_network_nor_java(
+    registry: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     settings = settings_with(registry, tmp_path)
+    (settings.jars / ".resolving-dead" / "brought").mkdir(parents=True)  # of a process that was killed
     paths = spark_jars(settings)
+    assert capfd.readouterr() == ("", "")
+    assert ALWAYS[0].module in (settings.state / "logs" / "spark.log").read_text()
     assert [path.name for path in paths] == [jar.file for jar in ALWAYS]
     shutil.rmtree(tmp_path / "registry")
     no_java = Java(tmp_path / "no-java", 17, "")
@@ -117,14 +122,6 @@ def test_a_registry_that_delivers_other_files_is_refused(registry: str, tmp_path
     assert not (settings.jars / ALWAYS[1].file).exists()
 
 
-def test_a_leftover_of_a_killed_process_does_not_matter(registry: str, tmp_path: Path) -> None:
-    settings = settings_with(registry, tmp_path)
-    (settings.jars / ".resolving-dead" / "brought").mkdir(parents=True)
-    spark_jars(settings)
-    assert not faults(settings.jars, ALWAYS)
-    assert not list(settings.jars.glob(".resolving-*"))
-
-
 def test_many_who_ask_at_once_make_one_request(registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
     real = find_java().executable
@@ -137,19 +134,3 @@ def test_many_who_ask_at_once_make_one_request(registry: str, tmp_path: Path) ->
         thread.join()
     assert not faults(settings.jars, ALWAYS)
     assert calls.read_text().splitlines() == ["call"]
-
-
-def test_what_ivy_says_goes_to_the_log_and_not_to_the_screen(
-    registry: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    settings = settings_with(registry, tmp_path)
-    spark_jars(settings)
-    assert capfd.readouterr() == ("", "")
-    assert ALWAYS[0].module in (settings.state / "logs" / "spark.log").read_text()
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    settings = load_settings(state=tmp_path / "state", jars=tmp_path / "file" / "jars")
-    with pytest.raises(JarsError, match="cannot be written to"):
-        spark_jars(settings)

@@ -1,4 +1,4 @@
-"""Rows of every kind of rule: values at its bounds, nulls, rows that its filter leaves out, rows of other days."""
+"""Rows of every kind of rule, which sees what was delivered, on the day of the event, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from platform_assets.contracts import Rule, compare, exists, in_range, length, matches, not_null, one_of, unique
 from platform_assets.contracts.kinds import KINDS, Kind
 from platform_assets.contracts.rules import RuleCount
 from platform_assets.spark.compare.profiles import profile
 from platform_assets.spark.compare.rules import Neighbours, breaking_beside_others
-from platform_assets.spark.raw.rules import keeps
+from platform_assets.spark.raw.rules import keeps, with_broken_rules, with_verdict
 from platform_assets.spark.windows import History
 
 DAY, NEXT = date(2017, 1, 5), date(2017, 1, 6)
+
+
 SCHEMA = "n long, a decimal(8,2), x double, t string, d date, at timestamp, `order` long, event_date date"
+
+
 MOMENT = datetime(2017, 1, 5, 10, tzinfo=UTC)
 
 
@@ -119,6 +125,8 @@ _HOW: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
     ">": operator.gt,
 }
+
+
 _NUMBER, _TEXT = st.none() | st.integers(-3, 3), st.none() | st.text("ab\\'\n%ä_", max_size=3)
 
 
@@ -147,3 +155,48 @@ def test_spark_says_of_any_rows_what_plain_python_says(
     rules = [Rule(f"r{n}", kind, "A rule.") for n, (kind, _) in enumerate(possible)]
     told = rows.coalesce(1).select(*(keeps(rule) for rule in rules)).collect()
     assert [tuple(verdicts) for verdicts in told] == [tuple(says(*each) for _, says in possible) for each in values]
+
+
+@pytest.fixture
+def told(spark: SparkSession) -> DataFrame:
+    """A version of the 12th, as the 3rd is told of it."""
+    return spark.sql(
+        "SELECT 1L AS id, 'event_date' AS label, false AS gone, 'f.jsonl' AS _arrival, 'tombstone' AS _kind, "
+        "CAST(NULL AS string) AS _rescued, date'2017-01-12' AS _order_day, date'2017-01-03' AS event_date"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "kept"),
+    [
+        ("event_date = date'2017-01-12'", True),
+        ("EVENT_DATE < date'2017-01-10'", False),
+        ("`event_date` < date'2017-01-10'", False),
+        ("label = 'event_date'", True),
+        ("label <> 'event_date' -- whatever it means", False),
+        ("CAST(NULL AS boolean)", False),
+    ],
+)
+def test_a_version_is_judged_on_its_own_day_by_what_was_delivered(told: DataFrame, expression: str, kept: bool) -> None:
+    rules = (Rule("told", expression, "A rule."),)
+    [judged] = with_verdict(told, rules, "gone").collect()
+    [named] = with_broken_rules(told, rules).collect()
+    assert (judged["_good"], named["_broken"]) == (kept, [] if kept else ["told"])
+    assert str(judged["event_date"]) == "2017-01-03"
+    assert with_verdict(told, rules, None).columns == [*told.columns, "_good"]
+
+
+@pytest.mark.parametrize("expression", ["_rescued IS NULL", "_kind IN ('record', 'void')", "_order_day < event_date"])
+def test_what_the_platform_has_added_is_nothing_that_a_rule_could_be_about(told: DataFrame, expression: str) -> None:
+    with pytest.raises(AnalysisException, match="cannot be resolved"):
+        with_verdict(told, (Rule("odd", expression, "A rule."),), None)
+
+
+def test_breaches_that_take_keys_back_are_planned_once_however_many_rules_there_are(told: DataFrame) -> None:
+    """Beside a condition by which rows are void: a plan that names each rule once for each other takes minutes."""
+    rules = tuple(Rule(f"r{n}", f"id <> {n + 2}", "A rule.", breach="void") for n in range(20))
+    versions = with_verdict(told, rules, "label = 'D' OR label = 'X'").where("_good").drop("_good")
+    plan = versions.where("_kind <> 'void'")._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("label#") < 50
+    [row] = with_verdict(told.withColumns({"_kind": F.lit("record"), "id": F.lit(5)}), rules, "label = 'D'").collect()
+    assert (row["_kind"], row["_good"]) == ("breach", True)

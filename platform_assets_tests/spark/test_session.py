@@ -70,26 +70,6 @@ def wait_until_free(lock: Path, within_s: float = 120) -> None:
                 time.sleep(0.2)
 
 
-@pytest.mark.proof
-def test_delta_tables_are_written_read_and_queried_by_version(spark: SparkSession, tmp_path: Path) -> None:
-    """Delta's own writer, which a JVM has to load once, and seven jobs."""
-    table = str(tmp_path / "table")
-    spark.range(3).write.format("delta").save(table)
-    spark.range(2).write.format("delta").mode("overwrite").save(table)
-    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 0")
-    assert spark.read.format("delta").load(table).count() == 1
-    assert spark.read.format("delta").option("versionAsOf", 0).load(table).count() == 3
-    assert spark.sql(f"DESCRIBE HISTORY delta.`{table}`").count() == 3
-
-
-def test_local_files_have_no_checksum_files_beside_them(spark: SparkSession, tmp_path: Path) -> None:
-    spark.range(3).write.format("delta").save(str(tmp_path / "table"))
-    written = [path.name for path in tmp_path.rglob("*") if path.is_file()]
-    assert [name for name in written if name.endswith(".parquet")]
-    # Delta writes <version>.crc into its log: a summary of that version, not a checksum of a file
-    assert not [name for name in written if name.startswith(".")]
-
-
 def test_a_process_has_one_session(spark: SparkSession, settings: Settings) -> None:
     assert create_session(settings) is spark
 
@@ -134,10 +114,10 @@ def test_a_local_session_is_bound_to_this_machine_and_a_cluster_gets_the_jars(se
     assert cluster["spark.jars"] == ",".join(map(str, jars))
 
 
-@pytest.fixture(scope="module")
-def two_sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What a process says that has two sessions, one after the other: what the first listens on, memory of both."""
-    settings = load_settings(state=tmp_path_factory.mktemp("sessions") / "state", jars=JARS)
+@pytest.mark.proof
+def test_of_two_sessions_of_a_process_each_listens_on_loopback_only_and_has_the_memory_it_asks_for(
+    settings: Settings,
+) -> None:
     done = run(
         """
 import os, pathlib
@@ -165,19 +145,10 @@ for memory in ("600m", "700m"):
         settings,
     )
     assert done.code == 0, done.err
-    return {words[0]: words[1:] for words in map(str.split, done.out.splitlines())}
-
-
-@pytest.mark.proof
-def test_it_listens_on_loopback_only(two_sessions: dict[str, list[str]]) -> None:
-    loopback = {"7f000001", "00" * 10 + "ffff7f000001", "00" * 15 + "01"}
-    assert two_sessions["listens"]
-    assert set(two_sessions["listens"]) <= loopback
-
-
-@pytest.mark.proof
-def test_a_second_session_of_a_process_gets_the_memory_it_asks_for(two_sessions: dict[str, list[str]]) -> None:
-    assert (two_sessions["600m"], two_sessions["700m"]) == (["False"], ["True"])
+    said = {words[0]: words[1:] for words in map(str.split, done.out.splitlines())}
+    assert said["listens"]
+    assert set(said["listens"]) <= {"7f000001", "00" * 10 + "ffff7f000001", "00" * 15 + "01"}
+    assert (said["600m"], said["700m"]) == (["False"], ["True"])
 
 
 @pytest.mark.proof
@@ -225,6 +196,7 @@ stop_session(spark)
     assert (done.code, done.out, done.err) == (0, "3\nTrue\n", "")
 
 
+@pytest.mark.proof
 def test_folders_of_somebodys_choice_that_cannot_be_written_in_are_told_by_their_variable(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -240,6 +212,7 @@ except PlatformError as error:
     assert "it can write in no folder of SPARK_LOCAL_DIRS" in done.out, done.err
 
 
+@pytest.mark.proof
 def test_variables_of_another_spark_change_nothing(settings: Settings, tmp_path: Path) -> None:
     """As whoever has worked with one before has them: its folder, its defaults, its master, packages for a notebook."""
     defaults = {"spark.master": "yarn", "spark.sql.session.timeZone": "Asia/Tokyo", "spark.jars.packages": "no:such:1"}
@@ -334,15 +307,6 @@ def test_the_first_session_leaves_a_class_archive_that_later_ones_use(own_jars: 
     log = (own_jars.state / "logs" / "spark.log").read_text(errors="replace")
     assert "org.apache.spark.SparkContext source: shared objects file (top)" in log
     assert "org.apache.spark.sql.delta.catalog.DeltaCatalog source: shared objects file (top)" in log
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("content", [b"no archive at all" * 1000, b"", b"\xa8\x0b\xba\xf0" * 4096])
-def test_a_broken_class_archive_does_not_keep_a_session_from_starting(content: bytes, own_jars: Settings) -> None:
-    """A process of its own, and without the archive Java starts slowly."""
-    archive_path(own_jars, find_java()).write_bytes(content)
-    done = run(START, own_jars)
-    assert (done.code, done.out, done.err) == (0, "3\n", "")
 
 
 def test_only_one_process_records_the_class_archive(own_jars: Settings) -> None:

@@ -14,9 +14,6 @@ from platform_assets.spark.session.configuration import TUNING
 from platform_assets.spark.session.settings import SessionSettingsError, refuse_other_settings
 from platform_assets.spark.tables.staging import stage
 from platform_assets.sql_settings import REQUIRED
-from platform_assets_tests.support.prepared import Prepared
-from platform_assets_tests.support.recipes import DAYS, four_days
-from platform_assets_tests.support.world import sale
 
 ZONE, OF_OTHERS = "spark.sql.session.timeZone", "spark.sql.legacy.sizeOfNull"
 DATES = "spark.sql.datetime.java8API.enabled"
@@ -92,22 +89,6 @@ def test_nothing_is_staged_in_such_a_session(session: SparkSession, tmp_path: Pa
     with pytest.raises(SessionSettingsError):
         stage(rows, located(tmp_path / "stage"))
     assert not (tmp_path / "stage").exists()
-
-
-@pytest.mark.proof
-def test_a_time_zone_that_somebody_set_puts_no_row_on_another_day(prepared: Prepared, session: SparkSession) -> None:
-    """Four days loaded, a refresh that is refused, and one that is not."""
-    world = prepared(four_days)
-    before = world.digests()
-    row = sale(99, 1, DAYS[2], transaction_timestamp=f"{DAYS[2]}T02:00:00Z")
-    world.deliver_rows("transactions", DAYS[-1], "night.jsonl", [row])
-    session.conf.set(ZONE, "America/New_York")
-    with pytest.raises(SessionSettingsError, match="has to be UTC"):
-        world.refresh()
-    assert world.digests() == before
-    session.conf.set(ZONE, "UTC")
-    world.refresh()
-    assert 99 in {found["basket_id"] for found in world.rows("raw.transactions", DAYS[2])}
 
 
 def test_no_setting_is_one_of_which_spark_warns(spark: SparkSession) -> None:

@@ -64,6 +64,7 @@ def three_days(lakes: Lakes) -> World:
     return world
 
 
+@pytest.mark.proof
 def test_the_shipped_tables_are_made_of_what_was_shown(prepared: Prepared) -> None:
     world = prepared(three_days)
     with world.open() as platform:

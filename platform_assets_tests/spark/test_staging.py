@@ -1,15 +1,27 @@
-"""What is staged is what was computed, in one form."""
+"""What is staged is what was computed, in one form: by its hashes, without erased rows, with what holds on a day."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
+from typing import Any, cast
 
+import pytest
 from pyspark.sql import SparkSession
 
+from platform_assets.contracts import Window, offsets, same_date
 from platform_assets.lakehouse.layout import located
+from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.records.digest import Digest
+from platform_assets.records.erased_keys import ErasedKeys, hash_of
+from platform_assets.spark.raw.erased import erased_rows, is_erased, without_erased
 from platform_assets.spark.tables.reading import read_staged
+from platform_assets.spark.tables.row_hash import digest_of, digest_sums, order_hash
 from platform_assets.spark.tables.schemas import declared_types, schema_of
 from platform_assets.spark.tables.staging import stage
+from platform_assets.spark.windows import History, Windowed
+from platform_assets_tests.support.frames import rows_as_frame
 
 
 def test_types_are_told_in_the_words_of_contracts() -> None:
@@ -36,3 +48,100 @@ def test_nothing_is_staged_but_rows_whatever_a_cluster_asks_for(spark: SparkSess
     stage(asking.sql("SELECT 1 AS k, DATE'2017-01-01' AS event_date"), located(tmp_path / "stage"))
     staged = {path.name.partition("-")[0] for path in (tmp_path / "stage").iterdir()}
     assert staged == {"_delta_log", "event_date=2017"}
+
+
+def test_of_several_rows_that_take_effect_on_one_day_the_last_holds(spark: SparkSession) -> None:
+    rows = ", ".join(
+        f"(1, timestamp'2017-01-{day:02}T{hour:02}:00:00Z', '{label}', date'2017-01-{day:02}')"
+        for day, hour, label in [(2, 12, "noon"), (2, 8, "morning"), (2, 10, "later"), (4, 7, "new")]
+    )
+    reference = spark.sql(f"SELECT * FROM VALUES {rows} AS r(id, at, label, event_date)")
+    sales = spark.sql("SELECT 1 AS id, explode(sequence(date'2017-01-01', date'2017-01-05')) AS event_date")
+    joined = History(reference, ["id"], ["event_date", "at"]).as_of_join(sales).orderBy("event_date")
+    assert [row["label"] for row in joined.collect()] == [None, "noon", "noon", "new", "new"]
+
+
+@pytest.mark.parametrize("window", [offsets(-3, 0, 2), same_date(-1, 0), same_date(-4, 1)], ids=repr)
+def test_a_row_counts_for_exactly_the_days_whose_window_chooses_its_day(spark: SparkSession, window: Window) -> None:
+    calendar = Calendar(date(2020, 2, 20), date(2024, 3, 5))
+    days = [day for day in calendar.days() if (day.month, day.day) in {(2, 25), (2, 28), (2, 29), (3, 1)}]
+    rows = spark.sql("SELECT explode(sequence(date'2020-02-20', date'2024-03-05')) AS event_date")
+    spread = Windowed(rows, window, days).per_day().collect()
+    counted = sorted((row["event_date"], row["source_date"]) for row in spread)
+    assert counted == [(day, read) for day in days for read in sorted(days_read(window, day, calendar))]
+
+
+ROWS = [(1, 2, None), (2, 1, None), (1, None, None), (None, 1, None), (1, 1, None), (None, None, None)]
+
+
+def test_a_column_that_rows_have_nothing_of_changes_their_order_in_nothing(spark: SparkSession) -> None:
+    frame = rows_as_frame(spark, ROWS, "a INT, b INT, added INT")
+    hashed = frame.select(order_hash(["a", "b"]), order_hash(["a", "b", "added"]), order_hash(["added", "b", "a"]))
+    found = [tuple(row) for row in hashed.collect()]
+    assert all(len(set(hashes)) == 1 for hashes in found)
+    assert len({before for before, *_ in found}) == len(ROWS), "rows of other values have another place"
+    [(other,)] = (
+        rows_as_frame(spark, [(1, 2, 3)], "a INT, b INT, added INT").select(order_hash(["a", "b", "added"])).collect()
+    )
+    assert other not in {before for before, *_ in found}
+
+
+def digest(spark: SparkSession, schema: str, names: list[str], rows: Sequence[tuple[int | None, int | None]]) -> Digest:
+    [row] = rows_as_frame(spark, rows, schema).agg(*digest_sums(names)).collect()
+    return digest_of(row, len(rows))
+
+
+def test_columns_count_by_their_names_in_whatever_order_they_come(spark: SparkSession) -> None:
+    rows = [(1, 2), (2, None), (None, None)]
+    found = digest(spark, "net INT, gross INT", ["net", "gross"], rows)
+    assert digest(spark, "net INT, gross INT", ["gross", "net"], rows) == found
+    assert digest(spark, "gross INT, net INT", ["gross", "net"], [(b, a) for a, b in rows]) == found
+    others = {
+        "two that change names": digest(spark, "gross INT, net INT", ["gross", "net"], rows),
+        "one that is renamed": digest(spark, "net INT, total INT", ["net", "total"], rows),
+        "values that change places": digest(spark, "net INT, gross INT", ["net", "gross"], [(b, a) for a, b in rows]),
+        "one that is added": digest(spark, "net INT, gross INT", ["net"], rows),
+    }
+    assert found not in others.values()
+    assert len(set(others.values())) == len(others) - 1, "the first and the third are the same rows"
+
+
+SECRET = b"the secret of an installation"
+
+
+HASHED = hash_of(SECRET, "person", "4711222")
+
+
+KEYS = ErasedKeys(SECRET, [{"person": HASHED}], {"person": "long"})
+
+
+def test_rows_lose_all_but_where_they_came_from_and_no_plan_shows_by_what(spark: SparkSession) -> None:
+    """A worker of Python starts."""
+    day = "date'2017-01-01'"
+    rows = spark.sql(
+        "SELECT * FROM VALUES "
+        f"(4711222L, 1L, 'a', {day}, NULL, 'record', {day}), "
+        f"(8L, 2L, 'a', {day}, NULL, 'record', {day}), "
+        f"(NULL, NULL, 'b', {day}, '{{\"person\": 4711222, \"visit\"', 'broken line', NULL), "
+        f"(NULL, 3L, 'b', {day}, '{{\"person\": 4711222}}', 'record', {day}), "
+        f"(NULL, NULL, 'b', {day}, '1,2,3', 'broken line', NULL) "
+        "AS rows(person, visit, _arrival, _arrival_date, _rescued, _kind, event_date)"
+    ).localCheckpoint()  # whose plan has no values
+    left = without_erased(rows, KEYS)
+    found = [tuple(row) for row in left.select("person", "visit", "_arrival", "_rescued", "_kind").collect()]
+    assert found == [
+        (None, None, "a", None, "erased"),
+        (8, 2, "a", None, "record"),
+        (None, None, "b", None, "erased"),
+        (None, None, "b", None, "erased"),
+        (None, None, "b", "1,2,3", "broken line"),
+    ]
+    assert erased_rows(left) == {"a": 1, "b": 2}
+    plan = cast("Any", rows.where(is_erased(rows, KEYS)))._jdf.queryExecution().toString()
+    assert "of_erased_key" in plan
+    assert not any(text in plan for text in (SECRET.decode(), HASHED, "4711222"))
+
+
+def test_where_nothing_was_erased_nothing_is_done(spark: SparkSession) -> None:
+    rows = spark.sql("SELECT 1L AS person")
+    assert without_erased(rows, None) is rows

@@ -231,98 +231,34 @@ BASE = "class Base:\n    known = []\n    {}\n    def run(self, x): return x\n"
 ONE = "from shop.base import Base\nclass One(Base):\n    def run(self, x): return x + @@\n"
 
 CHANGED_ON_IMPORT = {
-    "singledispatch_beside": {
-        "shop.transforms.gold": "from functools import singledispatch\n@singledispatch\ndef conv(x): return 0\n"
-        "@conv.register\ndef _(x: int): return @@\ndef sales(x): return conv(x)\n",
-    },
     "singledispatch_elsewhere": {
         "shop.transforms.gold": "import shop.impl\nfrom shop.conv import conv\ndef sales(x): return conv(x)\n",
         "shop.conv": "from functools import singledispatch\n@singledispatch\ndef conv(x): return 0\n",
         "shop.impl": "from shop.conv import conv\n@conv.register\ndef _(x: int): return @@\n",
-    },
-    "a_decorator_that_is_a_classmethod": {
-        "shop.transforms.gold": "class Registry:\n    steps = []\n    @classmethod\n    def register(cls, f):\n"
-        "        cls.steps.append(f)\n        return f\n@Registry.register\ndef one(x): return x + @@\n"
-        "def sales(x):\n    for s in Registry.steps: x = s(x)\n    return x\n",
     },
     "a_decorator_that_asks_for_the_class_of_its_object": {
         "shop.transforms.gold": "class Step:\n    def __init__(self, f): type(self).known.append(f)\nStep.known = []\n"
         "@Step\ndef one(x): return x + @@\n"
         "def sales(x):\n    for s in Step.known: x = s(x)\n    return x\n",
     },
-    "a_decorator_with_its_list_as_attribute": {
-        "shop.transforms.gold": "def register(f):\n    register.all.append(f)\n    return f\nregister.all = []\n"
-        "@register\ndef one(x): return x + @@\n"
-        "def sales(x):\n    for s in register.all: x = s(x)\n    return x\n",
-    },
-    "a_decorator_that_is_an_object": {
-        "shop.transforms.gold": "class Registry:\n    def __init__(self, n): self.items = {}\n"
-        "    def __call__(self, name):\n        def enter(f):\n            self.items[name] = f\n            return f\n"
-        "        return enter\nstep = Registry('steps')\n@step('a')\ndef one(x): return x + @@\n"
-        "def sales(x): return step.items['a'](x)\n",
-    },
     "a_decorator_that_a_function_made": {
         "shop.transforms.gold": "def making(steps):\n    def step(f):\n        steps.append(f)\n    step.all = steps\n"
         "    return step\nstep = making([])\n@step\ndef one(x): return x + @@\n"
         "def sales(x):\n    for s in step.all: x = s(x)\n    return x\n",
-    },
-    "a_decorator_that_is_a_lambda": {
-        **IN_A_LIST,
-        "shop.impl": "from shop.reg import STEPS\nstep = lambda f: STEPS.append(f)\n@step\ndef one(x): return x + @@\n",
-    },
-    "subclasses_of_a_base": {
-        "shop.transforms.gold": "from shop.base import Base\nimport shop.impl\ndef sales(x):\n"
-        "    for s in Base.__subclasses__(): x = s().run(x)\n    return x\n",
-        "shop.base": BASE.format("pass"),
-        "shop.impl": ONE,
     },
     "init_subclass": {
         "shop.transforms.gold": f"from shop.base import Base\n{ALL_KNOWN}",
         "shop.base": BASE.format("def __init_subclass__(cls): Base.known.append(cls)"),
         "shop.impl": ONE,
     },
-    "init_subclass_by_its_parameter": {
-        "shop.transforms.gold": f"from shop.base import Base\n{ALL_KNOWN}",
-        "shop.base": BASE.format("def __init_subclass__(cls): cls.known.append(cls)"),
-        "shop.impl": ONE,
-    },
-    "a_metaclass": {
-        "shop.transforms.gold": "from shop.base import Meta\nimport shop.impl\ndef sales(x):\n"
-        "    for s in Meta.known: x = s().run(x)\n    return x\n",
-        "shop.base": "class Meta(type):\n    known = []\n    def __new__(m, n, b, d):\n"
-        "        made = super().__new__(m, n, b, d)\n        m.known.append(made)\n        return made\n"
-        "class Base(metaclass=Meta):\n    def run(self, x): return x\n",
-        "shop.impl": ONE,
-    },
-    "an_imported_list_made_longer": {
-        **IN_A_LIST,
-        "shop.impl": "from shop.reg import STEPS\ndef one(x): return x + @@\nSTEPS += [one]\n",
-    },
     "a_call_in_an_annotated_value": {
         **IN_A_LIST,
         "shop.impl": "from shop.reg import register\ndef one(x): return x + @@\ndone: object = register(one)\n",
-    },
-    "calls_in_a_comprehension": {
-        **IN_A_LIST,
-        "shop.impl": "from shop.reg import register\ndef one(x): return x + @@\ndone = [register(f) for f in (one,)]\n",
-    },
-    "calls_by_map": {
-        **IN_A_LIST,
-        "shop.impl": "from shop.reg import register\ndef one(x): return x + @@\ndone = list(map(register, [one]))\n",
-    },
-    "a_call_in_a_condition": {
-        "shop.transforms.gold": "import shop.rates\nimport shop.impl\ndef sales(x): return x * shop.rates.RATE\n",
-        "shop.rates": "RATE = 0\ndef set_rate(v):\n    global RATE\n    RATE = v\n",
-        "shop.impl": "from shop.rates import set_rate\nOK = set_rate(@@) or True\n",
     },
     "a_call_in_a_class": {
         **IN_A_LIST,
         "shop.impl": "from shop.reg import STEPS\nclass One:\n    @staticmethod\n    def f(x): return x + @@\n"
         "    STEPS.append(f)\n",
-    },
-    "a_list_made_longer_in_a_class": {
-        **IN_A_LIST,
-        "shop.impl": "from shop.reg import STEPS\nclass One:\n    def f(x): return x + @@\n    STEPS += [f]\n",
     },
     "a_decorated_method": {
         **IN_A_LIST,
@@ -331,16 +267,6 @@ CHANGED_ON_IMPORT = {
     "a_call_in_a_default": {
         **IN_A_LIST,
         "shop.impl": "from shop.reg import STEPS\ndef one(x): return x + @@\ndef two(x=STEPS.append(one)): return x\n",
-    },
-    "a_method_of_a_list_as_decorator": {
-        **IN_A_LIST,
-        "shop.reg": "STEPS = []\nregister = STEPS.append\n",
-        "shop.impl": "from shop.reg import register\n@register\ndef one(x): return x + @@\n",
-    },
-    "a_list_given_to_what_fills_it": {
-        **IN_A_LIST,
-        "shop.impl": "from shop.reg import STEPS\ndef enter(steps, f): steps.append(f)\ndef one(x): return x + @@\n"
-        "done = enter(STEPS, one)\n",
     },
     "a_list_given_to_what_fills_it_later": {
         **IN_A_LIST,
