@@ -14,8 +14,9 @@ from uuid import uuid4
 import pytest
 
 from platform_assets.cli.commands import demo as demo_command
-from platform_assets.cli.commands.demo import day_to_look_at, print_summary
+from platform_assets.cli.commands.demo import day_to_look_at, summary_parts
 from platform_assets.cli.commands.demo_state import begin_demo, is_half_removed, remove_demo, set_clock
+from platform_assets.cli.console import print_parts
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.engine.platform import lake_to_write
 from platform_assets.lakehouse.layout import Lake, located
@@ -229,7 +230,7 @@ def test_the_panel_names_a_day_that_is_there(state, monkeypatch, capsys, days, n
         publish(lake, staged_manifest(lake, {TABLE: rows}))
     with open_platform(settings) as platform:
         day = day_to_look_at(platform)
-    print_summary([], [], 1.0, day)
+    print_parts(summary_parts([], [], 1.0, day))
     shown = capsys.readouterr().out
     assert str(day) == str(named)
     assert (f"read {TABLE} --day {named}" in shown) == (f"why {TABLE} {named}" in shown) == bool(days)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.cli.commands.demo import Phase, print_summary
+from platform_assets.cli.commands.demo import Phase, summary_parts
 from platform_assets.cli.commands.demo_state import begin_demo, remove_demo, set_clock
-from platform_assets.cli.commands.demo_story import Shown, Story, compare, print_story
+from platform_assets.cli.commands.demo_story import Shown, Story, compare, story_parts
+from platform_assets.cli.console import print_parts
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import run_apart
 
@@ -76,7 +77,7 @@ def test_that_an_earlier_demo_is_removed_is_no_part_of_what_programs_read(state:
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_the_story_cuts_no_name_number_or_command(width: int, monkeypatch, capsys) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    print_story(STORY)
+    print_parts(story_parts(STORY))
     told = capsys.readouterr().out
     assert all(len(line) <= width for line in told.splitlines() if "platform-assets" not in line)
     assert "\N{HORIZONTAL ELLIPSIS}" not in told
@@ -88,7 +89,7 @@ def test_the_story_cuts_no_name_number_or_command(width: int, monkeypatch, capsy
 
 def test_a_surprise_is_said_instead(monkeypatch, capsys) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    print_story(replace(STORY, compared=compare(BEFORE, {**AFTER, GOLD: BEFORE[GOLD]}, STALE)))
+    print_parts(story_parts(replace(STORY, compared=compare(BEFORE, {**AFTER, GOLD: BEFORE[GOLD]}, STALE))))
     told = capsys.readouterr().out
     assert (
         f"Not as promised: 1 day rewritten without being stale, or stale and not rewritten, for example {GOLD}" in told
@@ -97,7 +98,7 @@ def test_a_surprise_is_said_instead(monkeypatch, capsys) -> None:
 
 
 def test_a_demo_that_did_nothing_says_so_and_nothing_else(capsys) -> None:
-    print_summary([], [Phase("one correction", 0, {}, 0.1)], 1.0)
+    print_parts(summary_parts([], [Phase("one correction", 0, {}, 0.1)], 1.0))
     told = capsys.readouterr().out
     assert "Nothing to do" in told
     assert "one correction" not in told

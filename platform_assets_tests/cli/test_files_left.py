@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli.commands.up import tell_what_is_left
-from platform_assets.cli.files_view import print_left_anew
+from platform_assets.cli.console import print_parts
+from platform_assets.cli.files_view import left_anew_parts
 from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import ArrivalRecord
@@ -268,5 +269,6 @@ def test_what_a_refresh_told_further_up_is_counted_with_what_it_did_not_take(
     """`status --files` lists all of them."""
     arrivals = [delivered(f"r{number}.csv", reason="it is no CSV") for number in range(3)]
     refused = [ArrivalRecord(**arrival.model_dump(), publication="p") for arrival in arrivals]
-    print_left_anew(tmp_path, [Problem(f"{FOLDER}/a.txt", "it has the unknown ending '.txt'")], (), refused)
+    left = [Problem(f"{FOLDER}/a.txt", "it has the unknown ending '.txt'")]
+    print_parts(left_anew_parts(tmp_path, left, (), refused))
     assert "In all 4 files of the landing area in no table" in capsys.readouterr().out

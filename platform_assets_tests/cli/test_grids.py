@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from platform_assets.cli.grids import new_grid
+from platform_assets.cli.grids import Grid
+from platform_assets.report import Mark, Table
 
 NAMES = ("table", "newest", "rows", "why")
 ROWS = [
@@ -20,9 +21,7 @@ ROWS = [
 
 
 def printed(width: int, rows: Sequence[tuple[str, ...]] = ROWS) -> str:
-    grid = new_grid("Tables", NAMES, right=("rows",), whole=("table", "newest"))
-    for row in rows:
-        grid.add_row(*row)
+    grid = Grid(Table("Tables", NAMES, rows, right=("rows",), whole=("table", "newest")))
     out = StringIO()
     Console(file=out, width=width, highlight=False).print(grid)
     return out.getvalue()
@@ -43,9 +42,7 @@ def test_no_number_and_no_name_is_ever_cut(width: int) -> None:
 def test_no_word_is_broken_while_rows_can_stand_upright(width: int) -> None:
     """Also not in a column that may be folded between words."""
     rows = [("gold.sales_month_to_date", "2017-05-30", "20261125T020817654619Z-7e2a455b", "why " * 9)] * 2
-    grid = new_grid("Made by", ("table", "day", "publication", "why"))
-    for row in rows:
-        grid.add_row(*row)
+    grid = Grid(Table("Made by", ("table", "day", "publication", "why"), rows))
     out = StringIO()
     Console(file=out, width=width, highlight=False).print(grid)
     assert set(out.getvalue().split()) >= set(" ".join(rows[0]).split())
@@ -71,10 +68,9 @@ def test_where_columns_do_not_fit_the_first_stands_above_the_others() -> None:
 
 
 def test_rows_in_turn_of_one_first_value_have_it_above_them_once() -> None:
-    grid = new_grid("Days", ("table", "day", "figures"), whole=("table", "day", "figures"))
-    for day in ("2017-05-30", "2017-05-31"):
-        grid.add_row("gold.daily_sales", day, "sum of net 1 → 2")
-    grid.add_row("gold.weekly_sales", "2017-05-31", "sum of net 1 → 2")
+    names, figures = ("table", "day", "figures"), "sum of net 1 → 2"
+    rows = [("gold.daily_sales", day, figures) for day in ("2017-05-30", "2017-05-31")]
+    grid = Grid(Table("Days", names, [*rows, ("gold.weekly_sales", "2017-05-31", figures)], whole=names))
 
     def shown(width: int) -> list[str]:
         out = StringIO()
@@ -93,12 +89,11 @@ def test_narrow_terminals_get_a_line_for_each_value_that_there_is() -> None:
 
 
 def test_values_of_several_lines_and_with_styles_stay_in_their_column() -> None:
-    grid = new_grid("Sums", ("table", "sums", "rows"), right=("rows",))
-    grid.add_row("a", "net 1\n[red]gross 22[/]", "3")
-    grid.add_row("b")
+    rows = [("a", ("net 1", "gross 22"), Mark("3", "red")), ("b",)]
+    grid = Grid(Table("Sums", ("table", "sums", "rows"), rows, right=("rows",)))
     out = StringIO()
     Console(file=out, width=80, force_terminal=True, color_system="standard").print(grid)
-    assert out.getvalue().splitlines()[4:] == [" a      net 1        3", "        \x1b[31mgross 22\x1b[0m", " b", ""]
+    assert out.getvalue().splitlines()[4:] == [" a      net 1        \x1b[31m3\x1b[0m", "        gross 22", " b", ""]
 
 
 @pytest.mark.parametrize("width", [20, 200])

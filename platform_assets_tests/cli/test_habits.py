@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from inspect import unwrap
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -122,8 +124,17 @@ def test_who_decides_and_why_is_asked_for_in_one_way(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_command_tells_how_far_it_is_unless_it_takes_a_moment(name: str) -> None:
-    callback = ALL[name].callback
-    assert ("context" in callback.__annotations__) == (name not in MOMENTARY)
+    assert tells(unwrap(ALL[name].callback)) == (name not in MOMENTARY)
+
+
+def tells(command: FunctionType) -> bool:
+    """Whether a command, or a function of its module that it calls, tells how far it is."""
+    reached = [command]
+    for function in reached:
+        called = (function.__globals__.get(name) for name in function.__code__.co_names)
+        own = (one for one in called if isinstance(one, FunctionType) and one.__module__ == command.__module__)
+        reached += [one for one in own if one not in reached]
+    return any({"telling", "computing"} & {*function.__code__.co_names} for function in reached)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from platform_assets.cli.commands.backfill_view import watched_line
+from platform_assets.cli.commands.plan import watched_line
 from platform_assets.operations.backfill.staged import standing_of
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, RecordedStep

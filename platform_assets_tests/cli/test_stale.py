@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from platform_assets.cli.commands.refresh import not_asked_for
+from platform_assets.cli.commands.stale import year_calendars
 from platform_assets.cli.console import UsageError, parse_days
-from platform_assets.cli.plan_view import year_calendars
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot

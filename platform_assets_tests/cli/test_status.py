@@ -8,7 +8,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from platform_assets.cli.commands.status import Status, TableStatus, print_status
+from platform_assets.cli.commands.status import Status, TableStatus, status_parts
+from platform_assets.cli.console import print_parts
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.ingest.aside import RefusedFiles
 from platform_assets.operations.opening import open_platform
@@ -226,7 +227,7 @@ def test_what_the_column_aside_counts_is_said_where_there_is_any(capsys):
     def told(*counts):
         kinds = zip(("raw.products", "silver.products"), counts, strict=True)
         tables = [TableStatus(name, None, 1, 0, 0, 0, 0, 5, *aside) for name, aside in kinds]
-        print_status(Status(tables, (), (), RefusedFiles(), (), {}, 0, 0, 0, {}, {}, ()))
+        print_parts(status_parts(Status(tables, (), (), RefusedFiles(), (), {}, 0, 0, 0, {}, {}, ())))
         return " ".join(capsys.readouterr().out.split())
 
     said = told((0, 2), (3, 0))

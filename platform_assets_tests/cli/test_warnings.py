@@ -6,7 +6,8 @@ from datetime import date
 
 import pytest
 
-from platform_assets.cli.commands.refresh import outcome_of
+from platform_assets.cli.commands.refresh import refresh_report
+from platform_assets.cli.console import print_parts
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -104,11 +105,11 @@ def test_the_end_of_a_refresh_names_the_first_warnings_and_the_command_for_all(
 ) -> None:
     content = DayContent(files=(), base=(), digest="0-0-0-0-0", rows=0, bytes=0, warnings=(HALF,))
     days = [date(2017, 1, number) for number in range(1, 8)]
-    outcome = outcome_of(RefreshResult((), (StepResult(SILVER, dict.fromkeys(days, content)),)), 1.0, None)
-    outcome.print()
+    outcome = refresh_report(RefreshResult((), (StepResult(SILVER, dict.fromkeys(days, content)),)), 1.0, None)
+    print_parts(outcome.parts)
     said = words(capsys.readouterr().out)
     assert "warned 7 days were published with warnings; `platform-assets status --warnings` shows all:" in said
     assert f"{SILVER} 2017-01-07 volume: 416 rows; expected: 780 to 840 rows are usual" in said
     assert "and 2 more warnings" in said
-    assert [warning["day"] for warning in outcome.json()["warnings"]] == sorted(days, reverse=True)
-    assert not outcome.wants_a_look
+    assert [warning["day"] for warning in outcome.data["warnings"]] == sorted(days, reverse=True)
+    assert not outcome.needs_a_look

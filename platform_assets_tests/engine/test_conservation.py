@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from platform_assets.cli.commands.refresh import outcome_of
+from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.planning.selection import BY_PERSON
@@ -85,7 +85,7 @@ def test_a_first_day_of_which_little_is_good_is_published_with_a_warning_until_i
     [warning] = step.checks[day].findings
     assert (warning.check, warning.severity, day in step.published) == ("contract", "warn", True)
     assert "of 9 of 10 keys every row is in quarantine, more than 10 %" in warning.message
-    assert outcome_of(RefreshResult((), (step,)), 1.0, None).json()["warnings"] == [
+    assert refresh_report(RefreshResult((), (step,)), 1.0, None).data["warnings"] == [
         {
             "table": "silver.transactions",
             "day": day,

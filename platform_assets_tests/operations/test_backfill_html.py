@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from decimal import Decimal
+from typing import Any
 from xml.etree import ElementTree
 
-from platform_assets.operations.backfill.files import written
-from platform_assets.operations.backfill.html import before_and_after, record_html
-from platform_assets.operations.backfill.report import DayChange, MadeBy, Report, TableReport, measures_of
+from platform_assets.operations.backfill.report import DayChange, TableReport, measures_of, record_parts
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import Gate, PlanFile
 from platform_assets.planning.backfill.verdicts import Figures, judged
-from platform_assets.records.manifest import STAGED
+from platform_assets.report import Plot
+from platform_assets.report_pages import page as page_of
 
 FIRST = date(2016, 12, 30)
 TABLE = "gold.tills"
@@ -53,10 +53,9 @@ def page(days: tuple[DayChange, ...] = DAYS) -> str:
         name="tills", hash="0123456789abcdef", file=FILE, steps=({"share": 100, "days": {TABLE: [FIRST]}},), done=1
     )
     gates = {100: judged(FILE.gates, [one.figures for one in days if one.figures])}
-    made_by = MadeBy(TABLE, ("c0de",), ("c0f",), (), {"silver.sales": (STAGED, 4)})
-    return record_html(
-        Report(record, written(FILE), (), (TableReport(TABLE, days, "paid"),), gates, (made_by,), cores=2)
-    )
+    made_by = (TABLE, "c0de", "c0f", "in no repository", "silver.sales staged with it, 4")
+    tables = (TableReport(TABLE, days, "paid"),)
+    return page_of("tills", record_parts(record, tables, gates=gates, made_by=(made_by,), cores=2))
 
 
 def test_every_day_says_in_signs_how_far_it_is_from_what_it_was() -> None:
@@ -85,9 +84,14 @@ def test_rows_and_sums_are_plotted_where_they_moved_and_nothing_where_all_is_as_
     assert "<svg " not in page(DAYS[:1] * 3)
 
 
+def drawn(title: str, days: dict[date, Any]) -> str:
+    found = page_of("a page", [Plot(title, days)])
+    return found[found.index("<svg ") : found.index("</svg>") + len("</svg>")]
+
+
 def test_a_plot_tells_its_lines_apart_without_colour_and_brings_nothing_along() -> None:
     values = {FIRST + timedelta(n): (None if n == 2 else 10 * n, 11 * n) for n in range(5)}
-    svg = before_and_after("gold.tills: <rows>", values)
+    svg = drawn("gold.tills: <rows>", values)
     root = ElementTree.fromstring(svg)
     assert root.attrib["aria-label"] == "gold.tills: <rows>, before and after"
     texts = {"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")}
@@ -95,9 +99,9 @@ def test_a_plot_tells_its_lines_apart_without_colour_and_brings_nothing_along() 
     dashes = [path.attrib.get("style", "") for path in root.iter(f"{SVG}path")]
     assert any("stroke-dasharray" in style for style in dashes)
     assert not {"style", "script", "image", "metadata"} & {element.tag.removeprefix(SVG) for element in root.iter()}
-    assert svg == before_and_after("gold.tills: <rows>", values), "the same values make the same page"
+    assert svg == drawn("gold.tills: <rows>", values), "the same values make the same page"
     many = {FIRST + timedelta(n): (n, n + 1) for n in range(300)}
-    assert len(before_and_after("many", many)) < 60_000
+    assert len(drawn("many", many)) < 60_000
 
 
 def test_days_are_measured_by_what_a_gate_sums_and_not_by_columns_of_other_gates() -> None:

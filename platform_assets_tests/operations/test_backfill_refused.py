@@ -16,13 +16,13 @@ from platform_assets.operations.backfill.afterwards import prove_sample, roll_ba
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import ApprovalError, approve, explain
 from platform_assets.operations.backfill.files import PlanFileError, plan_at, written
-from platform_assets.operations.backfill.html import backfill_html
 from platform_assets.operations.backfill.obstacles import beyond_limits
-from platform_assets.operations.backfill.pages import facts
+from platform_assets.operations.backfill.pages import backfill_report, facts
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.report_pages import page as page_of
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.readings import (
     DAY,
@@ -117,7 +117,7 @@ def test_a_plan_that_was_applied_says_so_when_it_is_explained_and_is_not_approve
     [over] = explain(platform, file).blocking
     assert over.what == f"The plan mend was applied before: published in release {record.release}."
     assert "another name" in over.todo
-    page = backfill_html(explain(platform, file))
+    page = page_of("mend", backfill_report(explain(platform, file)).parts)
     assert "neither approved nor applied" in page
     assert "plan apply FILE</code>" not in page
     with pytest.raises(ApprovalError, match="cannot begin: name: The plan mend was applied before"):
