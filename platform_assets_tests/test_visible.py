@@ -80,7 +80,7 @@ def test_a_command_about_a_hostile_name_is_safe_to_see_and_right_to_paste(path: 
 @pytest.mark.parametrize(
     ("calls", "but"),
     [
-        (r"rich\.markup|Console\(", {"cli/console.py", "cli/bar.py"}),
+        (r"rich\.markup|Console\(", {"cli/console.py", "cli/progress.py"}),
         (r"MetadataValue\.(text|md)\(|TableRecord\(", {"orchestration/shown_text.py"}),
     ],
 )

@@ -10,17 +10,20 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from platform_assets.cli.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, errors, say
+from platform_assets.cli.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, errors, say, show
+from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import is_interruption, never_lost, speaking
 from platform_assets.errors import PlatformError
+from platform_assets.report import Report
 
 GROUPS = {
     "Begin": ("demo", "init", "check", "up", "land"),
@@ -59,11 +62,31 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
             continue
         module = import_module(f"platform_assets.cli.commands.{name}")
         if hasattr(module, "app"):
+            for command in module.app.registered_commands:
+                command.callback = _reported(command.callback)
             app.add_typer(module.app, name=name, rich_help_panel=panels[name])
         else:
-            app.command(name, rich_help_panel=panels[name])(getattr(module, name))
+            app.command(name, rich_help_panel=panels[name])(_reported(getattr(module, name)))
     _let_wrap(app)
     return app
+
+
+def _reported(command: Callable[..., Report | None]) -> Callable[..., Any]:
+    """Return a command with `--json` that prints the report which the function returns."""
+    own = inspect.signature(command, eval_str=True)
+    if getattr(command, "__wrapped__", None):
+        return command  # of a module that was built before
+    hint = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+    known = {name: each for name, each in own.parameters.items() if name != hint.name}
+
+    @wraps(command)
+    def printed(*, as_json: bool, **given: object) -> None:
+        report = command(**given, **({hint.name: as_json} if hint.name in own.parameters else {}))
+        if report is not None:
+            show(report, as_json)
+
+    printed.__signature__ = inspect.Signature([*known.values(), hint])  # type: ignore[attr-defined]
+    return printed
 
 
 def _let_wrap(app: typer.Typer) -> None:
@@ -133,12 +156,12 @@ def _main() -> None:
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
     _keep_private(asked)
     try:
-        with never_lost(), speaking(asked or "platform-assets") as voice:
+        with never_lost(), speaking(asked or "platform-assets"):
             alone = [asked] if asked in COMMANDS else None
             app = build(alone or COMMANDS, only_described=not alone and _COMPLETES not in os.environ)
             gc.freeze()  # modules are no garbage: to look through them again and again takes longer than most answers
             gc.enable()
-            code = app(obj=voice, standalone_mode=not _for_programs())
+            code = app(standalone_mode=not _for_programs())
         if code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt  # of which Typer has made a code, where it is not to end the process itself
         if code:

@@ -6,16 +6,32 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import typer
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.markup import escape as without_markup
 from rich.segment import Segment
 
 from platform_assets.errors import PlatformError
+from platform_assets.report import (
+    Calendar,
+    Details,
+    Facts,
+    Heading,
+    Listing,
+    Note,
+    Plot,
+    Points,
+    Quote,
+    Report,
+    Table,
+    plain,
+)
 from platform_assets.visible import visible
 
 if TYPE_CHECKING:
@@ -184,19 +200,73 @@ def escape(text: str) -> str:
     return without_markup(visible(text))
 
 
-def say(head: str, text: str, *more: str, to: Console = console, wrap: bool = False) -> None:
-    """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text.
-
-    Args:
-        to: standard output by default.
-        wrap: whether it is a paragraph, broken between words; a line otherwise, which a terminal breaks anywhere.
-    """
-    to.print("\n".join((f"{head} {escape(text)}", *map(escape, more))), highlight=False, soft_wrap=not wrap)
+def say(head: str, text: str, *more: str, to: Console = console) -> None:
+    """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text."""
+    line = f"{head} {escape(text)}" if text else head
+    to.print("\n".join((line, *map(escape, more))), highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(value, indent=2, default=str))
+    print(json.dumps(plain(value), indent=2))
+
+
+def print_parts(parts: Iterable[Any]) -> None:
+    """Print the parts of a report for people; what only a page has room for is left out."""
+    from platform_assets.cli.grids import Entries, Grid
+
+    for part in parts:
+        match part:
+            case str() | Quote():
+                text = part if isinstance(part, str) else part.text
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
+            case Points():
+                print_parts(f"  {line}" if part.quoted else line for line in part.lines)
+            case Note():
+                mark = escape(part.mark)
+                say(f"[{part.tone}]{mark}[/]" if part.tone else mark, part.text)
+                if part.todo:
+                    say("  [bold]What to do:[/]", part.todo)
+            case Heading():
+                console.print(part.text, style="table.title", markup=False, highlight=False)
+            case Table():
+                console.print(Grid(part))
+            case Facts():
+                console.print(Entries(part))
+            case Details():
+                print_parts(part.parts if part.everywhere else ())
+            case Calendar() | Plot() | Listing():
+                pass
+            case _:
+                console.print(part, highlight=False)
+
+
+def show(report: Report, as_json: bool) -> None:
+    """Print a report for people or for programs.
+
+    Raises:
+        typer.Exit: something in it needs a look.
+    """
+    if as_json:
+        print_json(report.data)
+    else:
+        print_parts(report.parts)
+    if report.needs_a_look:
+        raise typer.Exit(EXIT_LOOK)
+
+
+def write_page(file: Path, text: str) -> None:
+    """Write a page to where somebody wants it.
+
+    Raises:
+        UsageError: that cannot be written.
+    """
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be written: {error.strerror}.", "Name a file in a folder that is there."
+        ) from error
 
 
 @contextmanager

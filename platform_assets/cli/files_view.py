@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from platform_assets.cli.console import console, say
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
+from platform_assets.report import Note, Part, picked
 from platform_assets.sources.landing import Problem
 from platform_assets.words import alike, counted
 
@@ -24,7 +24,9 @@ _MOST_TOLD = 1 << 16
 """Files of which it is remembered that they were told; of the oldest beyond it is forgotten."""
 
 
-def print_left(problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0) -> None:
+def left_parts(
+    problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0
+) -> Iterator[Part]:
     """What lies in the landing area and is not in any table, because a person has to do something about it.
 
     Args:
@@ -33,20 +35,17 @@ def print_left(problems: Sequence[Problem], refused: Sequence[Arrival], as_befor
         as_before: how many more there are of which a person was told before.
         just_told: and how many of which the same command told further up.
     """
-    for line in refused_lines({file.path: file.reason or "" for file in refused}):
-        say("[red]refused[/]", line)
-    for line in not_taken_lines(problems):
-        say("[yellow]not taken[/]", line)
+    lines = refused_lines({file.path: file.reason or "" for file in refused})
+    yield from (Note("red", "refused", line) for line in lines)
+    yield from (Note("yellow", "not taken", line) for line in not_taken_lines(problems))
     if as_before:
         lists = f"`platform-assets status --files` lists {'it' if as_before == 1 else 'each'} with its reason"
-        say("[yellow]not taken[/]", f"{counted(as_before, 'file')} as an earlier refresh told: {lists}")
+        yield Note("yellow", "not taken", f"{counted(as_before, 'file')} as an earlier refresh told: {lists}")
     count = len(refused) + len(problems) + just_told
     if count > 1 and not as_before:
-        console.print(
+        yield (
             f"In all {counted(count, 'file')} of the landing area in no table: `platform-assets status --files` lists "
-            "each with its reason.",
-            highlight=False,
-            soft_wrap=True,
+            "each with its reason."
         )
 
 
@@ -75,18 +74,18 @@ def growing_lines(growing: Sequence[Problem]) -> Iterator[str]:
 
 def refused_json(refused: Sequence[Arrival]) -> list[dict[str, str | None]]:
     """Refused files for programs."""
-    return [{"table": file.table, "path": file.path, "reason": file.reason} for file in refused]
+    return [picked(file, "table path reason") for file in refused]
 
 
-def print_by_spark(tables: Mapping[str, str]) -> None:
+def by_spark_parts(tables: Mapping[str, str]) -> Iterator[Part]:
     """A line for each, with the reason and what to do."""
     for table, why in tables.items():
-        say("Spark computes", f"{table}: {why}; `platform-assets engine verify {table}`")
+        yield Note("", "Spark computes", f"{table}: {why}; `platform-assets engine verify {table}`")
 
 
-def print_left_anew(
+def left_anew_parts(
     state: Path, problems: Sequence[Problem], refused: Sequence[ArrivalRecord], told: Sequence[ArrivalRecord] = ()
-) -> None:
+) -> Iterator[Part]:
     """Tell of files that no earlier refresh told of, count the others, and remember all.
 
     Args:
@@ -101,7 +100,7 @@ def print_left_anew(
     left = {_mark(one.path, one.message): one for one in problems}
     stay = {_of_refused(one): one for one in refused}
     known = {*before}
-    print_left(
+    yield from left_parts(
         [one for mark, one in left.items() if mark not in known],
         [one for mark, one in stay.items() if mark not in known],
         len(known.intersection([*left, *stay])),

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from platform_assets.cli.console import console, say
 from platform_assets.planning.windows import as_named
 from platform_assets.quality.findings import ACCEPTABLE
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DayContent, Warned
+from platform_assets.report import Note, Part, picked
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ ALL = "platform-assets status --warnings"
 """The command that shows all."""
 
 
-def print_held(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool = False) -> None:
+def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool = False) -> Iterator[Part]:
     """A red line for each held day, and below it what may be to blame.
 
     Args:
@@ -44,52 +44,44 @@ def print_held(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
     for days in told:
         first = days[0].hold
         through = "held through" if of not in (None, first.table) else "held"
-        say(f"[red]{through}[/]", _line(days))
+        yield Note("red", through, _line(days))
         # What is new on days that are only tied to another is not what holds them; it is named where that one is.
         commands = () if len(days) > 1 and days[0].is_tied else withdrawals(days)
         if commands:
-            console.print(
-                "  New since then; what should not have come is taken out with (a command may name several)",
-                highlight=False,
-                soft_wrap=True,
-            )
-            for command in commands:
-                console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
+            yield "  New since then; what should not have come is taken out with (a command may name several)"
+            yield from (f"  {command}" for command in commands)
     if more := sum(map(len, groups[len(told) :])):
-        say("[red]held[/]", f"{counted(more, 'more day')}; `platform-assets stale` names them")
-    _print_what_ends_it(shown)
+        yield Note("red", "held", f"{counted(more, 'more day')}; `platform-assets stale` names them")
+    yield from _what_ends_it_parts(shown)
 
 
-def _print_what_ends_it(held: Sequence[HeldDay]) -> None:
-    """When held days are tried again, and how else they are published; what would end a rollback."""
+def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
+    """Say when held days are tried again, and how else they are published; what would end a rollback."""
     lasting = [day for day in held if any(hold.lasts for hold in day.holds)]
     put_back = [day for day in held if day.is_put_back and day not in lasting]
     refused = [day for day in held if not day.is_put_back]
-    lines = []
     if refused:
-        lines.append("A held day is tried again once its input or code changes; docs/on-call.md says what to do.")
+        yield "A held day is tried again once its input or code changes; docs/on-call.md says what to do."
     if any(day.hold.gate == "contract" for day in refused):
-        lines.append("What breaks a contract the table's own function can have made, too: look at it beside what came.")
+        yield "What breaks a contract the table's own function can have made, too: look at it beside what came."
     if odd := [day for day in refused if day.hold.gate in ACCEPTABLE and not day.undelivered]:
-        lines.append(f"Right, only unusual? `platform-assets accept {_named(odd)} --reason … --by …` publishes it.")
+        yield f"Right, only unusual? `platform-assets accept {_named(odd)} --reason … --by …` publishes it."
     for table in sorted({day.undelivered for day in refused if day.undelivered}):
-        lines.append(
+        yield (
             f"Nothing was delivered yet for {table} on such a day: the file that brings it ends that. "
             "`delivers=Weekdays(…)` or `EveryDays(…)` in its contract says of which days rows are expected, "
             "`closed_days` of which none are."
         )
     if put_back:
-        lines.append(
+        yield (
             "A day that was rolled back stays so until its input or code changes; `platform-assets refresh "
             f"{_named(put_back)} --force` would end the rollback at once."
         )
     if lasting:
-        lines.append(
+        yield (
             "A day that was rolled back until it is lifted waits for a person, whatever comes: "
             f"`platform-assets rollback --lift {_named(lasting)} --reason … --by …` has it computed again."
         )
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)
 
 
 def _named(held: Sequence[HeldDay]) -> str:
@@ -109,20 +101,15 @@ def _line(days: Sequence[HeldDay]) -> str:
 
 def held_json(day: HeldDay) -> dict[str, Any]:
     """A held day for programs."""
-    return {
-        "table": day.hold.table,
-        "day": day.hold.day,
-        "gate": day.hold.gate,
-        "reason": day.hold.reason,
-        "since": day.since,
-        "held_before": None
-        if day.older is None
-        else {"gate": day.older.hold.gate, "reason": day.older.hold.reason, "since": day.older.since},
-        "readers_see": None
-        if day.shown is None or day.shown_by is None
-        else {"rows": day.shown.delivered, "release": day.shown_by.release, "published": day.shown_by.created_at},
-        "new_arrivals": [arrival.path for arrival in day.arrivals],
-    }
+    older, shown, by = day.older, day.shown, day.shown_by
+    return picked(
+        day.hold,
+        "table day gate reason",
+        since=day.since,
+        held_before=older and picked(older.hold, "gate reason", since=older.since),
+        readers_see=shown and by and {"rows": shown.delivered, "release": by.release, "published": by.created_at},
+        new_arrivals=[arrival.path for arrival in day.arrivals],
+    )
 
 
 class DayWarning(NamedTuple):
@@ -146,21 +133,20 @@ class DayWarning(NamedTuple):
         return {"table": self.table, "day": self.day, **self.warned.model_dump()}
 
 
-def print_warnings(warnings: Sequence[DayWarning], stage: str | None) -> None:
+def warnings_parts(warnings: Sequence[DayWarning], stage: str | None) -> Iterator[Part]:
     """How many days a run published, or left in a stage, with warnings, and the first of these."""
     if not warnings:
         return
     days = len({(warning.table, warning.day) for warning in warnings})
     done = f"{'was' if days == 1 else 'were'} {'staged' if stage else 'published'} with warnings"
     command = f"platform-assets stage show {stage}" if stage else ALL
-    say("[yellow]warned[/]", f"{counted(days, 'day')} {done}; `{command}` shows all:")
-    for warning in warnings[:_WARNED_SHOWN]:
-        say(" ", str(warning))
+    yield Note("yellow", "warned", f"{counted(days, 'day')} {done}; `{command}` shows all:")
+    yield from (f"  {warning}" for warning in warnings[:_WARNED_SHOWN])
     if (more := len(warnings) - _WARNED_SHOWN) > 0:
-        say(" ", f"and {counted(more, 'more warning')}")
+        yield f"  and {counted(more, 'more warning')}"
 
 
-def print_warned_tables(warned: Iterable[DayRecord]) -> None:
+def warned_tables_parts(warned: Iterable[DayRecord]) -> Iterator[Part]:
     """A line for each table with days that were published with warnings, and where more is said of them."""
     by_table: dict[str, list[DayRecord]] = {}
     for record in warned:
@@ -170,44 +156,42 @@ def print_warned_tables(warned: Iterable[DayRecord]) -> None:
         gates = Counter(gate for record in records for gate in {each.gate for each in record.warnings})
         counts = ", ".join(f"{count:,} by {gate}" for gate, count in gates.most_common())
         last = f"published last: {newest.day} {newest.warnings[0]}"
-        say("[yellow]warned[/]", f"{table}: {counted(len(records), 'day')} with warnings ({counts}); {last}")
+        yield Note("yellow", "warned", f"{table}: {counted(len(records), 'day')} with warnings ({counts}); {last}")
     if by_table:
-        say(" ", f"`{ALL}` shows all; `why TABLE DAY` also what came with it")
+        yield f"  `{ALL}` shows all; `why TABLE DAY` also what came with it"
 
 
-def print_warned_days(warned: Sequence[DayRecord]) -> None:
+def warned_days_parts(warned: Sequence[DayRecord]) -> Iterator[Part]:
     """A line for each warning, as they are given."""
     for record in warned:
-        for warning in record.warnings:
-            say("[yellow]warned[/]", str(DayWarning(record.table, record.day, warning)))
+        yield from (Note("yellow", "warned", str(each)) for each in DayWarning.of(record.table, {record.day: record}))
     if not warned:
-        console.print("[green]No warnings:[/] as far as gates could judge the days readers see, they found nothing")
-        say(" ", "but what somebody has accepted: `why TABLE DAY` and `audit decisions` tell of it.")
-        say(" ", "Where history is too short, volume looks only for days that lost more than half of their rows.")
+        yield Note("green", "No warnings:", "as far as gates could judge the days readers see, they found nothing")
+        yield "  but what somebody has accepted: `why TABLE DAY` and `audit decisions` tell of it."
+        yield "  Where history is too short, volume looks only for days that lost more than half of their rows."
 
 
 def warnings_json(warned: Iterable[DayRecord]) -> list[dict[str, Any]]:
     """The same for programs."""
     return [
-        DayWarning(record.table, record.day, warning).json() | {"publication": record.publication}
+        warning.json() | {"publication": record.publication}
         for record in warned
-        for warning in record.warnings
+        for warning in DayWarning.of(record.table, {record.day: record})
     ]
 
 
-def print_warned_day(day: WarnedDay) -> None:
+def warned_day_parts(day: WarnedDay) -> Iterator[Part]:
     """What gates found of a day, and below it what may be to blame."""
     from platform_assets.operations.lineage.held_days import withdrawals
 
     record = day.record
     since = f" since {day.since.created_at:%Y-%m-%d %H:%M} UTC, release {day.since.release}" if day.since else ""
     for warned in record.warnings:
-        say("[yellow]warned[/]", f"{record.table} {record.day}{since}: {warned}")
+        yield Note("yellow", "warned", f"{record.table} {record.day}{since}: {warned}")
     if commands := withdrawals([day]):
-        console.print("  New with that; what should not have come is taken out with", highlight=False, soft_wrap=True)
-        for command in commands:
-            console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
-    say(" ", "Readers see the day: a warning keeps nothing back. docs/on-call.md says what to do.")
+        yield "  New with that; what should not have come is taken out with"
+        yield from (f"  {command}" for command in commands)
+    yield "  Readers see the day: a warning keeps nothing back. docs/on-call.md says what to do."
 
 
 def warned_json(day: WarnedDay | None) -> dict[str, Any] | None:
@@ -215,8 +199,8 @@ def warned_json(day: WarnedDay | None) -> dict[str, Any] | None:
     if day is None:
         return None
     return {
-        "warnings": [warned.model_dump() for warned in day.record.warnings],
-        "since": None if day.since is None else day.since.created_at,
-        "release": None if day.since is None else day.since.release,
+        "warnings": day.record.warnings,
+        "since": day.since and day.since.created_at,
+        "release": day.since and day.since.release,
         "new_arrivals": [arrival.path for arrival in day.arrivals],
     }

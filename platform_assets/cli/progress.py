@@ -14,18 +14,19 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import Timer, main_thread
 from typing import TYPE_CHECKING, TextIO
 
-import typer
+from rich.console import Console
 
-from platform_assets.cli.narration import Narration
+from platform_assets.cli.narration import Narration, Now
 from platform_assets.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-    from platform_assets.cli.bar import Bar
+    from rich.progress import Progress as Bars
 
 _TICK_S = 0.2
 _LAST_WORDS_S = 5.0
@@ -35,6 +36,72 @@ _ASKED_EVERY_S = 1.0
 
 _OUT_OF_IT_S = 0.05
 """How long after what could not be interrupted; raised at once, it would be in the very report."""
+
+
+class Bar:
+    """A bar that can be shown, drawn anew and taken away again.
+
+    Args:
+        out: a terminal.
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._console = Console(file=out, emoji=False)
+        self._shown: Bars | None = None
+
+    def print(self, lines: Iterable[str]) -> None:
+        """Lines that stay, above the bar."""
+        for line in lines:
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def draw(self, now: Now) -> None:
+        """Show what is being done."""
+        bars = self._shown or _bars(self._console)
+        done, total = (now.reached, now.work.total) if now.work and now.work.total else (0, None)
+        [task] = bars.task_ids
+        seconds = f"{now.seconds:,.0f} s"
+        bars.update(task, description=now.doing, completed=done, total=total, count=now.count, seconds=seconds)
+        self._console.size = self._size()
+        if self._shown is None:
+            self._shown = bars
+            bars.start()
+            # Rich hides it, and whoever kills the process would be left without one.
+            self._console.show_cursor()
+        bars.refresh()
+
+    def remove(self) -> None:
+        """Leave the terminal as if there had never been a bar."""
+        if self._shown:
+            self._shown.stop()
+            self._shown = None
+
+    def _size(self) -> tuple[int, int]:
+        """Rich would ask the standard streams, which may lead elsewhere by now."""
+        columns, lines = os.get_terminal_size(self._out.fileno())
+        return columns or 80, lines or 25
+
+
+def _bars(console: Console) -> Bars:
+    """What is too wide for the terminal is cut: a line that wraps could not be drawn over."""
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+    from rich.table import Column
+
+    whole = Column(no_wrap=True)
+    bars = Bars(
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[count]}", markup=False, table_column=whole),
+        TextColumn("{task.fields[seconds]}", markup=False, table_column=whole),
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    bars.add_task("", total=None, count="", seconds="")
+    return bars
 
 
 class Voice:
@@ -64,8 +131,6 @@ class Voice:
         with self._lock:
             self._narration.begin(label)
             if self._is_terminal and self._out:
-                from platform_assets.cli.bar import Bar
-
                 self._bar = Bar(self._out)
                 self._say_or_leave_it(self._words)
         try:
@@ -126,14 +191,20 @@ class Voice:
             print(line, file=self._out, flush=True)
 
 
+_VOICE: ContextVar[Voice] = ContextVar("voice")
+"""Of the command that runs."""
+
+
 @contextmanager
 def speaking(command: str) -> Iterator[Voice]:
     """A voice for one command, silent when it is over."""
     out = _own_stderr()
     voice = Voice(command, out)
+    token = _VOICE.set(voice)
     try:
         yield voice
     finally:
+        _VOICE.reset(token)
         voice.hush()
         if out is not None:
             with suppress(OSError):  # of what could not be said because nobody listens any more
@@ -141,11 +212,10 @@ def speaking(command: str) -> Iterator[Voice]:
 
 
 @contextmanager
-def telling(context: typer.Context, label: str) -> Iterator[OnProgress]:
+def telling(label: str) -> Iterator[OnProgress]:
     """Show how far something is that the command does; what an interruption makes fail is no failure but that."""
-    voice: Voice = context.obj
     try:
-        with voice.telling(label) as progress:
+        with _VOICE.get().telling(label) as progress:
             yield progress
     except BaseException as error:
         if not is_interruption(error):
@@ -153,10 +223,9 @@ def telling(context: typer.Context, label: str) -> Iterator[OnProgress]:
         raise KeyboardInterrupt from error
 
 
-def hush(context: typer.Context) -> None:
+def hush() -> None:
     """For commands that run until they are stopped."""
-    voice: Voice = context.obj
-    voice.hush()
+    _VOICE.get().hush()
 
 
 def _running_jobs() -> Mapping[int, tuple[int, int]]:

@@ -15,11 +15,11 @@ from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, escape
-from platform_assets.cli.grids import Grid, new_grid
+from platform_assets.cli.console import UsageError, print_parts
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
+from platform_assets.report import Cell, Mark, Table
 from platform_assets.words import counted
 
 _BATCH_ROWS = 1000
@@ -51,7 +51,7 @@ GuardFormulas = Annotated[
     bool,
     typer.Option("--guard-formulas", help="With csv, for a spreadsheet: text that would be a formula there gets a '."),
 ]
-_NULL = "[dim]null[/]"
+_NULL = Mark("null", "dim")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -141,22 +141,19 @@ def print_rows(
         case Format.table:
             limit = limit or _SHOWN
             first = list(islice(rows, limit))
-            console.print(_grid(title, columns, first))
             more = next(rows, None) is not None
             said = f"the first {counted(limit, 'row')}; more with --limit" if more else counted(len(first), "row")
-            console.print(said, style="italic", highlight=False)
+            print_parts([_table(title, columns, first), said])
             return
     if next(rows, None) is not None:
         _tell_that_there_are_more(limit)
 
 
-def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Grid:
+def _table(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
     """The day whole; a table too wide for the screen folds its other values. A null is told from an empty text."""
     numbers = [name for name in columns if all(isinstance(row[name], int | float | Decimal | None) for row in rows)]
-    grid = new_grid(title, columns, right=numbers, whole=(DAY,))
-    for row in rows:
-        grid.add_row(*(_NULL if row[name] is None else escape(_text(row[name])) for name in columns))
-    return grid
+    cells: list[list[Cell]] = [[_NULL if row[name] is None else _text(row[name]) for name in columns] for row in rows]
+    return Table(title, columns, cells, right=numbers, whole=(DAY,))
 
 
 def _print_document(head: Mapping[str, Any], rows: Iterator[dict[str, Any]], limit: int | None) -> None:

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from platform_assets.cli.progress import telling
 from platform_assets.errors import PlatformError
 from platform_assets.installed import refuse_another_pyspark
 from platform_assets.progress import OnProgress, meanwhile
@@ -72,6 +73,15 @@ def session_on_demand(
                 if begun.exception() is None and not was_there:
                     with meanwhile(progress, "stopping Spark"):
                         stop_session(begun.result())
+
+
+@contextmanager
+def computing(
+    settings: Settings, label: str, *, brief: bool = False, at_once: bool = False
+) -> Iterator[tuple[SparkOnDemand, OnProgress]]:
+    """Compute with Spark at hand, and tell how far it is; the rest as for `session_on_demand`."""
+    with telling(label) as progress, session_on_demand(settings, progress, brief=brief, at_once=at_once) as spark:
+        yield spark, progress
 
 
 @contextmanager

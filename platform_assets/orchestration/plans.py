@@ -21,7 +21,8 @@ from platform_assets.operations.backfill.afterwards import prove_sample, rollbac
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import plan_at, plan_in, read_plan, refuse_namesake
-from platform_assets.operations.backfill.pages import backfill_markdown, facts, record_markdown, standing
+from platform_assets.operations.backfill.pages import backfill_report, facts, standing
+from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
 from platform_assets.operations.backfill.staged import standing_of
 from platform_assets.operations.backfill.staging import stage_rollout
@@ -38,6 +39,7 @@ from platform_assets.orchestration.shown_text import RefusedError, errors_withou
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, Progress
+from platform_assets.report_pages import markdown as report_lines
 from platform_assets.visible import visible
 from platform_assets.words import counted
 
@@ -151,7 +153,7 @@ def keep_and_log(context: dg.OpExecutionContext, said: list[str]) -> Callable[[s
 
 def page_of(platform: Platform, record: BackfillRecord) -> Metadata:
     """Show the record of a plan on the page of a run."""
-    return {"record": markdown("\n".join(record_markdown(platform, record, _MOST_DAYS)))}
+    return {"record": markdown("\n".join(report_lines(record_report(platform, record, _MOST_DAYS).parts)))}
 
 
 def show_published(
@@ -315,7 +317,7 @@ def _explained(context: dg.OpExecutionContext, backfill: Backfill) -> dict[str, 
     days = counted(backfill.plan.days, "day")
     context.log.info(visible(f"{backfill.file.name} {backfill.hash}: {days} of tables. {' '.join(facts(backfill))}"))
     tag(context, backfill.file.name, backfill.hash)
-    return {"plan": markdown("\n".join(backfill_markdown(backfill)))}
+    return {"plan": markdown("\n".join(report_lines(backfill_report(backfill).parts)))}
 
 
 @dg.config_mapping

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.cli.commands.demo_story import Shown, Story, compare, print_story
+from platform_assets.cli.commands.demo_story import Shown, Story, compare, story_parts
+from platform_assets.cli.console import print_parts
 from platform_assets_tests.support.cli.commands import run_apart
 
 FIRST, SECOND = date(2017, 1, 1), date(2017, 1, 2)
@@ -37,7 +38,7 @@ def test_a_surprise_is_said_instead(monkeypatch, capsys) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     compared, net = compare(BEFORE, {**AFTER, GOLD: BEFORE[GOLD]}, STALE), (Decimal("13.35"), Decimal("13.30"))
     why = {SILVER: "correction", GOLD: "upstream content"}
-    print_story(Story("transactions/2017-01-21/recount-1.csv", FIRST, 406, 10, 12, why, compared, net))
+    print_parts(story_parts(Story("transactions/2017-01-21/recount-1.csv", FIRST, 406, 10, 12, why, compared, net)))
     told = capsys.readouterr().out
     assert (
         f"Not as promised: 1 day rewritten without being stale, or stale and not rewritten, for example {GOLD}" in told

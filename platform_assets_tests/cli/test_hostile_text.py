@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli import console as consoles
-from platform_assets.cli.grids import new_grid
+from platform_assets.cli.grids import Grid
 from platform_assets.cli.narration import Narration
 from platform_assets.cli.rows import _guarded
 from platform_assets.engine.day_contents import loaded_empty
@@ -36,6 +36,7 @@ from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival, new_publication
 from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
+from platform_assets.report import Table
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import FIRST, TABLE
 from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, computed, deliver, publish_on_paper
@@ -157,9 +158,7 @@ def test_a_terminal_gets_no_commands_but_our_colours(hostile, monkeypatch, termi
     consoles.say("[bold red]Error:[/]", HOSTILE, HOSTILE, to=console)
     console.print(HOSTILE, markup=False)
     console.print(f"[green]{consoles.escape(HOSTILE)}[/]\n{consoles.escape(chr(92))}[bold]b[/]")
-    grid = new_grid(consoles.escape(HOSTILE), ["a"])
-    grid.add_row(consoles.escape(HOSTILE))
-    console.print(grid)
+    console.print(Grid(Table(HOSTILE, ["a"], [[HOSTILE]])))
     own = re.compile("\x1b\\[[0-9;]*m")
     assert bool(own.search(out.getvalue())) == terminal
     plain = own.sub("", out.getvalue())

@@ -6,7 +6,8 @@ from datetime import date
 
 import pytest
 
-from platform_assets.cli.commands.refresh import outcome_of
+from platform_assets.cli.commands.refresh import refresh_report
+from platform_assets.cli.console import print_parts
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -96,14 +97,14 @@ def test_the_end_of_a_refresh_names_the_first_warnings_and_the_command_for_all(
 ) -> None:
     content = DayContent(files=(), base=(), digest="0-0-0-0-0", rows=0, bytes=0, warnings=(HALF,))
     days = [date(2017, 1, number) for number in range(1, 8)]
-    outcome = outcome_of(RefreshResult((), (StepResult(SILVER, dict.fromkeys(days, content)),)), 1.0, None)
-    outcome.print()
+    outcome = refresh_report(RefreshResult((), (StepResult(SILVER, dict.fromkeys(days, content)),)), 1.0, None)
+    print_parts(outcome.parts)
     said = words(capsys.readouterr().out)
     assert "warned 7 days were published with warnings; `platform-assets status --warnings` shows all:" in said
     assert f"{SILVER} 2017-01-07 volume: 416 rows; expected: 780 to 840 rows are usual" in said
     assert "and 2 more warnings" in said
-    assert [warning["day"] for warning in outcome.json()["warnings"]] == sorted(days, reverse=True)
-    assert not outcome.wants_a_look
+    assert [warning["day"] for warning in outcome.data["warnings"]] == sorted(days, reverse=True)
+    assert not outcome.needs_a_look
 
 
 RAW_SALES, SALES = "raw.sales", "silver.sales"
@@ -128,9 +129,9 @@ def refreshed(*arrivals: Arrival, growing: int = 0, left: dict[date, str] | None
 
 def test_what_was_refused_is_said_and_wants_a_look(capsys: pytest.CaptureFixture[str]) -> None:
     gzipped = [arrival(f"{n}.csv.gz", reason="has the unknown ending '.gz'") for n in range(612)]
-    outcome = outcome_of(refreshed(arrival("a.csv", refused=2), arrival("b.csv"), *gzipped), 1.0, None)
-    assert outcome.wants_a_look
-    outcome.print()
+    outcome = refresh_report(refreshed(arrival("a.csv", refused=2), arrival("b.csv"), *gzipped), 1.0, None)
+    assert outcome.needs_a_look
+    print_parts(outcome.parts)
     said = " ".join(capsys.readouterr().out.split())
     assert "refused sales/2017-01-01/0.csv.gz (and 611 other files likewise) has the unknown ending '.gz'" in said
     assert (
@@ -141,40 +142,40 @@ def test_what_was_refused_is_said_and_wants_a_look(capsys: pytest.CaptureFixture
     )
     assert "`platform-assets withdraw sales/2017-01-01/a.csv`" in said
     assert "2 files taken. Done in 1.0 s." in said
-    assert len(outcome.json()["refused_files"]) == 612
+    assert len(outcome.data["refused_files"]) == 612
 
 
 def test_rows_that_wait_for_a_decision_are_told_and_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     late = arrival("a.csv").model_copy(update={"taken": 2, "late": 3})
-    outcome = outcome_of(refreshed(late, arrival("b.csv")), 1.0, None)
-    outcome.print()
+    outcome = refresh_report(refreshed(late, arrival("b.csv")), 1.0, None)
+    print_parts(outcome.parts)
     said = " ".join(capsys.readouterr().out.split())
     assert (
         "late 3 rows delivered for raw.sales came too late, or too far ahead, and wait: `platform-assets late" in said
     )
     assert "A history that is loaded for the first time is taken by `late approve FILE`." in said
-    assert outcome.json()["late_rows"] == {RAW_SALES: 3}
-    assert not outcome.wants_a_look
+    assert outcome.data["late_rows"] == {RAW_SALES: 3}
+    assert not outcome.needs_a_look
 
 
 def test_rows_that_broke_a_rule_are_counted_however_few_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     days = {date(2017, 1, n): content(rows=90, quarantined=n - 1) for n in (1, 2, 3)}
     result = RefreshResult((), (StepResult(SALES, published=days), StepResult("gold.sales", published={})))
-    outcome = outcome_of(result, 1.0, None)
-    outcome.print()
+    outcome = refresh_report(result, 1.0, None)
+    print_parts(outcome.parts)
     said = " ".join(capsys.readouterr().out.split())
     assert f"quarantined {SALES}: 3 rows of 2 days broke a rule: `platform-assets read quarantine.sales` shows" in said
-    assert outcome.json()["quarantined"] == {SALES: {"rows": 3, "days": 2}}
-    assert not outcome.wants_a_look
-    outcome_of(result, 1.0, "s1").print()
+    assert outcome.data["quarantined"] == {SALES: {"rows": 3, "days": 2}}
+    assert not outcome.needs_a_look
+    print_parts(refresh_report(result, 1.0, "s1").parts)
     assert f"quarantined {SALES}: 3 rows of 2 days broke a rule\n" in capsys.readouterr().out
 
 
 def test_a_day_that_is_told_among_the_held_ones_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     days = {date(2017, 1, 1): "held: too few rows", date(2017, 1, 2): "an input is held"}
-    outcome = outcome_of(refreshed(left=days), 1.0, None)
-    outcome.print({(SALES, "2017-01-01")})
+    outcome = refresh_report(refreshed(left=days), 1.0, None, told={(SALES, "2017-01-01")})
+    print_parts(outcome.parts)
     said = capsys.readouterr().out
     assert "too few rows" not in said
     assert f"not published {SALES} 2017-01-02: an input is held" in said
-    assert outcome.wants_a_look
+    assert outcome.needs_a_look

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from platform_assets.cli.commands.refresh import outcome_of
+from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.world import MakeWorld, World, sale
@@ -82,7 +82,7 @@ def test_a_first_day_of_which_little_is_good_is_published_with_a_warning_until_i
     [warning] = step.checks[day].findings
     assert (warning.check, warning.severity, day in step.published) == ("contract", "warn", True)
     assert "of 9 of 10 keys every row is in quarantine, more than 10 %" in warning.message
-    assert outcome_of(RefreshResult((), (step,)), 1.0, None).json()["warnings"] == [
+    assert refresh_report(RefreshResult((), (step,)), 1.0, None).data["warnings"] == [
         {
             "table": "silver.transactions",
             "day": day,

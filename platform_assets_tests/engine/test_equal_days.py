@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from platform_assets.cli.commands.refresh import Outcome, outcome_of
+from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import release
@@ -38,15 +38,15 @@ def loaded(lakes: Lakes) -> World:
         rows = [line(day, household) for household in range(1, 101 if day == BUSY else 2)]
         broken = [line(day, household, quantity=-1) for household in (501, 502)] if day == BUSY else []
         world.deliver_rows("transactions", str(day), "t.jsonl", [*rows, *broken])
-    assert outcome_of(world.refresh(), 1.0, None).quarantined[SILVER] == (2, 1)
+    assert refresh_report(world.refresh(), 1.0, None).data["quarantined"][SILVER] == {"rows": 2, "days": 1}
     return world
 
 
-def correct(world: World, name: str, *rows: dict[str, Any]) -> Outcome:
+def correct(world: World, name: str, *rows: dict[str, Any]) -> dict[str, Any]:
     """Deliver newer versions, and refresh."""
     newer = [row | {"updated_at": f"{DAYS[-1]}T12:00:00Z"} for row in rows]
     world.deliver_rows("transactions", str(DAYS[-1]), name, newer)
-    return outcome_of(world.refresh(), 1.0, None)
+    return dict(refresh_report(world.refresh(), 1.0, None).data)
 
 
 def files_of(world: World, table: str) -> set[Path]:
@@ -69,7 +69,7 @@ def test_a_delivery_that_changes_nothing_in_a_table_touches_no_file_of_it(prepar
     before, digests = files_of(world, GOLD), world.digests()
     told = correct(world, "week.jsonl", line(BUSY, 7, week=2))
     assert files_of(world, GOLD) == before
-    assert (told.published, told.unchanged) == ({"raw.transactions": 1, SILVER: 1}, {GOLD: len(REACHED)})
+    assert (told["published"], told["unchanged"]) == ({"raw.transactions": 1, SILVER: 1}, {GOLD: len(REACHED)})
     assert world.digests()[GOLD] == digests[GOLD]
     with world.open() as platform:
         newest = platform.current_release()
@@ -96,17 +96,17 @@ def test_only_what_is_new_is_told_and_rows_that_break_a_rule_leave_the_files_of_
     """A corrected amount; then rows that break a rule, before and after the files of the good ones are lost."""
     world = prepared(loaded)
     told = correct(world, "amount.jsonl", line(BUSY, 7, sales_value="9.00"))
-    assert told.published == {"raw.transactions": 1, SILVER: 1, GOLD: len(REACHED)}
-    assert (told.warnings, told.quarantined) == ((), {}), "no row came or went, and two rows broke a rule before"
+    assert told["published"] == {"raw.transactions": 1, SILVER: 1, GOLD: len(REACHED)}
+    assert (told["warnings"], told["quarantined"]) == ([], {}), "no row came or went, and two rows broke a rule before"
     good = {path for path in files_of(world, SILVER) if str(BUSY) in str(path)}
     told = correct(world, "one.jsonl", line(BUSY, 503, quantity=-1))
-    assert (told.unchanged, told.quarantined[SILVER]) == ({SILVER: 1}, (1, 1))
+    assert (told["unchanged"], told["quarantined"][SILVER]) == ({SILVER: 1}, {"rows": 1, "days": 1})
     with world.open() as platform:
         assert platform.ledger.current_days(SILVER)[BUSY].figures["quarantined"] == 3
     assert {path for path in files_of(world, SILVER) if str(BUSY) in str(path)} == good
     for path in good:
         path.unlink()
     told = correct(world, "two.jsonl", line(BUSY, 504, quantity=-1))
-    assert (told.published, told.unchanged) == ({"raw.transactions": 1, SILVER: 1}, {})
+    assert (told["published"], told["unchanged"]) == ({"raw.transactions": 1, SILVER: 1}, {})
     assert len(world.rows(SILVER, str(BUSY))) == 100
     assert len(world.rows("quarantine.transactions", str(BUSY))) == 4

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.cli.commands.refresh import outcome_of
+from platform_assets.cli.commands.refresh import refresh_report
+from platform_assets.cli.console import print_parts
 from platform_assets.engine.meanwhile import published_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, in_turns, publish_changes, publish_rest, replaced
@@ -153,10 +154,10 @@ def test_who_finds_its_days_published_by_another_run_names_that_run(
             (GOLD, 1, "theirs"),
         ]
         assert published_meanwhile(platform, platform.current_release().number, "ours", planned) == ()
-    outcome = outcome_of(done, 1.0, None, others)
-    assert not outcome.wants_a_look
-    assert [other["run"] for other in outcome.json()["published_meanwhile"]] == ["theirs", "theirs"]
-    outcome.print()
+    outcome = refresh_report(done, 1.0, None, others)
+    assert not outcome.needs_a_look
+    assert [other["run"] for other in outcome.data["published_meanwhile"]] == ["theirs", "theirs"]
+    print_parts(outcome.parts)
     said = " ".join(capsys.readouterr().out.split())
     by = others[0].by
     assert (

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from platform_assets.cli.console import console
-from platform_assets.cli.held_view import print_held
+from platform_assets.cli.console import console, print_parts
+from platform_assets.cli.held_view import held_parts
 from platform_assets.operations.acceptance import Acceptance, AcceptanceError, chosen
 from platform_assets.operations.lineage.held_days import HeldDay, together
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, UpToDate
@@ -130,7 +130,7 @@ def test_days_that_are_tied_to_another_are_one_whatever_is_new_on_them() -> None
 def test_what_is_printed_of_many_days_names_each_of_them_and_each_command_once() -> None:
     days = [held(n, "a") for n in (1, 2, 3, 5)] + [held(n, "b", tied_to=1) for n in (10, 11, 12)]
     with console.capture() as printed:
-        print_held(days)
+        print_parts(held_parts(days))
     said = " ".join(printed.get().split())
     assert f"held {TABLE}, 4 days: 2017-01-01..2017-01-03,2017-01-05; each for the like of 2017-01-01, since" in said
     assert f"held {TABLE}, 3 days: 2017-01-10..2017-01-12; each for the like of 2017-01-10, since" in said
@@ -140,7 +140,7 @@ def test_what_is_printed_of_many_days_names_each_of_them_and_each_command_once()
 
 def said_of(days: list[HeldDay], *, in_short: bool = False) -> str:
     with console.capture() as printed:
-        print_held(days, in_short=in_short)
+        print_parts(held_parts(days, in_short=in_short))
     return " ".join(printed.get().split())
 
 

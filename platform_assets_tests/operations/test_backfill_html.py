@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 from decimal import Decimal
 
-from platform_assets.operations.backfill.files import written
-from platform_assets.operations.backfill.html import record_html
-from platform_assets.operations.backfill.report import DayChange, MadeBy, Report, TableReport, measures_of
+from platform_assets.operations.backfill.report import DayChange, TableReport, measures_of, record_parts
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import Gate, PlanFile
 from platform_assets.planning.backfill.verdicts import Figures, judged
-from platform_assets.records.manifest import STAGED
+from platform_assets.report_pages import page as page_of
 
 FIRST = date(2016, 12, 30)
 TABLE = "gold.tills"
@@ -51,10 +49,9 @@ def page(days: tuple[DayChange, ...] = DAYS) -> str:
         name="tills", hash="0123456789abcdef", file=FILE, steps=({"share": 100, "days": {TABLE: [FIRST]}},), done=1
     )
     gates = {100: judged(FILE.gates, [one.figures for one in days if one.figures])}
-    made_by = MadeBy(TABLE, ("c0de",), ("c0f",), (), {"silver.sales": (STAGED, 4)})
-    return record_html(
-        Report(record, written(FILE), (), (TableReport(TABLE, days, "paid"),), gates, (made_by,), cores=2)
-    )
+    made_by = (TABLE, "c0de", "c0f", "in no repository", "silver.sales staged with it, 4")
+    tables = (TableReport(TABLE, days, "paid"),)
+    return page_of("tills", record_parts(record, tables, gates=gates, made_by=(made_by,), cores=2))
 
 
 def test_every_day_says_in_signs_how_far_it_is_from_what_it_was() -> None:

@@ -18,7 +18,8 @@ from platform_assets.operations.backfill import apply as apply_module
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.pages import record_markdown, standing
+from platform_assets.operations.backfill.pages import standing
+from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.backfill.staging import wants_more
@@ -30,6 +31,7 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import ProtectedDaysError
 from platform_assets.progress import Progress
+from platform_assets.report_pages import markdown
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.meanwhile import once_at
@@ -146,7 +148,7 @@ def test_days_that_turn_out_to_need_nothing_are_not_counted_as_published(platfor
     assert said[-1] == f"Published in release {record.release}: 1 day of tables, 2 more left as they were."
     assert "1 day of tables, 2 more left as they were, 0 B" in standing(record)
     assert f"`{record.publication}`: 1 day of tables, 2 more left as they were." in "\n".join(
-        record_markdown(platform, record)
+        markdown(record_report(platform, record).parts)
     )
     assert record.events[-1].what == said[-1].rstrip(".").replace("Published", "published")
 

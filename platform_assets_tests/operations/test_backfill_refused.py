@@ -17,14 +17,14 @@ from platform_assets.operations.backfill.afterwards import cancel, prove_sample,
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import ApprovalError, approve, explain
 from platform_assets.operations.backfill.files import PlanFileError, new_plan, plan_at, plan_in, said_besides, written
-from platform_assets.operations.backfill.html import backfill_html
 from platform_assets.operations.backfill.obstacles import beyond_limits
-from platform_assets.operations.backfill.pages import facts
+from platform_assets.operations.backfill.pages import backfill_report, facts
 from platform_assets.operations.backfill.report import before_publication
 from platform_assets.operations.backfill.sitting import BackfillError, Sitting, StoppedError, sitting_over
 from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, all_records, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.report_pages import page as page_of
 from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.ledger_records import day_record, nth
@@ -120,7 +120,7 @@ def test_a_plan_that_was_applied_says_so_when_it_is_explained_and_is_not_approve
     [over] = explain(platform, file).blocking
     assert over.what == f"The plan mend was applied before: published in release {record.release}."
     assert "another name" in over.todo
-    page = backfill_html(explain(platform, file))
+    page = page_of("mend", backfill_report(explain(platform, file)).parts)
     assert "neither approved nor applied" in page
     assert "plan apply FILE</code>" not in page
     with pytest.raises(ApprovalError, match="cannot begin: name: The plan mend was applied before"):

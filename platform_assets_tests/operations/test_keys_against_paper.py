@@ -19,13 +19,15 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain, unmatched_keys
-from platform_assets.operations.backfill.pages import backfill_markdown, record_markdown
+from platform_assets.operations.backfill.pages import backfill_report
+from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.lineage.day_history import life_of
 from platform_assets.operations.plan_record import BackfillRecord, pause, unpause
 from platform_assets.planning.backfill.backfill import Narrowed
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.late_queue import LateSelection
+from platform_assets.report_pages import markdown
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.plans_of_keys import applied, golds, plan, take
 from platform_assets_tests.support.prepared import Prepared
@@ -270,7 +272,7 @@ def test_a_plan_of_some_keys_is_explained_applied_recorded_and_undone(
         assert found.narrowed == (Narrowed(GOLD, len(SALE_DAYS), rows * len(stores), rows * len(STORES)),)
         assert found.hash != explain(platform, plan_of_stores([330])).hash, "the keys are approved, too"
         assert [step.table for step in found.plan.steps] == [GOLD]
-        said = "\n".join(backfill_markdown(found))
+        said = "\n".join(markdown(backfill_report(found).parts))
         assert "16 of 160 rows (10.0 %) of 4 days that were looked at; 144 are not computed" in said
         [nothing] = explain(platform, plan_of_stores([330, 331_0])).obstacles
         assert nothing.what == "No row of gold.daily_sales has store_id=3310, on 4 days that were looked at."
@@ -280,7 +282,8 @@ def test_a_plan_of_some_keys_is_explained_applied_recorded_and_undone(
         record = applied_to(world, platform, file)
         now = world.digests()[GOLD]
         assert {day for day in SALE_DAYS if now[day] != before[day]} == {SALE_DAYS[0], SALE_DAYS[3]}
-        assert "Only rows of `store_id=330,337`; the others were carried over." in record_markdown(platform, record)
+        page = markdown(record_report(platform, record).parts)
+        assert "Only rows of `store_id=330,337`; the others were carried over." in page
         assert life_json(life_of(platform, GOLD, SALE_DAYS[0])[-1][1])["only"] == {"store_id": ("330", "337")}
         proved = prove(platform, lambda: world.spark, record)
         assert "store_id=330,337" in note_proof(platform, record, proved).events[-1].what, "why it cannot be proved"

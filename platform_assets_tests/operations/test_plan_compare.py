@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from platform_assets.cli.commands.compare_view import compared_json, compared_markdown, print_compared
+from platform_assets.cli.compare_view import compared
+from platform_assets.cli.console import print_parts
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.errors import LockTimeoutError, StageError
 from platform_assets.lakehouse.locks import comparison_lock
@@ -34,6 +35,8 @@ from platform_assets.operations.plan_record import (
 from platform_assets.operations.stages.stages import comparison
 from platform_assets.operations.stages.store import read_stage, stage_names, write_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.report import plain
+from platform_assets.report_pages import markdown
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.readings import DAY, SILVER, opened, publish_all, stage
@@ -121,10 +124,10 @@ def test_code_that_is_here_beside_what_readers_see_by_table_column_and_key(
         assert changed[0] == (nth(1), "till 1", (Decimal("11.00"), Decimal("12.00")))
         assert table.code[0] != (table.code[1],)
         assert not found.is_equal
-        print_compared(found)
+        print_parts(compared(found).parts)
         assert "paid" in capsys.readouterr().out
-        assert any("`11.00 → 12.00`" in line for line in compared_markdown(found))
-        assert compared_json(found)["tables"][0]["columns"][1]["changed"] == 2
+        assert any("`11.00 → 12.00`" in line for line in markdown(compared(found).parts))
+        assert plain(compared(found).data)["tables"][0]["columns"][1]["changed"] == 2
         assert stage_names(platform.lake) == ()
         assert tills.world.digests() == before, "nobody sees it"
         with pytest.raises(PlanFileError, match="names none of these days"):

@@ -14,20 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import (
-    EXIT_LOOK,
-    UsageError,
-    console,
-    escape,
-    opened_platform,
-    parse_day,
-    platform_to_look,
-    print_json,
-    say,
-    selected,
-)
-from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, Days, OneDay, Reason, TableName, decided_by
+from platform_assets.cli.console import UsageError, opened_platform, parse_day, platform_to_look, selected
+from platform_assets.cli.options import By, Days, OneDay, Reason, TableName, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.layout import Lake
@@ -49,6 +37,7 @@ from platform_assets.records.decisions import (
     signed,
 )
 from platform_assets.records.history import EndedHold, Hold, PublicationRecord
+from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
@@ -65,23 +54,8 @@ _SHOWN = 20
 """Faults that are printed of each check; all of them with --json."""
 
 
-_OF_A_PUBLICATION = ("publication", "release", "created_at", "decides", "who", "as_user", "on_host", "why", "run")
-_OF_A_DAY = (
-    "fingerprint",
-    "code_version",
-    "git_commit",
-    "configuration",
-    "reads",
-    "figures",
-    "files",
-    "bytes",
-    "seconds",
-)
-
-
 @app.command()
 def verify(
-    context: typer.Context,
     table: Annotated[str | None, typer.Option("--table", help="Only this table; the chain is always whole.")] = None,
     days: Days = None,
     fast: Annotated[bool, typer.Option("--fast", help="Only the chain and the logs, no files.")] = False,
@@ -94,8 +68,7 @@ def verify(
     expect: Annotated[
         str | None, typer.Option("--expect", metavar="HEAD", help="A head of before that both chains must go through.")
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Check both chains, logs, manifests, files, row counts and the ledger; exit code 1 on any fault.
 
     A file that was damaged and is as long as before is found when its pages are read: a part of all files with every
@@ -117,38 +90,37 @@ def verify(
     )
     expected = None if expect is None else _expected(expect)
     with (
-        telling(context, "audit") as progress,
+        telling("audit") as progress,
         session_on_demand(settings, progress) if digests else nullcontext() as spark,
     ):
         done = audit_installation(settings, scope, progress, spark, expected)
-    if as_json:
-        print_json(_json(done))
-    else:
-        _print(done)
-    if done.findings.faults:
-        raise typer.Exit(EXIT_LOOK)
+    data = picked(
+        done,
+        "release chain decisions",
+        head=str(done.heads),
+        seen=done.findings.seen,
+        faults=done.findings.faults,
+        notes=done.findings.notes,
+    )
+    return Report(_parts(done), data, bool(done.findings.faults))
 
 
-@app.command()
-def show(
+@app.command("show")
+def show_life(
     table: TableName,
     day: OneDay,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Tell the whole life of a day, oldest first: what was published, held, decided, withdrawn and rolled back."""
     from platform_assets.operations.lineage.day_history import life_of
 
     with opened_platform() as platform:
         asked = parse_day(day, platform.settings)
         events = life_of(platform, table, asked)
-    if as_json:
-        print_json([life_json(event) for _, event in events])
-    else:
-        print_life(table, asked, events)
+    return Report(_life_parts(table, asked, events), [life_json(event) for _, event in events])
 
 
 @app.command()
-def head(as_json: AsJson = False) -> None:
+def head() -> Report:
     """Print where both chains stand, as one value: keep it elsewhere, and give it to `audit verify --expect`."""
     from platform_assets.ledger.ledger import Ledger
     from platform_assets.operations.audit.decisions import heads_of
@@ -156,44 +128,35 @@ def head(as_json: AsJson = False) -> None:
     settings = load_settings()
     with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
         heads = heads_of(Lake.at(settings.lake), ledger)
-    if as_json:
-        print_json({"head": str(heads), **asdict(heads)})
-    else:
-        print(heads)
+    return Report([str(heads)], {"head": str(heads), **asdict(heads)})
 
 
 @app.command()
 def decisions(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """List what people decided, newest first: what, about what, by whom and as which user of which machine, why."""
     with platform_to_look() as platform:
         chain = platform.ledger.decision_chain()
     shown = chain[: -limit - 1 : -1]
-    if as_json:
-        print_json([decision_json(entry) for entry in shown])
-    elif shown:
-        print_decisions(shown, len(chain) - len(shown))
-    else:
-        console.print("Nobody decided anything yet.")
+    nothing = ["Nobody decided anything yet."]
+    parts = _decisions_parts(shown, len(chain) - len(shown)) if shown else nothing
+    return Report(parts, [_decision_json(entry) for entry in shown])
 
 
 @app.command("put-back")
 def put_back(
-    context: typer.Context,
     table: Annotated[str, typer.Argument(help="A table that another tool changed, or _releases.")],
     reason: Reason = None,
     by: By = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Undo what another tool committed to a table, so that it is again what the release shows."""
     author = decided_by(reason, by)
     from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
 
     lost: tuple[date, ...] = ()
     with (
-        telling(context, "audit put-back") as progress,
+        telling("audit put-back") as progress,
         meanwhile(progress, f"putting {table} back"),
         opened_platform() as platform,
     ):
@@ -203,21 +166,15 @@ def put_back(
             done = revert_foreign(platform.lake, table, author.why, author.who)
             release, lost = (done.release, done.lost) if done else (None, ())
         platform.sync()
-    if as_json:
-        print_json({"table": table, "release": release, "lost": list(lost)})
-        if lost:
-            raise typer.Exit(EXIT_LOOK)
-        return
+    parts: list[Part] = [f"{table} is again as it was published; release {release} shows it."]
     if release is None:
-        console.print(f"Nobody else changed {table}: nothing to put back.", markup=False, highlight=False)
-        return
-    console.print(f"{table} is again as it was published; release {release} shows it.", highlight=False)
+        parts = [f"Nobody else changed {table}: nothing to put back."]
     if lost:
         from platform_assets.operations.audit.lake import repair_of
 
-        say("[red]gone[/]", f"Another tool deleted files of {counted(len(lost), 'day')}, {which(lost)}.")
-        say("  [bold]What to do:[/]", repair_of(table, *lost))
-        raise typer.Exit(EXIT_LOOK)
+        gone = f"Another tool deleted files of {counted(len(lost), 'day')}, {which(lost)}."
+        parts.append(Note("red", "gone", gone, repair_of(table, *lost)))
+    return Report(parts, {"table": table, "release": release, "lost": lost}, bool(lost))
 
 
 def _expected(text: str) -> Heads:
@@ -237,53 +194,38 @@ def _known(settings: Settings, table: str) -> str:
     return table if table in Lake.at(settings.lake).table_names() else load_catalogue(settings)[table].name
 
 
-def _print(done: Audit) -> None:
+def _parts(done: Audit) -> Iterator[Part]:
     from platform_assets.operations.audit.faults import CHECKS
 
-    names = ("check", "looked at", "faults")
-    grid = new_grid("Audit", names, right=names[1:], whole=names)
+    rows: list[Sequence[Cell]] = []
     for check, what in CHECKS.items():
-        faults = done.findings.of(check)
-        if faults or done.findings.seen[check]:
-            grid.add_row(check, f"{done.findings.seen[check]:,} {what}", f"[red]{faults:,}[/]" if faults else "0")
-    console.print(grid)
+        faults, seen = done.findings.of(check), done.findings.seen[check]
+        if faults or seen:
+            rows.append((check, f"{seen:,} {what}", Mark(f"{faults:,}", "red") if faults else "0"))
+    names = ("check", "looked at", "faults")
+    yield Table("Audit", names, rows, right=names[1:], whole=names)
     for check in CHECKS:
         faulty = [fault for fault in done.findings.faults if fault.check == check]
-        for fault in faulty[:_SHOWN]:
-            say(f"[red]{check}[/]", fault.what)
-            say("  [bold]What to do:[/]", fault.todo)
+        yield from (Note("red", check, fault.what, fault.todo) for fault in faulty[:_SHOWN])
         if len(faulty) > _SHOWN:
-            console.print(f"and {counted(len(faulty) - _SHOWN, 'fault')} more of {check}: --json shows all")
+            yield f"and {counted(len(faulty) - _SHOWN, 'fault')} more of {check}: --json shows all"
     for note in done.findings.notes:
-        say("[yellow]note[/]", note)
+        yield Note("yellow", "note", note)
     if done.chain.chain:
-        say("chain", f"{done.chain.chain} at release {done.chain.release}")
+        yield Note("", "chain", f"{done.chain.chain} at release {done.chain.release}")
     if done.decisions.chain:
-        say("decisions", f"{done.decisions.chain} at decision {done.decisions.number}")
-    say("head", str(done.heads))
+        yield Note("", "decisions", f"{done.decisions.chain} at decision {done.decisions.number}")
+    yield Note("", "head", str(done.heads))
 
 
-def _json(done: Audit) -> dict[str, object]:
-    return {
-        "release": done.release,
-        "chain": asdict(done.chain),
-        "decisions": asdict(done.decisions),
-        "head": str(done.heads),
-        "seen": dict(done.findings.seen),
-        "faults": [asdict(fault) for fault in done.findings.faults],
-        "notes": done.findings.notes,
-    }
-
-
-def print_life(table: str, day: date, events: Sequence[tuple[datetime, Event]]) -> None:
-    """Print every event with what is known of it, oldest first."""
+def _life_parts(table: str, day: date, events: Sequence[tuple[datetime, Event]]) -> Iterator[Part]:
+    """Show every event with what is known of it, oldest first."""
     if not events:
-        console.print(f"{table} {day}: nothing is on record.", highlight=False)
+        yield f"{table} {day}: nothing is on record."
     for moment, event in events:
         head, text, *more = _lines(event)
-        say(f"[bold]{moment:%Y-%m-%d %H:%M:%S}[/] [cyan]{head}[/]", text)
-        for line in more:
-            say("   ", line)
+        yield Note("bold", f"{moment:%Y-%m-%d %H:%M:%S} {head}", text)
+        yield from (f"    {line}" for line in more)
 
 
 def life_json(event: Event) -> dict[str, Any]:
@@ -297,14 +239,13 @@ def life_json(event: Event) -> dict[str, Any]:
     head, record = event.head, event.record
     return {
         "event": head.kind,
-        **{name: getattr(head, name) for name in _OF_A_PUBLICATION},
-        "before": asdict(event.before) if event.before else None,
-        "after": asdict(event.after) if event.after else None,
-        **{name: getattr(record, name) for name in _OF_A_DAY},
-        "warnings": [warned.model_dump() for warned in record.warnings],
-        "arrivals": [
-            {"path": arrival.path, "kind": arrival.kind, "origin": arrival.origin} for arrival in event.arrivals
-        ],
+        **picked(head, "publication release created_at decides who as_user on_host why run"),
+        **picked(
+            record, "fingerprint code_version git_commit configuration reads figures files bytes seconds warnings"
+        ),
+        "before": event.before,
+        "after": event.after,
+        "arrivals": [picked(arrival, "path kind origin") for arrival in event.arrivals],
         "restores": event.restores or None,
         "only": event.keys or None,
     }
@@ -343,7 +284,7 @@ def _published(event: Published) -> Iterator[str]:
     if record.reads:
         reads = (
             f"{table} version {version}" if version >= 0 else f"{table} (empty)"
-            for table, version in _sorted(record.reads)
+            for table, version in sorted(record.reads.items())
         )
         yield f"made from {', '.join(reads)}"
     if record.code_version:
@@ -359,37 +300,29 @@ def _signed(made: PublicationRecord | LateDecision) -> str:
     return signed(made.who, made.as_user, made.on_host)
 
 
-def _sorted(reads: dict[str, int]) -> list[tuple[str, int]]:
-    return sorted(reads.items())
-
-
 def _said(content: Content | None) -> str:
     return f"{counted(content.rows, 'row')}, digest {content.digest}" if content else "never computed"
 
 
-def print_decisions(entries: Sequence[Entry], more: int) -> None:
-    """A row for each decision; one that cannot be read shows what lies in its place.
-
-    Args:
-        entries: in the order in which they are shown.
-    """
-    names = ("number", "when (UTC)", "decision", "about", "by", "why")
-    grid = new_grid("Decisions", names, right=("number",), whole=("number", "when (UTC)", "decision"))
+def _decisions_parts(entries: Sequence[Entry], more: int) -> Iterator[Part]:
+    """Show a row for each decision; one that cannot be read shows what lies in its place."""
+    rows: list[Sequence[Cell]] = []
     for entry in entries:
         try:
             decision = from_content(entry.content)
         except ValueError:
-            grid.add_row(str(entry.number), "", "[red]unreadable[/]", escape(entry.content), "", "")
+            rows.append((str(entry.number), "", Mark("unreadable", "red"), entry.content))
             continue
         by = signed(decision.who, decision.as_user, decision.on_host)
-        cells = (f"{decision.created_at:%Y-%m-%d %H:%M:%S}", decision.kind, _about(decision), by, decision.reason)
-        grid.add_row(str(entry.number), *map(escape, cells))
-    console.print(grid)
+        when = f"{decision.created_at:%Y-%m-%d %H:%M:%S}"
+        rows.append((str(entry.number), when, decision.kind, _about(decision), by, decision.reason))
+    names = ("number", "when (UTC)", "decision", "about", "by", "why")
+    yield Table("Decisions", names, rows, right=("number",), whole=names[:3])
     if more:
-        console.print(f"{more:,} older ones: --limit {len(entries) + more}", highlight=False, soft_wrap=True)
+        yield f"{more:,} older ones: --limit {len(entries) + more}"
 
 
-def decision_json(entry: Entry) -> dict[str, Any]:
+def _decision_json(entry: Entry) -> dict[str, Any]:
     """An entry of the chain; what it says is `decision`, or as text `content` where that is none."""
     try:
         from_content(entry.content)

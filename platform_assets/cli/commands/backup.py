@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, print_json, say
-from platform_assets.cli.options import AsJson
+from platform_assets.cli.console import UsageError
 from platform_assets.cli.progress import telling
 from platform_assets.progress import meanwhile
+from platform_assets.report import Note, Part, Report
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
 
 def backup(
-    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Where to; a folder of earlier backups gets what is new.")],
     keep: Annotated[int, typer.Option("--keep", min=1, help="How many generations stay, the new one included.")] = 7,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Copy lake and ledger as of the newest release; readers and publishers go on meanwhile.
 
     Every file that is copied is read and checked as it lies in the backup, and a good copy is never replaced. Exit code
@@ -37,7 +36,7 @@ def backup(
     started = time.monotonic()
     settings = load_settings()
     lake, target = Lake.at(settings.lake), BackupFolder(folder.absolute())
-    with telling(context, "backup") as progress, target.begun(lake) as draft:
+    with telling("backup") as progress, target.begun(lake) as draft:
         copy = Lake.at(draft.lake)
         # The ledger first: one that is behind its lake catches up, one that is ahead is refused.
         with meanwhile(progress, "copying the ledger"):
@@ -58,33 +57,21 @@ def backup(
         else:
             generation = target.lead_to_newest()
     seconds = time.monotonic() - started
-    if as_json:
-        print_json(
-            {
-                **{name: value for name, value in vars(done).items() if name != "lacking"},
-                "generation": generation.name,
-                "is_new": is_new,
-                "ledger": with_ledger,
-                "seconds": round(seconds, 1),
-            }
-        )
-    else:
-        say("[green]Done.[/]" if is_new else "[green]Nothing is new.[/]", f"{folder} shows release {done.release}.")
+    copied = {name: value for name, value in vars(done).items() if name != "lacking"}
+    data = copied | {"generation": generation.name, "is_new": is_new, "ledger": with_ledger}
+
+    def parts() -> Iterator[Part]:
+        yield Note("green", "Done." if is_new else "Nothing is new.", f"{folder} shows release {done.release}.")
         if is_new:
-            say(
-                generation.name,
-                f"is the newest of {counted(len(target.generations()), 'generation')}: {counted(done.files, 'file')}, "
-                f"{done.bytes / 1e6:,.1f} MB copied and checked in {seconds:.1f} s.",
-            )
+            newest = f"is the newest of {counted(len(target.generations()), 'generation')}"
+            copy = f"{counted(done.files, 'file')}, {done.bytes / 1e6:,.1f} MB copied and checked in {seconds:.1f} s."
+            yield Note("", generation.name, f"{newest}: {copy}")
         if done.gone:
-            console.print(f"{counted(done.gone, 'file')} of older releases had been deleted before.", highlight=False)
+            yield f"{counted(done.gone, 'file')} of older releases had been deleted before."
         if not with_ledger:
-            console.print(
-                "The ledger is no SQLite file: copy its database with the server's own tool, for example pg_dump."
-            )
-        for sentence in done.damaged:
-            say("[red]damaged[/]", sentence)
+            yield "The ledger is no SQLite file: copy its database with the server's own tool, for example pg_dump."
+        yield from (Note("red", "damaged", sentence) for sentence in done.damaged)
         if done.damaged:
-            say("  [bold]What to do:[/]", "`platform-assets audit verify --all` names what repairs the lake.")
-    if done.damaged:
-        raise typer.Exit(EXIT_LOOK)
+            yield Note("bold", "  What to do:", "`platform-assets audit verify --all` names what repairs the lake.")
+
+    return Report(parts(), data | {"seconds": round(seconds, 1)}, bool(done.damaged))

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_FAILED, console, print_json, say
+from platform_assets.cli.console import EXIT_FAILED, show
 from platform_assets.cli.options import AsJson
-from platform_assets.cli.progress import telling
-from platform_assets.cli.session import session_on_demand
+from platform_assets.cli.session import computing
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import function_mistakes
 from platform_assets.engine.mistake import Mistake, advice, mistakes_in
 from platform_assets.errors import PlatformError
+from platform_assets.report import Note, Part, Report
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 
 def check(
-    context: typer.Context,
     tables: Annotated[
         list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
     ] = None,
@@ -32,18 +31,21 @@ def check(
     try:
         catalogue = load_catalogue(settings)
     except PlatformError as error:
-        _tell(mistakes_in(error, ", ".join(settings.domains)), (), as_json)
-        if not as_json:
-            console.print("Functions and expressions can be looked at once this is mended.")
+        later = ["Functions and expressions can be looked at once this is mended."]
+        show(_report(mistakes_in(error, ", ".join(settings.domains)), (), more=later), as_json)
         raise typer.Exit(EXIT_FAILED) from error
     names = _with_inputs(catalogue, tables or catalogue.names)
     mistakes = list(function_mistakes(catalogue, names))
     try:
-        mistakes += _analysed(context, settings, catalogue, names, mistakes)
+        mistakes += _analysed(settings, catalogue, names, mistakes)
     except PlatformError:
-        _tell(mistakes, names, as_json)
+        show(_report(mistakes, names), as_json)
         raise
-    _end(mistakes, names, as_json, list(advice(catalogue, names)))
+    right = Note("green", "Nothing is wrong", f"with {counted(len(names), 'table')}: {', '.join(names)}.")
+    advised = list(advice(catalogue, names))
+    show(_report(mistakes, names, advised, [] if mistakes else [right]), as_json)
+    if mistakes:
+        raise typer.Exit(EXIT_FAILED)
 
 
 def _with_inputs(catalogue: Catalogue, tables: Collection[str]) -> tuple[str, ...]:
@@ -56,7 +58,6 @@ def _with_inputs(catalogue: Catalogue, tables: Collection[str]) -> tuple[str, ..
 
 
 def _analysed(
-    context: typer.Context,
     settings: Settings,
     catalogue: Catalogue,
     names: Collection[str],
@@ -66,35 +67,24 @@ def _analysed(
     tables = {mistake.table for mistake in mistakes}
     packages = {mistake.package for mistake in mistakes if mistake.table is None}
     without = [name for name in names if name in tables or catalogue.domain_of(name).transforms in packages]
-    with (
-        telling(context, "check") as progress,
-        session_on_demand(settings, progress, brief=True, at_once=True) as spark,
-    ):
+    with computing(settings, "check", brief=True, at_once=True) as (spark, _):
         from platform_assets.engine.step.analysis import analysis_mistakes  # while Java starts
 
         return list(analysis_mistakes(catalogue, names, spark(), without))
 
 
-def _end(mistakes: Sequence[Mistake], names: Sequence[str], as_json: bool, seldom_meant: Sequence[Mistake]) -> None:
-    _tell(mistakes, names, as_json, seldom_meant)
-    if mistakes:
-        raise typer.Exit(EXIT_FAILED)
-    if not as_json:
-        console.print(f"[green]Nothing is wrong[/] with {counted(len(names), 'table')}: {', '.join(names)}.")
-
-
-def _tell(
-    mistakes: Sequence[Mistake], names: Sequence[str], as_json: bool, seldom_meant: Sequence[Mistake] = ()
-) -> None:
+def _report(
+    mistakes: Iterable[Mistake], names: Sequence[str], advised: Sequence[Mistake] = (), more: Sequence[Part] = ()
+) -> Report:
     mistakes = list(dict.fromkeys(mistakes))
-    if as_json:
-        advised = [one.json() for one in seldom_meant]
-        print_json({"tables": list(names), "mistakes": [one.json() for one in mistakes], "advice": advised})
-        return
-    marks = [(mistake, "[bold red]wrong[/]") for mistake in mistakes]
-    for mistake, mark in [*marks, *((one, "[yellow]look[/] ") for one in seldom_meant)]:
-        where = " ".join(part for part in (mistake.table or mistake.package, mistake.field) if part)
-        say(mark, f"{where}: {mistake.what}")
-        say("      [bold]What to do:[/]", mistake.todo)
+    parts: list[Part] = [Note("bold red", "wrong", *_told(one)) for one in mistakes]
+    parts += [Note("yellow", "look", *_told(one)) for one in advised]
     if mistakes:
-        console.print(f"{counted(len(mistakes), 'mistake')} in all.")
+        parts.append(f"{counted(len(mistakes), 'mistake')} in all.")
+    data = {"mistakes": [one.json() for one in mistakes], "advice": [one.json() for one in advised]}
+    return Report([*parts, *more], data | {"tables": names})
+
+
+def _told(mistake: Mistake) -> tuple[str, str]:
+    where = " ".join(part for part in (mistake.table or mistake.package, mistake.field) if part)
+    return f"{where}: {mistake.what}", mistake.todo

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,18 +17,15 @@ from platform_assets.cli.commands.demo_story import (
     Story,
     compare,
     net_sales,
-    print_story,
     reasons,
     shown_at,
     stale_days,
     story_json,
+    story_parts,
 )
-from platform_assets.cli.console import EXIT_LOOK, console, escape, opened_platform, print_json, say
+from platform_assets.cli.console import opened_platform
 from platform_assets.cli.dagster_storage import dagster_home
-from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson
-from platform_assets.cli.progress import telling
-from platform_assets.cli.session import session_on_demand
+from platform_assets.cli.session import computing
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -36,6 +33,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.planning.late_queue import LateCounts
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.records.manifest import new_publication
+from platform_assets.report import Note, Report, Table
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
@@ -58,13 +56,11 @@ class DemoFailedError(PlatformError):
 
 
 def demo(
-    context: typer.Context,
     days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete the earlier demo with all that was delivered to it, and start over.")
     ] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Land a real year of sales, build it, then land its corrections and mend exactly the days they touch."""
     from platform_assets.domains.retail.sample import Simulation
 
@@ -81,10 +77,7 @@ def demo(
     phases: list[Phase] = []
     story: Story | None = None
     # One session for all of them, which starts while the first files land.
-    with (
-        telling(context, "demo") as progress,
-        session_on_demand(settings, progress, at_once=seen_until is None) as spark,
-    ):
+    with computing(settings, "demo", at_once=seen_until is None) as (spark, progress):
         for name, today in (("first load", last), ("late corrections", last + timedelta(days=LATE_DAYS))):
             if seen_until is None or today >= seen_until:
                 settings = set_clock(settings, last, today)
@@ -101,15 +94,10 @@ def demo(
     with opened_platform(settings) as platform:
         summary, day = summarise(platform), story.day if story else day_to_look_at(platform)
     seconds = time.monotonic() - started
-    if as_json:
-        phases_json = [asdict(phase) for phase in phases]
-        told = {"correction": story_json(story)} if story else {}
-        tables = [asdict(table) for table in summary]
-        print_json({"tables": tables, "phases": phases_json, "seconds": round(seconds, 1)} | told)
-    else:
-        print_summary(summary, phases, seconds, day, story)
-    if story and story.compared.surprises:
-        raise typer.Exit(EXIT_LOOK)
+    data = {"tables": summary, "phases": phases, "seconds": round(seconds, 1)}
+    data |= {"correction": story_json(story)} if story else {}
+    parts = summary_parts(summary, phases, seconds, day, story)
+    return Report(parts, data, bool(story and story.compared.surprises))
 
 
 def _phase(
@@ -264,44 +252,37 @@ def day_to_look_at(platform: Platform) -> date | None:
     return days[min(len(days), _DAYS_IN) - 1] if days else None
 
 
-def print_summary(
+def summary_parts(
     tables: Sequence[TableSummary],
     phases: Sequence[Phase],
     seconds: float,
     day: date | None = None,
     story: Story | None = None,
-) -> None:
+) -> Iterator[Any]:
     """The whole demo at a glance.
 
     Args:
         seconds: that all of it took.
         day: to name in commands that show one; they are left out without.
     """
+    rows = [
+        (one.table, f"{one.days:,}", f"{one.rows:,}", f"{one.set_aside:,}" if one.set_aside else "") for one in tables
+    ]
     counts = ("days", "rows", "aside")
-    grid = new_grid("The platform now", ("table", *counts), right=counts, whole=("table",))
-    for summary in tables:
-        aside = f"{summary.set_aside:,}" if summary.set_aside else ""
-        grid.add_row(summary.table, f"{summary.days:,}", f"{summary.rows:,}", aside)
-    console.print(grid)
+    yield Table("The platform now", ("table", *counts), rows, right=counts, whole=("table",))
     for phase in (phase for phase in phases if phase.files or phase.changed):
         done = f"{counted(phase.files, 'file')} landed, {counted(sum(phase.changed.values()), 'day')} of tables written"
-        say(f"[bold]{phase.name}:[/]", f"{done}, {phase.seconds:.1f} s", wrap=True)
+        yield Note("bold", f"{phase.name}:", f"{done}, {phase.seconds:.1f} s")
     if not any(count for phase in phases for count in phase.changed.values()):
-        console.print("[green]Nothing to do:[/] every file was taken before and no day is stale.")
+        yield Note("green", "Nothing to do:", "every file was taken before and no day is stale.")
     if late := sum(summary.late for summary in tables):
-        console.print(
-            f"{counted(late, 'row')} came too late to be taken unasked: platform-assets late list", soft_wrap=True
-        )
+        yield f"{counted(late, 'row')} came too late to be taken unasked: platform-assets late list"
     if ahead := sum(summary.ahead for summary in tables):
-        console.print(f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list", soft_wrap=True)
+        yield f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list"
     if story:
-        print_story(story)
-    console.print()
-    console.print(
-        f"Done in {seconds:.1f} s. Where to look next, each after `uv run platform-assets`:",
-        highlight=False,
-        soft_wrap=True,
-    )
+        yield from story_parts(story)
+    yield ""
+    yield f"Done in {seconds:.1f} s. Where to look next, each after `uv run platform-assets`:"
     of_a_day = (
         (f"why {SALES} {day}", "what a day was made from, back to the files"),
         (f"read {SALES} --day {day}", "rows as readers see them"),
@@ -314,4 +295,4 @@ def print_summary(
         ("read quarantine.transactions", "rows that broke a rule, and why"),
         ("up", "the Dagster UI, on loopback"),
     ):
-        say(f"  {escape(command)}", f"({shows})")
+        yield f"  {command} ({shows})"

@@ -6,20 +6,22 @@ every table, by its publication, its digest and its files.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from platform_assets.cli.console import console, say
-from platform_assets.cli.grids import new_grid
+from rich.text import Text
+
 from platform_assets.contracts import AllHistory, AsOf, Input, MonthToDate, Offsets, Span
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import release
 from platform_assets.operations.readers import read
 from platform_assets.planning.windows import which
+from platform_assets.report import Note, Table, Tone, picked
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -165,56 +167,46 @@ def _reads(read: Input) -> str:
             return f"all history of {read.table}"
 
 
-def print_story(story: Story) -> None:
-    """The correction for people."""
-    console.print()
-    say(
-        "[bold]One more file:[/]",
-        f"{story.path} arrives. Five lines of {story.day} in store {story.store} were sold at twice the price.",
-        wrap=True,
-    )
-    grid = new_grid("Days that this makes stale", ("table", "days", "which", "why"), ("days",), ("table", "which"))
-    for table, why in story.why.items():
-        days = story.compared.rewritten.get(table, ())
-        grid.add_row(table, f"{len(days):,}", which(days), why)
-    console.print(grid)
+def story_parts(story: Story) -> Iterator[Any]:
+    """Tell the correction."""
+    yield ""
+    lines = f"Five lines of {story.day} in store {story.store} were sold at twice the price."
+    yield _paragraph("One more file:", f"{story.path} arrives. {lines}")
     compared = story.compared
+    rows = []
+    for table, why in story.why.items():
+        days = compared.rewritten.get(table, ())
+        rows.append((table, f"{len(days):,}", which(days), why))
+    yield Table("Days that this makes stale", ("table", "days", "which", "why"), rows, ("days",), ("table", "which"))
     if compared.surprises:
         table, day = compared.surprises[0]
-        say(
-            "[bold red]Not as promised:[/]",
-            f"{counted(len(compared.surprises), 'day')} rewritten without being stale, or stale and not rewritten, "
-            f"for example {table} {day}. `platform-assets audit verify` looks closer.",
-            wrap=True,
-        )
+        count = counted(len(compared.surprises), "day")
+        what = f"{count} rewritten without being stale, or stale and not rewritten, for example {table} {day}"
+        yield _paragraph("Not as promised:", f"{what}. `platform-assets audit verify` looks closer.", "bold red")
     else:
-        say(
-            f"[green]Exactly these {counted(compared.days, 'day')} were rewritten.[/]",
-            f"The other {compared.untouched:,} of {compared.days + compared.untouched:,} are as they were: digest, "
-            f"files and publication of every day of every table, compared at releases {story.before} and "
-            f"{story.after}.",
-            wrap=True,
-        )
+        others = f"The other {compared.untouched:,} of {compared.days + compared.untouched:,} are as they were"
+        what = f"digest, files and publication of every day of every table, compared at releases {story.before} and"
+        mark = f"Exactly these {counted(compared.days, 'day')} were rewritten."
+        yield _paragraph(mark, f"{others}: {what} {story.after}.", "green")
     before, after = story.net
-    say(
-        "[bold]Net sales[/]",
-        f"of {story.day} as readers see them: {before:,.2f} at release {story.before}, {after:,.2f} at release "
-        f"{story.after}, {after - before:+,.2f}.",
-        wrap=True,
-    )
-    say("[bold]Undo it with:[/]", f'uv run platform-assets rollback --to {story.before} --reason "just trying"')
+    sides = f"{before:,.2f} at release {story.before}, {after:,.2f} at release {story.after}, {after - before:+,.2f}"
+    yield _paragraph("Net sales", f"of {story.day} as readers see them: {sides}.")
+    yield Note("bold", "Undo it with:", f'uv run platform-assets rollback --to {story.before} --reason "just trying"')
+
+
+def _paragraph(mark: str, text: str, tone: Tone = "bold") -> Text:
+    """Return a paragraph that a terminal breaks between words."""
+    return Text.assemble((mark, tone), " ", visible(text))
 
 
 def story_json(story: Story) -> dict[str, Any]:
     """The same for programs."""
-    compared = story.compared
     return {
         "file": story.path,
         "day": story.day,
         "releases": {"before": story.before, "after": story.after},
-        "rewritten": {table: list(days) for table, days in compared.rewritten.items()},
-        "why": dict(story.why),
-        "untouched": compared.untouched,
-        "surprises": [{"table": table, "day": day} for table, day in compared.surprises],
+        "surprises": [{"table": table, "day": day} for table, day in story.compared.surprises],
         "net_sales": {"before": story.net[0], "after": story.net[1]},
+        "why": story.why,
+        **picked(story.compared, "rewritten untouched"),
     }

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-import typer
-
-from platform_assets.cli.console import EXIT_LOOK, console, escape, print_json
-from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson
 from platform_assets.engine.admissions import why_no_sail
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
@@ -30,6 +25,7 @@ from platform_assets.operations.folders import open_folders
 from platform_assets.operations.outbox import addresses
 from platform_assets.operations.readers import released
 from platform_assets.places import folder_of
+from platform_assets.report import Mark, Report, Table
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.sail.server import SailError, start_server
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
@@ -50,25 +46,20 @@ _PACKAGES = ("dagster", "pyspark", "delta-spark", "deltalake", "sqlalchemy")
 _PACKAGES_OF_CONNECT = ("grpc", "grpc_status", "pandas", "pyarrow", "zstandard")
 
 
-def doctor(as_json: AsJson = False) -> None:
+def doctor() -> Report:
     """Check Java, jars, folders, ledger, versions and free disk; exit code 1 if something has to be done."""
     findings = list(examine(load_settings()))
-    if as_json:
-        print_json([asdict(finding) for finding in findings])
-    else:
-        grid = new_grid("What this machine has", ("what", "", "found"))
-        for finding in findings:
-            mark = "[green]ok[/]" if finding.ok else "[bold red]no[/]"
-            todo = f"\n[bold]What to do:[/] {escape(finding.todo)}" if finding.todo else ""
-            grid.add_row(finding.name, mark, escape(finding.message) + todo)
-        console.print(grid)
-    if not all(finding.ok for finding in findings):
-        raise typer.Exit(EXIT_LOOK)
+    rows = []
+    for one in findings:
+        lines = (one.message, *([f"What to do: {one.todo}"] if one.todo else []))
+        rows.append((one.name, Mark("ok", "green") if one.ok else Mark("no", "bold red"), lines))
+    table = Table("What this machine has", ("what", "", "found"), rows)
+    return Report([table], findings, not all(one.ok for one in findings))
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
     """Everything the platform needs of a machine, looked at without starting Spark."""
-    yield _tables(settings)
+    yield _looked("Tables", lambda: _tables(settings))
     yield from check_spark(settings)
     yield _folder("State", settings.state)
     yield from _engine(settings)
@@ -76,9 +67,9 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield _who_may_look(settings)
     yield _landing(settings)
     yield _disk(settings.state)
-    yield _ledger(settings)
-    yield _release(settings)
-    yield _history(settings)
+    yield _looked("Ledger", lambda: _ledger(settings))
+    yield _looked("Release", lambda: _release(settings))
+    yield _looked("Ledger and lake", lambda: _history(settings))
     yield _exposures(settings)
     yield Finding("Versions", True, ", ".join(f"{name} {version(name)}" for name in _PACKAGES))
 
@@ -114,13 +105,25 @@ def _engine(settings: Settings) -> Iterator[Finding]:
 
 def _lake(settings: Settings) -> Finding:
     """Whether the lake can be written: its folder, or what an object store has to be able to do."""
-    try:
+
+    def look() -> str | Finding:
         if folder := folder_of(settings.lake):
             Lake.at(settings.lake)
             return _folder("Lake", folder)
-        return Finding("Lake", True, f"{settings.lake}: {tried(lake_to_write(settings))}")
+        return f"{settings.lake}: {tried(lake_to_write(settings))}"
+
+    return _looked("Lake", look)
+
+
+def _looked(name: str, look: Callable[[], str | Finding]) -> Finding:
+    """What a look brought; what it raises is a finding, too."""
+    try:
+        found = look()
     except PlatformError as error:
-        return Finding("Lake", False, error.what, error.todo)
+        return Finding(name, False, error.what, error.todo)
+    except OSError as error:
+        return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
+    return Finding(name, True, found) if isinstance(found, str) else found
 
 
 def _who_may_look(settings: Settings) -> Finding:
@@ -145,15 +148,15 @@ def _landing(settings: Settings) -> Finding:
         catalogue = load_catalogue(settings)
     except PlatformError:  # a finding of its own
         catalogue = None
-    try:
-        problem = landing_problem(settings, catalogue) if catalogue else None
-    except PlatformError as error:
-        return Finding(name, False, error.what, error.todo)
-    if problem:
-        todo = problem.todo
-        return Finding(name, False, f"{problem.path} {problem.what}.", f"{todo[0].upper()}{todo[1:].rstrip('.')}.")
-    folder = folder_of(settings.landing)
-    return _folder(name, folder) if folder else Finding(name, True, f"{settings.landing} can be listed")
+
+    def look() -> str | Finding:
+        if catalogue and (problem := landing_problem(settings, catalogue)):
+            todo = f"{problem.todo[0].upper()}{problem.todo[1:].rstrip('.')}."
+            return Finding(name, False, f"{problem.path} {problem.what}.", todo)
+        folder = folder_of(settings.landing)
+        return _folder(name, folder) if folder else f"{settings.landing} can be listed"
+
+    return _looked(name, look)
 
 
 def _disk(folder: Path) -> Finding:
@@ -163,13 +166,10 @@ def _disk(folder: Path) -> Finding:
     return Finding("Free disk", ok, f"{free_gb:.0f} GB", todo)
 
 
-def _tables(settings: Settings) -> Finding:
-    try:
-        catalogue = load_catalogue(settings)
-        refuse_wrong_functions(catalogue)
-    except PlatformError as error:
-        return Finding("Tables", False, error.what, error.todo)
-    return Finding("Tables", True, ", ".join(catalogue.names))
+def _tables(settings: Settings) -> str:
+    catalogue = load_catalogue(settings)
+    refuse_wrong_functions(catalogue)
+    return ", ".join(catalogue.names)
 
 
 def _exposures(settings: Settings) -> Finding:
@@ -188,48 +188,29 @@ def _exposures(settings: Settings) -> Finding:
     return Finding(name, True, ", ".join(f"{each.name} by {each.url_env}" for each in catalogue.exposures))
 
 
-def _ledger(settings: Settings) -> Finding:
-    try:
-        with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
-            return Finding(
-                "Ledger",
-                True,
-                f"{counted(len(ledger.indexed()), 'publication')}, {counted(len(ledger.holds()), 'hold')}",
-            )
-    except PlatformError as error:
-        return Finding("Ledger", False, error.what, error.todo)
+def _ledger(settings: Settings) -> str:
+    with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+        return f"{counted(len(ledger.indexed()), 'publication')}, {counted(len(ledger.holds()), 'hold')}"
 
 
-def _history(settings: Settings) -> Finding:
+def _history(settings: Settings) -> str:
     """Whether ledger and lake are of one history."""
-    name = "Ledger and lake"
-    try:
-        lake = Lake.at(settings.lake)
-        with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
-            indexed, mended = ledger.indexed(), ledger.notes.catch_ups()
-        shown = {publication: release for release, publication in published(lake)}
-        require_one_history(lake, indexed, shown)
-    except PlatformError as error:
-        return Finding(name, False, error.what, error.todo)
-    except OSError as error:
-        return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
+    lake = Lake.at(settings.lake)
+    with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+        indexed, mended = ledger.indexed(), ledger.notes.catch_ups()
+    shown = {publication: release for release, publication in published(lake)}
+    require_one_history(lake, indexed, shown)
     lacking = len(shown) - len(indexed)
     lacks = f"The ledger lacks {counted(lacking, 'publication')}, which the next command indexes."
-    said = lacks if lacking else "In step"
     last = f"; on {mended[-1].created_at:%Y-%m-%d}: {mended[-1].text}" if mended else ""
-    return Finding(name, True, said + last)
+    return f"{lacks if lacking else 'In step'}{last}"
 
 
-def _release(settings: Settings) -> Finding:
-    try:
-        release = released(settings)
-    except PlatformError as error:
-        return Finding("Release", False, error.what, error.todo)
-    except OSError as error:
-        return Finding("Release", False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
+def _release(settings: Settings) -> str:
+    release = released(settings)
     if not release.versions:
-        return Finding("Release", True, "Nothing was published yet.")
-    return Finding("Release", True, f"Release {release.number} of {len(release.versions)} tables")
+        return "Nothing was published yet."
+    return f"Release {release.number} of {len(release.versions)} tables"
 
 
 @dataclass(frozen=True)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import getpass
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.console import (
-    EXIT_LOOK,
-    UsageError,
-    console,
-    opened_platform,
-    parse_days,
-    platform_to_look,
-    print_json,
-    say,
-)
-from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, Days, TableName
-from platform_assets.cli.progress import telling
-from platform_assets.cli.session import session_on_demand
+from platform_assets.cli.compare_view import columns_parts, comparison_json
+from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look
+from platform_assets.cli.options import Days, TableName
+from platform_assets.cli.session import computing
 from platform_assets.operations.verify import Verdict
+from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -36,7 +27,7 @@ _DRAWN = 5
 
 
 @app.command("list")
-def list_(as_json: AsJson = False) -> None:
+def list_() -> Report:
     """Show by which engine each table is computed, and why."""
     from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
 
@@ -54,29 +45,25 @@ def list_(as_json: AsJson = False) -> None:
             for contract in platform.catalogue
             if contract.inputs
         ]
-    if as_json:
-        print_json({"tables": shown})
-        return
-    grid = new_grid("Engines", ("table", "engine", "days compared", "why"), right=("days compared",), whole=("table",))
+    rows = []
     for row in shown:
-        why = row["why"] or "admitted"
-        if row["why"] and row["admitted"]:
-            why = f"{why}; admitted to Sail"
-        grid.add_row(str(row["table"]), str(row["engine"]), f"{row['days']:,}", str(why))
-    console.print(grid)
+        admitted = "; admitted to Sail" if row["why"] and row["admitted"] else ""
+        rows.append(
+            (str(row["table"]), str(row["engine"]), f"{row['days']:,}", f"{row['why'] or 'admitted'}{admitted}")
+        )
+    names = ("table", "engine", "days compared", "why")
+    return Report([Table("Engines", names, rows, ("days compared",), ("table",))], {"tables": shown})
 
 
 @app.command()
 def verify(
-    context: typer.Context,
     table: TableName,
     days: Days = None,
     sample: Annotated[
         int | None, typer.Option(min=0, help=f"Days to draw besides the newest; {_DRAWN} by default.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Compute published days on Spark and on Sail; the table is admitted to Sail if all come out as published.
 
     That holds for this code version and contract. Exit code 1 if the table is not admitted.
@@ -95,26 +82,29 @@ def verify(
         author = Author(run=f"engine verify {table}", why="engine verify", who=getpass.getuser())
         with (
             private_folder(platform.lake) as folder,
-            telling(context, "verify") as progress,
-            session_on_demand(platform.settings, progress) as spark,
+            computing(platform.settings, "verify") as (spark, progress),
         ):
             found = verify_engine(platform, spark, table, named, draw, folder, author, progress)
-    if as_json:
-        print_json(_verified_json(found))
-    else:
-        _print_verified(found)
-    if found.admission.refused:
-        raise typer.Exit(EXIT_LOOK)
+    admission = found.admission
+    data = picked(found, "table", admitted=not admission.refused, why_not=admission.refused)
+    data |= picked(admission, "days rows") | {
+        "engines": {
+            engine: [
+                {"table": one.table} | {verdict: [day.day for day in one.of(verdict)] for verdict in _VERDICTS}
+                for one in tables
+            ]
+            for engine, tables in found.by_engine.items()
+        }
+    }
+    return Report(_verified_parts(found), data, bool(admission.refused))
 
 
 @app.command()
 def compare(
-    context: typer.Context,
     table: TableName,
     days: Days = None,
     examples: Annotated[int, typer.Option(min=0, max=1000, help="Keys to show of each way to differ.")] = 5,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Compute days on both engines and show what differs by column and key; nothing of it is published.
 
     A table that differs is taken off Sail. Exit code 1 if anything differs.
@@ -125,81 +115,51 @@ def compare(
         raise UsageError("Say which days are to be computed.", "Add --days 2017-03-31, or A..B.")
     with opened_platform() as platform:
         wanted = parse_days(days, platform.settings)
-        with telling(context, "comparing") as progress, session_on_demand(platform.settings, progress) as spark:
+        with computing(platform.settings, "comparing") as (spark, progress):
             found = compare_engines(platform, spark, table, wanted, examples, progress)
-    if as_json:
-        print_json(_beside_json(found))
-    else:
-        _print_beside(found)
-    if found.differing:
-        raise typer.Exit(EXIT_LOOK)
+    data = picked(
+        found,
+        "table differing quarantines columns examples",
+        equal=not found.differing,
+        days=[comparison_json(day) for day in found.days],
+        taken_off=found.was_admitted,
+    )
+    return Report(_beside_parts(found), data, bool(found.differing))
 
 
-def _print_verified(found: EngineVerified) -> None:
+def _verified_parts(found: EngineVerified) -> Iterator[Part]:
     for engine, tables in found.by_engine.items():
         for of_table in tables:
             counts = ", ".join(f"{len(of_table.of(verdict)):,} {verdict}" for verdict in _VERDICTS)
-            say(engine.capitalize(), f"{of_table.table}: {counts}")
+            yield Note("", engine.capitalize(), f"{of_table.table}: {counts}")
             for day in of_table.of("different"):
-                say("[red]different[/]", f"{of_table.table} {day.day}: {day.reason}")
-                for example in day.examples:
-                    say("   ", example)
+                yield Note("red", "different", f"{of_table.table} {day.day}: {day.reason}")
+                yield from (f"    {example}" for example in day.examples)
             for day in of_table.of("not verifiable")[:1]:
-                say("[yellow]not verifiable[/]", f"{of_table.table} {day.day}: {day.reason}")
+                yield Note("yellow", "not verifiable", f"{of_table.table} {day.day}: {day.reason}")
     if why := found.admission.refused:
-        say("[yellow]not admitted[/]", f"{found.table} is computed by Spark: {why}.")
+        yield Note("yellow", "not admitted", f"{found.table} is computed by Spark: {why}.")
     else:
         days = counted(len(found.admission.days), "day")
-        say(
-            "[green]admitted[/]",
+        yield Note(
+            "green",
+            "admitted",
             f"{found.table}: {days}, {counted(found.admission.rows, 'row')}, alike on both engines.",
         )
 
 
-def _verified_json(found: EngineVerified) -> dict[str, Any]:
-    return {
-        "table": found.table,
-        "admitted": not found.admission.refused,
-        "why_not": found.admission.refused,
-        "days": list(found.admission.days),
-        "rows": found.admission.rows,
-        "engines": {
-            engine: [
-                {"table": one.table} | {verdict: [day.day for day in one.of(verdict)] for verdict in _VERDICTS}
-                for one in tables
-            ]
-            for engine, tables in found.by_engine.items()
-        },
-    }
-
-
-def _print_beside(found: EnginesBeside) -> None:
-    from platform_assets.cli.commands.compare_view import print_columns
-
+def _beside_parts(found: EnginesBeside) -> Iterator[Part]:
     days = counted(len(found.days), "day")
     if not found.differing:
-        console.print(f"Before is Spark, after is Sail: {days} of {found.table} alike.", highlight=False)
+        yield f"Before is Spark, after is Sail: {days} of {found.table} alike."
         return
     differ = f"{len(found.differing):,} of {days} of {found.table} differ"
-    console.print(f"Before is Spark, after is Sail: {differ}.", highlight=False)
-    print_columns(found.table, found.columns, found.examples)
+    yield f"Before is Spark, after is Sail: {differ}."
+    yield from columns_parts(found.table, found.columns, found.examples)
     if found.quarantines:
         days = counted(len(found.quarantines), "day")
-        say("quarantine", f"rows that break a rule are kept otherwise on {days}, first {found.quarantines[0]}.")
+        yield Note(
+            "", "quarantine", f"rows that break a rule are kept otherwise on {days}, first {found.quarantines[0]}."
+        )
     if found.was_admitted:
-        say("[yellow]taken off[/]", f"{found.table} is computed by Spark from now on.")
-
-
-def _beside_json(found: EnginesBeside) -> dict[str, Any]:
-    from platform_assets.cli.commands.stage_view import comparison_json
-
-    return {
-        "table": found.table,
-        "equal": not found.differing,
-        "differing": list(found.differing),
-        "quarantines": list(found.quarantines),
-        "days": [comparison_json(day) for day in found.days],
-        "columns": [asdict(column) for column in found.columns],
-        "examples": [asdict(example) for example in found.examples],
-        "taken_off": found.was_admitted,
-    }
+        yield Note("yellow", "taken off", f"{found.table} is computed by Spark from now on.")

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
-from platform_assets.cli.grids import new_grid
+from platform_assets.cli.changes_view import ended_json, ended_note
+from platform_assets.cli.console import UsageError, opened_platform, print_parts
 from platform_assets.cli.options import AsJson, By, DryRun, Reason, TableName, decided_by
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.windows import which
+from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Author
     from platform_assets.operations.erasure.erasure import Erased
+    from platform_assets.operations.erasure.places import Unreached
 
 _FILES_SHOWN = 20
 
 
 def erase(
-    context: typer.Context,
     table: TableName,
     key: Annotated[
         str | None,
@@ -42,7 +43,7 @@ def erase(
     dry_run: DryRun = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask: it cannot be undone.")] = False,
     as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Take a person's rows out of all tables for good, with the history before, and keep them from coming back.
 
     Exit code 1: rows are left, or days that could not be computed without them.
@@ -50,14 +51,13 @@ def erase(
     if lift:
         if dry_run:
             raise UsageError("--lift changes no row, so there is nothing to try.", "Leave out --dry-run.")
-        _lift(table, key, also, decided_by(reason, by), as_json=as_json)
-        return
+        return _lift(table, key, also, decided_by(reason, by))
     from platform_assets.operations.erasure import erasure as erasing
     from platform_assets.operations.erasure.places import Request
 
     request = Request(table, _fields(key), tuple(map(_other, also or ())))
     author = None if dry_run else decided_by(reason, by)
-    with opened_platform() as platform, telling(context, "erase") as progress:
+    with opened_platform() as platform, telling("erase") as progress:
         if author is None:
             done = erasing.planned_erasure(platform, request, progress)
         else:
@@ -65,12 +65,8 @@ def erase(
                 _ask(erasing.planned_erasure(platform, request, progress), as_json=as_json)
             with session_on_demand(platform.settings, progress) as spark:
                 done = erasing.erase(platform, spark, request, author, progress)
-    if as_json:
-        print_json(_json(done, dry_run=dry_run))
-    else:
-        _print(done, dry_run=dry_run)
-    if author is not None and not done.is_whole:
-        raise typer.Exit(EXIT_LOOK)
+    needs = author is not None and not done.is_whole
+    return Report(_parts(done, dry_run=dry_run), _json(done, dry_run=dry_run), needs)
 
 
 def _fields(key: str | None) -> dict[str, str]:
@@ -104,75 +100,69 @@ def _ask(planned: Erased, *, as_json: bool) -> None:
             "An erasure cannot be undone, and cuts the history of all tables.",
             "Look at it with --dry-run, then add --yes.",
         )
-    _print(planned, dry_run=True)
+    print_parts(_parts(planned, dry_run=True))
     typer.confirm("This cannot be undone. Go on?", abort=True, err=True)
 
 
-def _print(done: Erased, *, dry_run: bool) -> None:
-    grid = new_grid(
-        "Would erase" if dry_run else "Erased", ("table", "days", "rows"), right=("rows",), whole=("table",)
-    )
-    for table, days in done.found.rows.items():
-        grid.add_row(table, which(list(days)), f"{sum(days.values()):,}")
-    for table, rows in done.found.older.items():
-        grid.add_row(table, "older releases only", f"{rows:,}")
-    if done.found:
-        console.print(grid)
-    _say(f"Looked into {', '.join(done.tables)}.")
-    if done.namesakes:
-        _say(f"Not looked into, though they have the same fields: {', '.join(done.namesakes)}; name them with --also.")
-    if dry_run:
-        lost = f", pinned ones ({', '.join(map(str, done.pins))}) among them" if done.pins else ""
-        _say(f"Releases up to {done.before} could not be read any more{lost}. Nothing was changed: this was a dry run.")
-    else:
-        _print_done(done)
-    for path in done.unreached.landing[:_FILES_SHOWN]:
-        say("[yellow]not reached[/]", f"{path} in the landing area: it is dropped when taken again, and stays there")
-    if len(done.unreached.landing) > _FILES_SHOWN:
-        _say(f"and {len(done.unreached.landing) - _FILES_SHOWN:,} more files: --json shows all.")
-    for table in done.unreached.undeclared:
-        say("[yellow]not reached[/]", f"{table}, which has such a column and which no domain declares")
-    for table, files in done.unreached.bounds:
-        say(
-            "[yellow]not reached[/]",
-            f"logs and manifests of {table}: the value is the smallest or greatest of {counted(files, 'file')}",
-        )
-    for plan in done.unreached.plans:
-        say("[yellow]not reached[/]", f"the plan {plan}: what is kept of it in `_plans` of the lake names the value")
-    if done.unreached.scopes:
-        say(
-            "[yellow]not reached[/]",
-            f"manifests of {counted(len(done.unreached.scopes), 'publication')} that computed rows of the value alone, "
-            "as a plan or a stage with `only` does: they name it",
-        )
+def _parts(done: Erased, *, dry_run: bool) -> Iterator[Part]:
     from platform_assets.operations.erasure.places import ELSEWHERE
 
-    for what in ELSEWHERE:
-        say("[yellow]not reached[/]", what)
+    rows = [(table, which(list(days)), f"{sum(days.values()):,}") for table, days in done.found.rows.items()]
+    rows += [(table, "older releases only", f"{count:,}") for table, count in done.found.older.items()]
+    if done.found:
+        title = "Would erase" if dry_run else "Erased"
+        yield Table(title, ("table", "days", "rows"), rows, right=("rows",), whole=("table",))
+    yield f"Looked into {', '.join(done.tables)}."
+    if done.namesakes:
+        yield f"Not looked into, though they have the same fields: {', '.join(done.namesakes)}; name them with --also."
+    if dry_run:
+        lost = f", pinned ones ({', '.join(map(str, done.pins))}) among them" if done.pins else ""
+        unread = f"Releases up to {done.before} could not be read any more{lost}."
+        yield f"{unread} Nothing was changed: this was a dry run."
+    else:
+        yield from _done_parts(done)
+    for what in _unreached(done.unreached):
+        yield Note("yellow", "not reached", what)
+    if (more := len(done.unreached.landing) - _FILES_SHOWN) > 0:
+        yield f"and {more:,} more files of the landing area: --json shows all."
+    yield from (Note("yellow", "not reached", what) for what in ELSEWHERE)
 
 
-def _print_done(done: Erased) -> None:
+def _unreached(unreached: Unreached) -> Iterator[str]:
+    for path in unreached.landing[:_FILES_SHOWN]:
+        yield f"{path} in the landing area: it is dropped when taken again, and stays there"
+    for table in unreached.undeclared:
+        yield f"{table}, which has such a column and which no domain declares"
+    for table, files in unreached.bounds:
+        held = f"the value is the smallest or greatest of {counted(files, 'file')}"
+        yield f"logs and manifests of {table}: {held}"
+    for plan in unreached.plans:
+        yield f"the plan {plan}: what is kept of it in `_plans` of the lake names the value"
+    if unreached.scopes:
+        made = f"manifests of {counted(len(unreached.scopes), 'publication')} that computed rows of the value alone"
+        yield f"{made}, as a plan or a stage with `only` does: they name it"
+
+
+def _done_parts(done: Erased) -> Iterator[Part]:
     if done.remembered and not done.found:
-        _say(
-            "The key was erased before, and nothing with it was left; rows with it are dropped when they are delivered."
-        )
+        rest = "nothing with it was left; rows with it are dropped when they are delivered"
+        yield f"The key was erased before, and {rest}."
     elif done.remembered:
-        _say("The key was erased before; this went on with it.")
+        yield ("The key was erased before; this went on with it.")
     if done.release is not None:
-        _say(f"Release {done.release} has none of the rows; rows with the key are dropped when they are delivered.")
+        yield (f"Release {done.release} has none of the rows; rows with the key are dropped when they are delivered.")
     for table, days in done.refreshed.items():
-        _say(f"{table}: {counted(len(days), 'day')} computed anew ({which(list(days))}).")
-    _say(f"{counted(done.files, 'file')} deleted. Releases before {done.cut} cannot be read any more.")
-    for rollback in done.ended:
-        print_ended(rollback)
+        yield (f"{table}: {counted(len(days), 'day')} computed anew ({which(list(days))}).")
+    yield (f"{counted(done.files, 'file')} deleted. Releases before {done.cut} cannot be read any more.")
+    yield from map(ended_note, done.ended)
     for table, reasons in done.not_refreshed.items():
         for day, why in sorted(reasons.items()):
-            say("[red]still counts the rows[/]", f"{table} {day}: {why}")
+            yield Note("red", "still counts the rows", f"{table} {day}: {why}")
     for table, rows in done.left.items():
-        say("[red]left[/]", f"{counted(rows, 'row')} in {table}: call it again once no other process is at work")
+        yield Note("red", "left", f"{counted(rows, 'row')} in {table}: call it again once no other process is at work")
 
 
-def _lift(table: str, key: str | None, also: list[str] | None, author: Author, *, as_json: bool) -> None:
+def _lift(table: str, key: str | None, also: list[str] | None, author: Author) -> Report:
     from platform_assets.operations.erasure import erasure as erasing
     from platform_assets.operations.erasure.places import Request
 
@@ -182,38 +172,20 @@ def _lift(table: str, key: str | None, also: list[str] | None, author: Author, *
         else:
             request = Request(table, _fields(key), tuple(map(_other, also or ())))
             release = erasing.lift(platform, request, author)
-    if as_json:
-        print_json({"release": release, "lifted": True})
-        return
-    _say(f"Lifted with release {release}: rows with the key that are delivered from now on are taken.")
-
-
-def _say(text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    lifted = f"Lifted with release {release}: rows with the key that are delivered from now on are taken."
+    return Report([lifted], {"release": release, "lifted": True})
 
 
 def _json(done: Erased, *, dry_run: bool) -> dict[str, Any]:
-    return {
-        "dry_run": dry_run,
-        "tables": list(done.tables),
-        "namesakes": list(done.namesakes),
-        "rows": {table: {str(day): rows for day, rows in days.items()} for table, days in done.found.rows.items()},
-        "older": dict(done.found.older),
-        "before": done.before,
-        "pins": list(done.pins),
-        "remembered": done.remembered,
-        "release": done.release,
-        "refreshed": {table: list(days) for table, days in done.refreshed.items()},
-        "not_refreshed": {
-            table: {str(day): why for day, why in reasons.items()} for table, reasons in done.not_refreshed.items()
-        },
-        "rollbacks_ended": [ended_json(rollback) for rollback in done.ended],
-        "cut": done.cut,
-        "files": done.files,
-        "left": dict(done.left),
-        "landing": list(done.unreached.landing),
-        "bounds": dict(done.unreached.bounds),
-        "undeclared": list(done.unreached.undeclared),
-        "plans": list(done.unreached.plans),
-        "scopes": list(done.unreached.scopes),
-    }
+    unreached = done.unreached
+    names = "tables namesakes before pins remembered release refreshed not_refreshed cut files left"
+    return picked(
+        done,
+        names,
+        dry_run=dry_run,
+        rows=done.found.rows,
+        older=done.found.older,
+        rollbacks_ended=[ended_json(rollback) for rollback in done.ended],
+        bounds=dict(unreached.bounds),
+        **picked(unreached, "landing undeclared plans scopes"),
+    )

@@ -14,9 +14,9 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, print_json, say
-from platform_assets.cli.options import AsJson
+from platform_assets.cli.console import UsageError
 from platform_assets.contracts.columns import IDENTIFIER
+from platform_assets.report import Note, Report
 from platform_assets.settings import load_settings
 
 TEMPLATE = Path(__file__).parent.parent / "template"
@@ -31,8 +31,7 @@ _MOST_LETTERS = 30
 def init(
     domain: Annotated[str, typer.Argument(help="Its name, which is that of its package, too.")],
     into: Annotated[Path, typer.Option("--into", help="Folder in which the package is made.")] = Path(),
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Write a domain of your own: contracts, transforms, a sample to land and a test, to begin with."""
     home = into.expanduser().resolve()
     target = home / domain
@@ -48,13 +47,9 @@ def init(
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_text(_filled(source, domain, home), encoding="utf-8")
         made.rename(target)
-    if as_json:
-        print_json({"written": target, "next": [line.strip() for line in _next_steps(domain, target)]})
-        return
-    say("[green]written[/]", f"{target}")
-    console.print("Next:")
-    for line in _next_steps(domain, target):
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    steps = [*_next_steps(domain, target)]
+    data = {"written": target, "next": [line.strip() for line in steps]}
+    return Report([Note("green", "written", str(target)), "Next:", *steps], data)
 
 
 def _refuse_what_is_no_name(domain: str) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, parse_day, print_json
-from platform_assets.cli.options import AsJson
+from platform_assets.cli.console import UsageError, parse_day
 from platform_assets.cli.progress import telling
+from platform_assets.report import Report, picked
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
@@ -21,14 +21,12 @@ _TAKEN_BY = "platform_assets.domains.retail"
 
 
 def land(
-    context: typer.Context,
     until: Annotated[str | None, typer.Option(help="Newest arrival date to land, YYYY-MM-DD; all by default.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed lets other lines go wrong.")] = 1,
     days: Annotated[int | None, typer.Option(min=1, help="Days of sales; the whole calendar by default.")] = None,
     scale: Annotated[int, typer.Option(min=1, help="Times as many lines a day.")] = 1,
     rate: Annotated[list[str] | None, typer.Option(help="A share of lines, such as late=0.05; repeatable.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Land the sample's files up to an arrival date, day by day; what is there already is left alone."""
     from platform_assets.domains.retail.sample import SampleError, Simulation
     from platform_assets.domains.retail.sample import land as land_files
@@ -48,22 +46,13 @@ def land(
     except SampleError as error:
         raise UsageError(error.what, error.todo) from error
     newest = parse_day(until) if until else simulation.last_arrival
-    with telling(context, "landing") as progress:
+    with telling("landing") as progress:
         landed = land_files(simulation, settings.landing_folder, newest, progress)
-    if as_json:
-        print_json(
-            {"files": landed.files, "rows": landed.rows, "newest": landed.newest, "root": settings.landing_folder}
-        )
-    elif landed.files:
-        console.print(
-            f"Landed {counted(landed.files, 'file')} with {counted(landed.rows, 'row')} up to {landed.newest}."
-        )
-        console.print(
-            "Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster.",
-            soft_wrap=True,
-        )
-    else:
-        console.print(f"Nothing to land: everything up to {landed.newest} is there already.")
+    taken = f"Landed {counted(landed.files, 'file')} with {counted(landed.rows, 'row')} up to {landed.newest}."
+    then = "Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster."
+    nothing = f"Nothing to land: everything up to {landed.newest} is there already."
+    data = picked(landed, "files rows newest", root=settings.landing_folder)
+    return Report([taken, then] if landed.files else [nothing], data)
 
 
 def _rates(given: list[str]) -> Rates:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import SecretStr
 
-from platform_assets.cli.console import console, opened_platform, print_json, say
-from platform_assets.cli.options import AsJson
+from platform_assets.cli.console import opened_platform
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.lakehouse.layout import Lake
@@ -23,6 +22,7 @@ from platform_assets.ledger.moving import move_ledger, require_server, url_of_fi
 from platform_assets.ledger.sync import rebuild as rebuild_index
 from platform_assets.operations.recovery import held_again
 from platform_assets.progress import meanwhile
+from platform_assets.report import Note, Part, Report
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
@@ -33,7 +33,7 @@ app = typer.Typer(
 
 
 @app.command()
-def rebuild(context: typer.Context, as_json: AsJson = False) -> None:
+def rebuild() -> Report:
     """Rebuild the index from the lake's manifests; holds and people's decisions stay.
 
     A ledger whose file is damaged is set aside; what can be read of holds and decisions goes into the new one.
@@ -50,49 +50,46 @@ def rebuild(context: typer.Context, as_json: AsJson = False) -> None:
         ledger = Ledger.open(url)
         salvaged = salvage(aside, url)
     try:
-        with telling(context, "ledger rebuild") as progress:
+        with telling("ledger rebuild") as progress:
             result = rebuild_index(Lake.at(settings.lake), ledger, progress)
             held = held_again(ledger, result.added)
     finally:
         ledger.close()
     seconds = time.monotonic() - started
-    if as_json:
-        print_json(
-            {
-                "publications": len(result.publications),
-                "forgotten": list(result.forgotten),
-                "lifted": [asdict(hold) for hold in result.lifted],
-                "held_again": list(held),
-                "set_aside": aside and str(aside),
-                "salvaged": salvaged,
-                "seconds": round(seconds, 3),
-            }
-        )
-        return
-    console.print(f"Rebuilt the ledger from {counted(len(result.publications), 'publication')} in {seconds:.1f} s.")
-    if aside:
-        say("[yellow]set aside[/]", f"the damaged ledger is {aside} now.")
-        kept = sum(rows or 0 for rows in salvaged.values())
-        say("[yellow]kept[/]", f"{counted(kept, 'row')} of holds and people's decisions were read from it.")
-        if unread := [table.removeprefix("ledger_") for table, rows in salvaged.items() if rows is None]:
-            say("[red]lost[/]", f"not all could be read of: {', '.join(unread)}.")
-            say("  [bold]What to do:[/]", "Restore them from a backup, or decide again.")
-    if result.forgotten:
-        first, last = result.forgotten[0], result.forgotten[-1]
-        forgotten = counted(len(result.forgotten), "publication")
-        say("[yellow]forgotten[/]", f"{forgotten} that the lake has not: {first} to {last}")
-    for hold in result.lifted:
-        say("[yellow]lifted[/]", f"{hold.table} {hold.day}, held by {hold.gate}: {hold.reason}")
-    for sentence in held:
-        say("[yellow]mended[/]", sentence)
+    data = {
+        "publications": len(result.publications),
+        "forgotten": result.forgotten,
+        "lifted": result.lifted,
+        "held_again": held,
+        "set_aside": aside,
+        "salvaged": salvaged,
+        "seconds": round(seconds, 3),
+    }
+
+    def parts() -> Iterator[Part]:
+        yield f"Rebuilt the ledger from {counted(len(result.publications), 'publication')} in {seconds:.1f} s."
+        if aside:
+            yield Note("yellow", "set aside", f"the damaged ledger is {aside} now.")
+            kept = sum(rows or 0 for rows in salvaged.values())
+            yield Note("yellow", "kept", f"{counted(kept, 'row')} of holds and people's decisions were read from it.")
+            if unread := [table.removeprefix("ledger_") for table, rows in salvaged.items() if rows is None]:
+                todo = "Restore them from a backup, or decide again."
+                yield Note("red", "lost", f"not all could be read of: {', '.join(unread)}.", todo)
+        if result.forgotten:
+            first, last = result.forgotten[0], result.forgotten[-1]
+            forgotten = counted(len(result.forgotten), "publication")
+            yield Note("yellow", "forgotten", f"{forgotten} that the lake has not: {first} to {last}")
+        for hold in result.lifted:
+            yield Note("yellow", "lifted", f"{hold.table} {hold.day}, held by {hold.gate}: {hold.reason}")
+        yield from (Note("yellow", "mended", sentence) for sentence in held)
+
+    return Report(parts(), data)
 
 
 @app.command()
 def move(
-    context: typer.Context,
     file: Annotated[Path | None, typer.Argument(help="The SQLite ledger; that of the state folder by default.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Move a SQLite ledger, with every decision, to the PostgreSQL that PLATFORM_LEDGER_URL names now.
 
     Both are compared row by row. The file is set aside, and a note in its place refuses whoever has the old setting.
@@ -104,23 +101,22 @@ def move(
     source = (file or settings.state / "ledger.db").absolute()
     target = masked(parse_url(url))
     if (where := moved_to(source)).startswith(f"to {target}, "):
-        if as_json:
-            print_json({"rows": {}, "set_aside": None, "seconds": 0.0})
-            return
-        say("[green]Nothing to move:[/]", f"{source} was moved {where}, the database that PLATFORM_LEDGER_URL names.")
-        return
-    with telling(context, "ledger move") as progress:
+        where = f"{source} was moved {where}, the database that PLATFORM_LEDGER_URL names."
+        nothing: dict[str, object] = {"rows": {}, "set_aside": None, "seconds": 0.0}
+        return Report([Note("green", "Nothing to move:", where)], nothing)
+    with telling("ledger move") as progress:
         # Migrated, of this lake, and with all that was published in it.
         with opened_platform(settings.model_copy(update={"ledger_url": SecretStr(url_of_file(source))})):
             pass
         with meanwhile(progress, "copying and comparing"):
             moved = move_ledger(source, url)
     rows, seconds = sum(moved.rows.values()), time.monotonic() - started
-    if as_json:
-        names = {table.removeprefix("ledger_"): count for table, count in moved.rows.items()}
-        print_json({"rows": names, "set_aside": str(moved.aside), "seconds": round(seconds, 3)})
-        return
+    names = {table.removeprefix("ledger_"): count for table, count in moved.rows.items()}
     what = f"{counted(rows, 'row')}, {counted(moved.rows['ledger_decisions'], 'decision')} among them"
-    say("[green]Moved[/]", f"{what}, to {target} in {seconds:.1f} s.")
-    say("[yellow]set aside[/]", f"the file is {moved.aside} now; {source} only says where the ledger is.")
-    say("  [bold]What to do:[/]", "Set PLATFORM_LEDGER_URL wherever the platform runs, and start it again.")
+    aside = f"the file is {moved.aside} now; {source} only says where the ledger is."
+    todo = "Set PLATFORM_LEDGER_URL wherever the platform runs, and start it again."
+    parts = [
+        Note("green", "Moved", f"{what}, to {target} in {seconds:.1f} s."),
+        Note("yellow", "set aside", aside, todo),
+    ]
+    return Report(parts, {"rows": names, "set_aside": moved.aside, "seconds": round(seconds, 3)})

@@ -3,49 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
-from platform_assets.cli.commands.backfill_view import (
-    print_record,
-    print_records,
-    print_unbegun,
-    recomputed_json,
-    record_json,
-    watch_plan,
-)
+from platform_assets.cli.changes_view import rollback_parts
 from platform_assets.cli.console import (
-    EXIT_LOOK,
     UsageError,
     console,
     opened_platform,
     parse_days,
     platform_to_look,
-    print_json,
-    say,
+    print_parts,
+    write_page,
 )
 from platform_assets.cli.options import AsJson, By, Cascade, Days, Only, Reason, UntilLifted, decided_by, parse_keys
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rollback_view import print_rollback
-from platform_assets.cli.session import session_on_demand
+from platform_assets.cli.session import computing, session_on_demand
 from platform_assets.lakehouse.layout import GIVEN_NAME
 from platform_assets.operations.backfill.files import plan_at, said_besides
-from platform_assets.operations.backfill.pages import record_markdown
+from platform_assets.operations.backfill.pages import record_json, standing
 from platform_assets.operations.plan_record import (
+    OVER,
     BackfillRecord,
     RecordError,
     all_records,
     backfill_names,
+    plan_of,
     read_record,
     unpause,
 )
 from platform_assets.operations.plan_record import pause as pause_plan
+from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.key_scope import shown_keys
 from platform_assets.progress import meanwhile
 from platform_assets.records.history import LASTING
+from platform_assets.report import Note, Part, Report, picked
+from platform_assets.report_pages import markdown as as_markdown
+from platform_assets.report_pages import page
 from platform_assets.settings import Settings, load_settings
+from platform_assets.visible import visible
+from platform_assets.words import counted, lasting, size
+
+if TYPE_CHECKING:
+    from platform_assets.engine.platform import Platform
+    from platform_assets.planning.backfill.pace import Standing
+
+_EVERY_S = 1.0
+_LINE_EVERY_S = 10.0
+"""Where each line stays: often enough to see that it goes on."""
 
 app = typer.Typer(
     help="Backfills as reviewed code: a plan file is explained, approved and applied.", no_args_is_help=True
@@ -68,8 +82,7 @@ def new(
     out: Annotated[
         Path | None, typer.Option("--out", help="Where to; NAME.yaml in the folder of plans by default.")
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Write a plan file that is worth a review: what you say, and all that you could say as comments."""
     from platform_assets.operations.backfill.explain import unmatched_keys
     from platform_assets.operations.backfill.files import new_plan, parse_plan
@@ -87,12 +100,10 @@ def new(
     with platform_to_look(settings) as platform:
         told = unmatched_keys(platform, plan)
     new_plan(plan, place)
-    if as_json:
-        print_json({"file": str(place), "obstacles": [{"what": one.what, "do": one.todo} for one in told]})
-    else:
-        for one in told:
-            say("[yellow]look[/]", f"{one.what} {one.todo}")
-        say("Wrote", f"{place}. Look what it comes to: platform-assets plan explain {place}")
+    data = {"file": place, "obstacles": [{"what": one.what, "do": one.todo} for one in told]}
+    looks = [Note("yellow", "look", f"{one.what} {one.todo}") for one in told]
+    wrote = Note("", "Wrote", f"{place}. Look what it comes to: platform-assets plan explain {place}")
+    return Report([*looks, wrote], data)
 
 
 @app.command()
@@ -100,32 +111,21 @@ def explain(
     file: File,
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
     html: Html = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show what a plan comes to, and start nothing: days with their reasons, order, price, what is in the way, hash."""
-    from platform_assets.cli.commands.backfill_view import backfill_json, print_backfill
     from platform_assets.operations.backfill.explain import explain as explained
     from platform_assets.operations.backfill.files import plan_at, refuse_namesake
-    from platform_assets.operations.backfill.pages import backfill_markdown
+    from platform_assets.operations.backfill.pages import backfill_report
 
     with opened_platform() as platform, plan_at(file) as plan:
         refuse_namesake(platform.lake, plan, file)
         backfill = explained(platform, plan)
+    done = backfill_report(backfill, None if html or markdown else file)
     if html is not None:
-        from platform_assets.operations.backfill.html import backfill_html
-
-        write_page(html, backfill_html(backfill))
-    if as_json:
-        print_json(backfill_json(backfill))
-    elif html is not None:
-        say("Wrote", str(html))
-    elif markdown:
-        for line in backfill_markdown(backfill):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
-    else:
-        print_backfill(backfill, file)
-    if backfill.blocking:
-        raise typer.Exit(EXIT_LOOK)
+        parts = [*done.parts]
+        write_page(html, page(f"Plan {backfill.file.name}: {backfill.hash}", parts))
+        done = replace(done, parts=[Note("", "Wrote", str(html))])
+    return replace(done, parts=as_markdown(done.parts)) if markdown and html is None else done
 
 
 @app.command()
@@ -134,8 +134,7 @@ def approve(
     hash: Annotated[str, typer.Option("--hash", help="That `plan explain` showed: only this is approved.")],
     reason: Reason = None,
     by: By = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Write down that you approve a plan as it was explained; another file, other days or other code need it anew."""
     from platform_assets.operations.backfill.explain import approve as approved
     from platform_assets.operations.backfill.files import plan_at, refuse_namesake
@@ -144,16 +143,13 @@ def approve(
     with opened_platform() as platform, plan_at(file) as plan:
         refuse_namesake(platform.lake, plan, file)
         consent = approved(platform, plan, hash, author).consent
-    if as_json:
-        print_json({"hash": hash, "needed": consent.needed, "given": list(consent.given)})
-    else:
-        missing = consent.needed - len(consent.given)
-        more = f", so {missing} more by somebody else" if missing > 0 else ""
-        say("Approved", f"{hash} by {', '.join(consent.given)}; {consent.needed} needed{more}.")
+    missing = consent.needed - len(consent.given)
+    more = f", so {missing} more by somebody else" if missing > 0 else ""
+    done = Note("", "Approved", f"{hash} by {', '.join(consent.given)}; {consent.needed} needed{more}.")
+    return Report([done], picked(consent, "needed given", hash=hash))
 
 
 def compare(
-    context: typer.Context,
     plan: Annotated[
         str, typer.Argument(metavar="FILE|NAME", help="A plan file, or the name of a plan that was begun.")
     ],
@@ -161,14 +157,13 @@ def compare(
     days: Days = None,
     examples: Annotated[int, typer.Option(min=0, max=1000, help="Keys to show of each way to differ.")] = 5,
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show what differs per table, column and key between the release and some days as the code here computes them.
 
     Of a file, a sample is computed where nobody sees it, and deleted. Of a name, what the plan has staged or published
     is compared. Exit code 1 if anything differs.
     """
-    from platform_assets.cli.commands.compare_view import compared_json, compared_markdown, print_compared
+    from platform_assets.cli.compare_view import compared
     from platform_assets.operations.backfill.compare import compare_plan, compare_record
     from platform_assets.operations.backfill.files import plan_at
     from platform_assets.operations.plan_record import read_record
@@ -177,7 +172,7 @@ def compare(
     is_file = file.is_file() or GIVEN_NAME.fullmatch(plan) is None or file.suffix in (".yaml", ".yml")
     if not is_file and days is not None:
         raise UsageError("--days chooses what is computed of a plan file.", "Name the file, or leave out --days.")
-    with opened_platform() as platform, telling(context, "comparing") as progress:
+    with opened_platform() as platform, telling("comparing") as progress:
         if is_file:
             only = None if days is None else parse_days(days, platform.settings)
             author = decided_by("plan compare", None)
@@ -185,15 +180,8 @@ def compare(
                 found = compare_plan(platform, spark, said, author, sample, examples, only, progress)
         else:
             found = compare_record(platform, read_record(platform.lake, plan), examples)
-    if as_json:
-        print_json(compared_json(found))
-    elif markdown:
-        for line in compared_markdown(found):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
-    else:
-        print_compared(found)
-    if not found.is_equal:
-        raise typer.Exit(EXIT_LOOK)
+    done = compared(found)
+    return replace(done, parts=as_markdown(done.parts)) if markdown else done
 
 
 def _days(text: str, settings: Settings) -> dict[str, object]:
@@ -203,7 +191,7 @@ def _days(text: str, settings: Settings) -> dict[str, object]:
     return {"list": [str(day) for day in days]}
 
 
-def apply(context: typer.Context, file: File, as_json: AsJson = False) -> None:
+def apply(file: File) -> Report:
     """Stage a plan step by step, hold each against its gates, publish it in one release, and compute a sample again.
 
     Whatever ended it, call it again: it goes on after the last batch of days.
@@ -214,17 +202,11 @@ def apply(context: typer.Context, file: File, as_json: AsJson = False) -> None:
     said: list[str] = []
     with opened_platform() as platform, plan_at(file) as plan:
         author = decided_by(plan.reason, None)
-        with telling(context, f"plan {plan.name}") as progress, session_on_demand(platform.settings, progress) as spark:
+        with computing(platform.settings, f"plan {plan.name}") as (spark, progress):
             record = apply_plan(platform, spark, plan, author, progress, said.append, file)
             record, proved = prove_sample(platform, spark, record, author, progress)
-    if as_json:
-        print_json(record_json(record))
-    else:
-        for sentence in said:
-            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-        print_record(record)
-    if any(table.of("different") for table in proved):
-        raise typer.Exit(EXIT_LOOK)
+    differs = any(table.of("different") for table in proved)
+    return Report([*said, *_record_parts(record)], record_json(record), differs)
 
 
 def status(
@@ -233,7 +215,7 @@ def status(
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Go on telling until it is over or stands still.")] = False,
     as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show where plans stand: what is staged, what they wait for, how long it took, what is left, what happened."""
     from platform_assets.operations.backfill.staged import standing_of
     from platform_assets.operations.backfill.waiting import waits_for, waits_to_begin
@@ -243,8 +225,10 @@ def status(
     with opened_platform() as platform:
         if name is None:
             records, damaged = all_records(platform.lake)
-            _tell_all(records, {record.name: waits_for(platform, record) for record in records}, damaged, as_json)
-            return
+            waits = {record.name: waits_for(platform, record) for record in records}
+            data: list[dict[str, Any]] = [record_json(record) | {"waits": waits[record.name]} for record in records]
+            data += [{"damaged": error.what, "do": error.todo} for error in damaged]
+            return Report(_records_parts(records, waits, damaged), data, bool(damaged))
         said = ""
         if name not in backfill_names(platform.lake) and Path(name).is_file():
             from platform_assets.operations.backfill.explain import explain
@@ -252,12 +236,9 @@ def status(
             with plan_at(Path(name)) as plan:
                 unbegun = None if plan.name in backfill_names(platform.lake) else explain(platform, plan)
             if unbegun is not None:
-                waits = waits_to_begin(unbegun)
-                if as_json:
-                    print_json([{"name": plan.name, "state": "not begun", "hash": unbegun.hash, "waits": list(waits)}])
-                else:
-                    print_unbegun(unbegun, waits)
-                return
+                keeps = waits_to_begin(unbegun)
+                told = {"name": plan.name, "state": "not begun", "hash": unbegun.hash, "waits": keeps}
+                return Report(_unbegun_parts(unbegun, keeps), [told])
             said = said_besides(read_record(platform.lake, plan.name), plan, Path(name))
             name = plan.name
         if watch:
@@ -265,160 +246,207 @@ def status(
         record = read_record(platform.lake, name)
         waiting = (*([said] if said else ()), *waits_for(platform, record))
         now = standing_of(platform, record)
-    if as_json:
-        print_json([record_json(record) | {"waits": list(waiting)}])
-    else:
-        print_record(record, waiting, now)
+    return Report(_record_parts(record, waiting, now), [record_json(record) | {"waits": waiting}])
 
 
-def pause(name: Name, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
+def pause(name: Name, reason: Reason = None, by: By = None) -> Report:
     """Have a plan stand still after the batch of days at which it works."""
     author = decided_by(reason, by)
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
         pause_plan(platform.lake, name, author.why)
-    _tell(record, f"{name} stands still after its batch of days; `plan resume {name}` lets it go on.", as_json)
+    return Report(
+        [f"{name} stands still after its batch of days; `plan resume {name}` lets it go on."], record_json(record)
+    )
 
 
-def resume(name: Name, as_json: AsJson = False) -> None:
+def resume(name: Name) -> Report:
     """Let a plan that was paused be applied again."""
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
         unpause(platform.lake, name)
-    _tell(record, f"{name} can be applied again.", as_json)
+    return Report([f"{name} can be applied again."], record_json(record))
 
 
-def cancel(name: Name, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
+def cancel(name: Name, reason: Reason = None, by: By = None) -> Report:
     """Give a plan up that was not published, and delete what it staged."""
     from platform_assets.operations.backfill.afterwards import cancel as cancel_plan
 
     author = decided_by(reason, by)
     with opened_platform() as platform:
         record = cancel_plan(platform, name, author)
-    _tell(record, f"{name} is cancelled; nothing that was published is touched.", as_json)
+    return Report([f"{name} is cancelled; nothing that was published is touched."], record_json(record))
 
 
 def rollback(
-    context: typer.Context,
     name: Name,
     cascade: Cascade = False,
     until_lifted: UntilLifted = False,
     reason: Reason = None,
     by: By = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Put exactly the days of a plan back as they were before it, and hold them there."""
     from platform_assets.operations.backfill.afterwards import roll_back
     from platform_assets.operations.rollback.rollback import rolled_back_amounts
 
     author = decided_by(reason, by, LASTING if until_lifted else "")
-    with opened_platform() as platform, telling(context, "plan rollback") as progress:
+    with opened_platform() as platform, telling("plan rollback") as progress:
         record, done = roll_back(platform, name, author, progress, cascade=cascade)
         with meanwhile(progress, "summing what changes"):
             amounts = rolled_back_amounts(platform, done) if done else None
-    _tell(record, record.events[-1].what.capitalize(), as_json)
-    if done and amounts and not as_json:
-        print_rollback(done, amounts, lasts=until_lifted)
+    parts = rollback_parts(done, amounts, lasts=until_lifted) if done and amounts else ()
+    return Report([record.events[-1].what.capitalize(), *parts], record_json(record))
 
 
-def replay(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
+def replay(name: Name) -> Report:
     """Compute every published day of a plan once more from what it was made from; exit code 1 if one differs."""
     from platform_assets.operations.backfill.afterwards import note_proof, prove
 
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
-        with telling(context, "plan replay") as progress, session_on_demand(platform.settings, progress) as spark:
+        with computing(platform.settings, "plan replay") as (spark, progress):
             proved = prove(platform, spark, record, None, progress)
         record = note_proof(platform, record, proved)
-    _tell(record, record.events[-1].what, as_json)
-    if any(table.of("different") for table in proved):
-        raise typer.Exit(EXIT_LOOK)
+    differs = any(table.of("different") for table in proved)
+    return Report([record.events[-1].what], record_json(record), differs)
 
 
-def history(
-    limit: Annotated[int, typer.Option(min=1, help="How many publications.")] = 50, as_json: AsJson = False
-) -> None:
+def history(limit: Annotated[int, typer.Option(min=1, help="How many publications.")] = 50) -> Report:
     """List what was recomputed, newest first: by plans, and unplanned, as by a refresh or a backfill in Dagster."""
     with opened_platform() as platform:
         heads = sorted(platform.ledger.heads("recompute"), key=lambda head: -head.release)[:limit]
         plans, _ = all_records(platform.lake)  # `plan status` names those that are damaged
     undone = {record.publication for record in plans if record.state == "rolled back"}
-    rows: list[dict[str, Any]] = [recomputed_json(head, rolled_back=head.publication in undone) for head in heads]
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
+    data = [
+        picked(
+            head,
+            "release publication run who why",
+            at=f"{head.created_at:%Y-%m-%d %H:%M:%S}",
+            plan=plan_of(head.run),  # none where nobody planned it
+            rolled_back=head.publication in undone,
+        )
+        for head in heads
+    ]
+    lines = []
+    for row in data:
         kind = f"plan {row['plan']}" if row["plan"] else "unplanned"
         since = ", rolled back since" if row["rolled_back"] else ""
-        say(f"[bold]{row['release']}[/]", f"{row['at']}  {kind}{since}, by {row['who']}: {row['why']}")
-    if not rows:
-        console.print("Nothing was recomputed yet.")
+        lines.append(Note("bold", str(row["release"]), f"{row['at']}  {kind}{since}, by {row['who']}: {row['why']}"))
+    return Report(lines or ["Nothing was recomputed yet."], data)
 
 
 def report(
     name: Name,
     html: Html = None,
     out: Annotated[Path | None, typer.Option("--out", help="A file for the Markdown in place of the terminal.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Write the record of a plan, as Markdown or a page: why, who, at what price, before and after, how to replay."""
+    from platform_assets.operations.backfill.report import record_report
+
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
-        lines = record_markdown(platform, record)
-        if html is not None:
-            from platform_assets.operations.backfill.html import record_html
-            from platform_assets.operations.backfill.report import report as gathered
-
-            write_page(html, record_html(gathered(platform, record)))
+        done = record_report(platform, record)
+        parts = [*done.parts]
+    if html is not None:
+        write_page(html, page(f"Plan {record.name}: {record.state}", parts))
     if out is not None:
-        write_page(out, "\n".join(lines) + "\n")
-    if as_json:
-        print_json(record_json(record))
-    elif html is None and out is None:
-        for line in lines:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
-    else:
-        say("Wrote", ", ".join(str(file) for file in (html, out) if file is not None))
+        write_page(out, "\n".join(as_markdown(parts)) + "\n")
+    files = ", ".join(str(file) for file in (html, out) if file is not None)
+    return replace(done, parts=[Note("", "Wrote", files)] if files else as_markdown(parts))
 
 
-def write_page(file: Path, text: str) -> None:
-    """Write a page to where somebody wants it.
-
-    Raises:
-        UsageError: that cannot be written.
-    """
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"{file} cannot be written: {error.strerror}.", "Name a file in a folder that is there."
-        ) from error
+def _records_parts(
+    records: Sequence[BackfillRecord], waits: Mapping[str, Sequence[str]], damaged: Sequence[RecordError]
+) -> Iterator[Part]:
+    """A line for each, and what each waits for below it."""
+    if not (records or damaged):
+        yield "No plan was applied yet. `plan apply FILE` applies one."
+    for record in records:
+        yield Note("bold", record.name, standing(record))
+        yield from (Note("yellow", "  waits", sentence) for sentence in waits[record.name])
+    yield from (Note("yellow", "look", f"{error.what} {error.todo}") for error in damaged)
 
 
-def _tell_all(
-    records: Sequence[BackfillRecord],
-    waiting: Mapping[str, Sequence[str]],
-    damaged: Sequence[RecordError],
-    as_json: bool,
-) -> None:
-    """All plans, and after them the records that cannot be read, for which somebody has to do something."""
-    if as_json:
-        told = [record_json(record) | {"waits": list(waiting[record.name])} for record in records]
-        print_json([*told, *({"damaged": error.what, "do": error.todo} for error in damaged)])
-    else:
-        if records or not damaged:
-            print_records(records, waiting)
-        for error in damaged:
-            say("[yellow]look[/]", f"{error.what} {error.todo}")
-    if damaged:
-        raise typer.Exit(EXIT_LOOK)
+def _unbegun_parts(backfill: Backfill, waits: Sequence[str]) -> Iterator[Part]:
+    """A plan that nobody has applied yet, and what keeps it."""
+    file = backfill.file
+    yield Note("bold", file.name, f"not begun: {counted(backfill.plan.days, 'day')} of tables, hash {backfill.hash}")
+    for sentence in waits or ("Nothing keeps it: `platform-assets plan apply FILE`.",):
+        yield Note("", "  ", sentence)
 
 
-def _tell(record: BackfillRecord, sentence: str, as_json: bool) -> None:
-    if as_json:
-        print_json(record_json(record))
-    else:
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+def _record_parts(record: BackfillRecord, waits: Sequence[str] = (), now: Standing | None = None) -> Iterator[Part]:
+    """Where one stands, what it waits for, and what happened."""
+    yield Note("bold", record.name, standing(record, now))
+    yield Note("", "  why", f"{record.file.reason} ({record.file.owner})")
+    if record.file.only is not None:
+        yield Note("", "  only", f"rows of {shown_keys(record.file.only)}; the others are carried over")
+    if record.runs:
+        yield Note("", "  runs", ", ".join(record.runs))
+    for sentence in waits:
+        yield Note("yellow", "  waits", sentence)
+    for event in record.events:
+        by = f" ({event.who})" if event.who else ""
+        yield Note("", "  ", f"{event.at:%Y-%m-%d %H:%M:%S}  {event.what}{by}")
+
+
+def watch_plan(platform: Platform, name: str) -> None:
+    """Tell how a plan goes on until it is over, or nobody applies it any more."""
+    from rich.live import Live
+
+    from platform_assets.operations.backfill.staged import standing_of
+    from platform_assets.operations.backfill.waiting import is_at_work
+
+    if not console.is_terminal:
+        said, at = "", 0.0
+        while True:
+            record = read_record(platform.lake, name)
+            at_work = is_at_work(platform, record)
+            line = watched_line(record, standing_of(platform, record))
+            if line != said and (time.monotonic() - at >= _LINE_EVERY_S or not at_work):
+                said, at = line, time.monotonic()
+                print_parts([line])
+            if not at_work:
+                return
+            time.sleep(_EVERY_S)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            record = read_record(platform.lake, name)
+            live.update(_watched(record, standing_of(platform, record)), refresh=True)
+            if not is_at_work(platform, record):
+                return
+            time.sleep(_EVERY_S)
+
+
+def watched_line(record: BackfillRecord, now: Standing) -> str:
+    """How far a plan is, on a line."""
+    return f"{record.name} {record.state}: {', '.join(f'{what} {said}' for what, said in _figures(record, now))}"
+
+
+def _watched(record: BackfillRecord, now: Standing) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_row("", ProgressBar(total=max(now.days, 1), completed=now.done, width=40))
+    for what, said in _figures(record, now):
+        table.add_row(what, said)
+    last = record.events[-1].what if record.events else ""
+    return Group(
+        Text(f"{record.name} {record.state}", style="bold"),
+        table,
+        Text(visible(last), overflow="ellipsis", no_wrap=True),
+    )
+
+
+def _figures(record: BackfillRecord, now: Standing) -> list[tuple[str, str]]:
+    figures = [("staged", f"{now.staged:,} of {now.days:,} days")]
+    if now.left_alone:
+        figures.append(("need nothing", counted(now.left_alone, "day")))
+    figures += [("rate", f"{now.days_per_minute:,.1f} days a minute"), ("took", lasting(now.seconds))]
+    if record.state not in OVER:
+        figures.append(("left", f"about {lasting(now.seconds_left)}"))
+    figures.append(("written", size(now.bytes)))
+    if now.money is not None:
+        figures.append(("cost", f"{now.money:,.2f}"))
+    return figures
 
 
 for carries_out in (compare, apply, status, pause, resume, cancel, rollback, replay, history, report):

@@ -7,22 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import (
-    EXIT_LOOK,
-    console,
-    escape,
-    opened_platform,
-    parse_days,
-    platform_to_look,
-    print_json,
-    say,
-    without_numpy,
-)
-from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson, By, DaysOrDay, Reason, decided_by
-from platform_assets.cli.progress import telling
-from platform_assets.cli.session import session_on_demand
+from platform_assets.cli.console import opened_platform, parse_days, platform_to_look, without_numpy
+from platform_assets.cli.options import By, DaysOrDay, Reason, decided_by
+from platform_assets.cli.session import computing
 from platform_assets.planning.quarantine import AsideSelection, grouped
+from platform_assets.report import Note, Part, Report, picked
+from platform_assets.report import Table as Grid
 from platform_assets.words import counted
 
 app = typer.Typer(
@@ -42,31 +32,24 @@ def list_aside(
     days: DaysOrDay = None,
     rule: Rule = None,
     everything: All = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show how many rows are set aside by table, day and class of error, and how often they were tried."""
     from platform_assets.engine.ingest.aside import aside
 
     with platform_to_look() as platform, without_numpy():
         groups = grouped(aside(platform, _selection(table, days, rule), everything=everything))
-    if as_json:
-        print_json(groups)
-    elif groups:
-        _print(groups)
-    else:
-        console.print("Nothing is set aside.")
+    return Report([_table(groups)] if groups else ["Nothing is set aside."], groups)
 
 
-@app.command()
-def show(
+@app.command("show")
+def show_rows(
     table: Table,
     days: DaysOrDay = None,
     rule: Rule = None,
     arrival: FromArrival = None,
     limit: Annotated[int, typer.Option(min=1, help="Most rows to show.")] = 20,
     everything: All = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show rows with file and line, why they were set aside, and their values, sensitive ones masked."""
     from platform_assets.engine.ingest.aside import chosen
     from platform_assets.operations.quarantine import lines, shown
@@ -74,36 +57,29 @@ def show(
     with platform_to_look() as platform, without_numpy():
         rows = chosen(platform, _selection(table, days, rule, arrival), everything=everything, payloads=True)
         at, found = lines(platform, rows[:limit]), [(row, *shown(platform, row)) for row in rows[:limit]]
-    if as_json:
-        names = ("table", "day", "error", "arrival", "rows", "number", "attempts", "discarded")
-        print_json(
-            [
-                {name: getattr(row, name) for name in names} | {"line": at.get(row), "reason": why, "values": values}
-                for row, why, values in found
-            ]
-        )
-        return
+    data, parts = [], list[Part]()
     for row, why, values in found:
+        names = "table day error arrival rows number attempts discarded"
+        data.append(picked(row, names, line=at.get(row), reason=why, values=values))
         where = f", line {at[row]}" if row in at else f", row {row.number}" if row.number else ""
-        say(f"{row.table} {row.day}", f"{row.arrival}{where}: {why}")
+        parts.append(Note("", f"{row.table} {row.day}", f"{row.arrival}{where}: {why}"))
         tried = counted(row.attempts, "attempt") + (f"; discarded by {row.discarded}" if row.discarded else "")
         fields = "; ".join(f"{name}: {value}" for name, value in values.items())
-        console.print(f"  {escape(tried)}" + (f"; {escape(fields)}" if fields else ""), highlight=False, soft_wrap=True)
+        parts.append(f"  {tried}" + (f"; {fields}" if fields else ""))
     if more := len(rows) - len(found):
-        console.print(f"and {counted(more, 'more row')}: --limit {len(rows)}")
+        parts.append(f"and {counted(more, 'more row')}: --limit {len(rows)}")
+    return Report(parts, data)
 
 
 @app.command()
 def replay(
-    context: typer.Context,
     table: Table,
     days: DaysOrDay = None,
     rule: Rule = None,
     arrival: FromArrival = None,
     reason: Reason = None,
     by: By = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Try rows again after a fix of code, rule, contract or reference data; exit code 1 if some stay set aside.
 
     Rows that a raw table refused are read from their files and enter as an arrival of their own. Rows that broke a
@@ -118,8 +94,7 @@ def replay(
     why: dict[str, str] = {}
     with (
         opened_platform() as platform,
-        telling(context, "quarantine replay") as progress,
-        session_on_demand(platform.settings, progress) as spark,
+        computing(platform.settings, "quarantine replay") as (spark, progress),
     ):
         named = arrival is not None
         tried = sum(row.rows for row in chosen(platform, selection, everything=named))
@@ -134,21 +109,15 @@ def replay(
             how = f"judged once more, with {counted(len(changed), 'day')} computed again"
         left = aside(platform, selection, everything=named)
     stay = sum(row.rows for row in left)
-    if as_json:
-        out = {"table": table, "tried": tried, "stay": stay, "arrivals": entered, "refused": why}
-        print_json(out | {"days": sorted(changed)})
-    else:
-        console.print(f"{counted(tried, 'row')} of {table} {how}; {stay:,} stay.", soft_wrap=True)
-        for path in entered:
-            say("[green]entered[/]", path)
-        for path, because in why.items():
-            say("[red]refused[/]", f"{path}: {because}")
-        if left:
-            _print(grouped(left))
-        if changed:
-            console.print("The next refresh mends what reads them.")
-    if left:
-        raise typer.Exit(EXIT_LOOK)
+    data = {"table": table, "tried": tried, "stay": stay, "arrivals": entered, "refused": why, "days": sorted(changed)}
+    parts = [
+        f"{counted(tried, 'row')} of {table} {how}; {stay:,} stay.",
+        *(Note("green", "entered", path) for path in entered),
+        *(Note("red", "refused", f"{path}: {because}") for path, because in why.items()),
+        *([_table(grouped(left))] if left else []),
+        *(["The next refresh mends what reads them."] if changed else []),
+    ]
+    return Report(parts, data, bool(left))
 
 
 @app.command()
@@ -159,28 +128,22 @@ def discard(
     arrival: FromArrival = None,
     reason: Reason = None,
     by: By = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Decide that rows are needed no more: they are kept, but neither listed, replayed nor warned of."""
     author, selection = decided_by(reason, by), _selection(table, days, rule, arrival)
     from platform_assets.operations.quarantine import discard as decide
 
     with opened_platform() as platform:
         groups = grouped(decide(platform, selection, author))
-    if as_json:
-        print_json(groups)
-        return
     rows = counted(sum(group["rows"] for group in groups), "row")
-    console.print(f"{rows} of {table} discarded: `quarantine list --all` shows them.", soft_wrap=True)
+    return Report([f"{rows} of {table} discarded: `quarantine list --all` shows them."], groups)
 
 
 def _selection(table: str | None, days: str | None, error: str | None, arrival: str | None = None) -> AsideSelection:
     return AsideSelection(table, None if days is None else parse_days(days), error, arrival)
 
 
-def _print(groups: Iterable[Mapping[str, Any]]) -> None:
+def _table(groups: Iterable[Mapping[str, Any]]) -> Grid:
     names = ("table", "day", "error", "rows", "attempts", "files", "discarded")
-    grid = new_grid("Set aside", names, right=names[3:], whole=("table", "day"))
-    for group in groups:
-        grid.add_row(*(escape(str(group[name] or "")) for name in names))
-    console.print(grid)
+    rows = [[str(group[name] or "") for name in names] for group in groups]
+    return Grid("Set aside", names, rows, right=names[3:], whole=("table", "day"))

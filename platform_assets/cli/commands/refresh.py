@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from platform_assets.cli.changes_view import ended_json, ended_note
 from platform_assets.cli.commands.refresh_plan import Ahead, left_json, look_ahead, refused_of
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
-from platform_assets.cli.files_view import print_left_anew, refused_lines
-from platform_assets.cli.held_view import DayWarning, held_json, print_held, print_warnings
+from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_parts
+from platform_assets.cli.files_view import left_anew_parts, refused_lines
+from platform_assets.cli.held_view import DayWarning, held_json, held_parts, warnings_parts
 from platform_assets.cli.options import AsJson, Days, Only, parse_keys
-from platform_assets.cli.plan_view import (
-    plan_json,
-)
-from platform_assets.cli.progress import telling
-from platform_assets.cli.rollback_view import ended_json, print_ended
-from platform_assets.cli.session import session_on_demand
+from platform_assets.cli.session import computing
 from platform_assets.contracts import Catalogue
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.functions import refuse_wrong_functions
@@ -36,6 +32,7 @@ from platform_assets.operations.lineage.ended_rollbacks import (
     ended_rollbacks,
 )
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.lineage.plan_report import plan_json
 from platform_assets.operations.plan_record import refuse_stage_of_a_plan
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.key_scope import scope_of
@@ -45,6 +42,7 @@ from platform_assets.planning.selection import Request
 from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival, new_publication
+from platform_assets.report import Note, Part, Report, picked
 from platform_assets.settings import Settings
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
 
 
 def refresh(
-    context: typer.Context,
     tables: Annotated[
         list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
     ] = None,
@@ -67,7 +64,7 @@ def refresh(
     ] = None,
     only: Only = None,
     as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Take what was delivered and recompute every stale day, those included that wait for a person."""
     started = time.monotonic()
     with opened_platform() as platform:
@@ -79,42 +76,46 @@ def refresh(
             request = _only(platform.catalogue, request, only, stage)
         ahead = look_ahead(platform, request, stage)
         if not as_json:
-            ahead.print(platform, explain=explain)
+            print_parts(ahead.parts(platform, explain=explain))
         if explain or ahead.plan.is_empty:
-            ahead.end(platform.settings.state, as_json=as_json, explain=explain)
-            return
+            return ahead.report(platform.settings.state, explain=explain)
         keys = [f"only {request.keys}"] if request.keys else []
         why = " ".join(["refresh", *(tables or []), *([days] if days else []), *keys])
         author = Author(run=f"refresh-{new_publication()}", why=why)
-        result = _execute(context, platform, author, ahead)
+        result = _execute(platform, author, ahead)
         after = _after(platform, ahead, author, result)
-    outcome = outcome_of(result, time.monotonic() - started, stage, after.others)
-    refused = tuple(file for file in after.refused if file.path not in outcome.refused_files)
-    told = tuple(file for file in after.refused if file.path in outcome.refused_files)
+    told = {(day.hold.table, str(day.hold.day)) for day in after.held}
+    outcome = refresh_report(result, time.monotonic() - started, stage, after.others, told)
+    refused_now = {arrival.path for done in result.ingests for arrival in done.arrivals if arrival.reason is not None}
+    refused = tuple(file for file in after.refused if file.path not in refused_now)
     anew = result.plan if result.plan is not ahead.plan else None
-    if as_json:
-        planned_anew = {"planned_anew": plan_json(anew)} if anew else {}
-        shown = {"result": outcome.json(), "held": [held_json(day) for day in after.held]}
-        shown["rollbacks_ended"] = [ended_json(rollback) for rollback in after.ended]
-        shown["still_stale"] = {table: list(days) for table, days in after.stale.items()}
-        left = left_json(after.problems, ahead.landed.growing, refused)
-        left |= {"stopped": list(result.stopped)} if result.stopped else {}
-        print_json({"plan": plan_json(ahead.plan)} | planned_anew | shown | ahead.scope_json | left)
-    else:
+    data = {
+        "plan": plan_json(ahead.plan),
+        **({"planned_anew": plan_json(anew)} if anew else {}),
+        "result": outcome.data,
+        "held": [held_json(day) for day in after.held],
+        "rollbacks_ended": [ended_json(rollback) for rollback in after.ended],
+        "still_stale": after.stale,
+        **ahead.scope_json,
+        **left_json(after.problems, ahead.landed.growing, refused),
+        **({"stopped": result.stopped} if result.stopped else {}),
+    }
+
+    def parts() -> Iterator[Part]:
         if anew and (anew.days or ahead.plan.days):
-            console.print(f"Planned anew once the files were taken: {counted(anew.days, 'day')} to recompute.")
-        outcome.print({(day.hold.table, str(day.hold.day)) for day in after.held})
-        for rollback in after.ended:
-            print_ended(rollback)
-        for sentence in result.stopped:
-            say("[red]stopped[/]", sentence)
-        print_held(after.held, in_short=True)
-        print_left_anew(platform.settings.state, after.problems, refused, told)
+            yield f"Planned anew once the files were taken: {counted(anew.days, 'day')} to recompute."
+        yield from outcome.parts
+        yield from map(ended_note, after.ended)
+        yield from (Note("red", "stopped", sentence) for sentence in result.stopped)
+        yield from held_parts(after.held, in_short=True)
+        files = tuple(file for file in after.refused if file.path in refused_now)
+        yield from left_anew_parts(platform.settings.state, after.problems, refused, files)
         if after.stale:
             which = ", ".join(f"{counted(len(days), 'day')} of {table}" for table, days in after.stale.items())
-            say("[yellow]still stale[/]", f"and not asked for: {which}; `platform-assets refresh` takes them")
-    if outcome.wants_a_look or after.held or after.problems or refused or result.stopped:
-        raise typer.Exit(EXIT_LOOK)
+            yield Note("yellow", "still stale", f"and not asked for: {which}; `platform-assets refresh` takes them")
+
+    needs = outcome.needs_a_look or after.held or after.problems or refused or result.stopped
+    return Report(parts(), data, bool(needs))
 
 
 def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: str | None, *, force: bool) -> Request:
@@ -146,14 +147,11 @@ def _only(catalogue: Catalogue, request: Request, only: Sequence[str], stage: st
     return replace(request, force=True, keys=scopes.pop())
 
 
-def _execute(context: typer.Context, platform: Platform, author: Author, ahead: Ahead) -> RefreshResult:
+def _execute(platform: Platform, author: Author, ahead: Ahead) -> RefreshResult:
     """Only here Spark is imported and started."""
     plan = ahead.plan
     brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
-    with (
-        telling(context, "refresh") as progress,
-        session_on_demand(platform.settings, progress, brief=brief, at_once=True) as spark,
-    ):
+    with computing(platform.settings, "refresh", brief=brief, at_once=True) as (spark, progress):
         from platform_assets.engine.refresh import refresh as refresh_tables
         from platform_assets.operations.stages.stages import refresh_stage  # while Java starts
 
@@ -219,212 +217,106 @@ def _not_taken(landed: Delivered, result: RefreshResult) -> tuple[Problem, ...]:
     return (*landed.problems, *(problem for problem in met if problem.path not in told))
 
 
-class Quarantined(NamedTuple):
-    """What broke a rule in the days of a table that a refresh computed, and had not broken one before.
-
-    Args:
-        rows: that broke one.
-        days: which have such rows.
-    """
-
-    rows: int
-    days: int
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a refresh did, for people and programs.
-
-    Args:
-        published: days with new content, by table.
-        unchanged: days that were computed and came out as they were, by table.
-        struck: days by table that turned out to need nothing.
-        why_struck: why not, in a few words.
-        left: days that were not published, by table, with the reason.
-        files: taken.
-        refused_files: not one row of which was taken, with the reason.
-        refused_in: files of which some rows were refused and others taken, by raw table.
-        delivered_rows: of all files of which any were taken, by raw table.
-        late_rows: that wait in a late queue since, by raw table.
-        replays: what is to be said of files whose content came before, by path.
-        undated: the same of files with deletes that have found no record yet.
-        quarantined: of the days that it computed, by silver table.
-        warnings: what gates newly found of days that were published all the same, by table, the newest day first.
-        growing: files that were changed a moment ago.
-        seconds: wall time.
-        stage: that the days are in, and no release yet.
-        others: what others published meanwhile of the days that were planned.
-    """
-
-    published: dict[str, int]
-    unchanged: dict[str, int]
-    struck: dict[str, int]
-    why_struck: str
-    left: list[tuple[str, str, str]]
-    files: int
-    refused_files: dict[str, str]
-    refused_in: dict[str, list[Arrival]]
-    delivered_rows: dict[str, int]
-    late_rows: dict[str, int]
-    replays: dict[str, str]
-    undated: dict[str, str]
-    quarantined: dict[str, Quarantined]
-    warnings: tuple[DayWarning, ...]
-    growing: int
-    seconds: float
-    stage: str | None = None
-    others: tuple[PublishedMeanwhile, ...] = ()
-
-    @property
-    def refused_rows(self) -> dict[str, int]:
-        """Of files of which others were taken, by raw table."""
-        return {table: sum(file.refused for file in files) for table, files in self.refused_in.items()}
-
-    @property
-    def wants_a_look(self) -> bool:
-        """Whether something was left that a person should look at."""
-        return bool(self.left or self.refused_files or self.refused_in)
-
-    def json(self) -> dict[str, Any]:
-        """The document of `--json`."""
-        return {
-            "staged" if self.stage else "published": self.published,
-            "unchanged": self.unchanged,
-            "struck": self.struck,
-            "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
-            "files": self.files,
-            "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
-            "refused_rows": self.refused_rows,
-            "late_rows": self.late_rows,
-            "replays": [{"path": path, "note": note} for path, note in self.replays.items()],
-            "deletes_without_record": [{"path": path, "note": note} for path, note in self.undated.items()],
-            "quarantined": {table: found._asdict() for table, found in self.quarantined.items()},
-            "warnings": [warning.json() for warning in self.warnings],
-            "growing_files": self.growing,
-            "published_meanwhile": [
-                {
-                    "table": other.table,
-                    "days": other.days,
-                    "publication": other.by.publication,
-                    "release": other.by.release,
-                    "run": other.by.run,
-                    "who": other.by.who,
-                    "why": other.by.why,
-                }
-                for other in self.others
-            ],
-            "seconds": round(self.seconds, 1),
-        }
-
-    def print(self, told: Collection[tuple[str, str]] = ()) -> None:
-        """A line per table, and one per day that was not published; what was refused, and what is left for later.
-
-        Args:
-            told: days, each with its table, of which it is said elsewhere what keeps them.
-        """
-        for table, count in self.published.items():
-            done = f"in the stage {self.stage}" if self.stage else "published"
-            console.print(f"{table}: {counted(count, 'day')} {done}", highlight=False)
-        for table, count in self.unchanged.items():
-            console.print(
-                f"{table}: {counted(count, 'day')} came out as before, readers see nothing new", highlight=False
-            )
-        for table, count in self.struck.items():
-            console.print(f"{table}: {counted(count, 'day')} struck: {self.why_struck}", highlight=False)
-        for other in self.others:
-            say(
-                "published meanwhile",
-                f"{other.table}: {counted(other.days, 'day')} not by this run but by {other.by.run} of {other.by.who} "
-                f"({other.by.why}), publication {other.by.publication}, release {other.by.release}",
-            )
-        for table, day, reason in (left for left in self.left if left[:2] not in told):
-            say(f"[red]not {'staged' if self.stage else 'published'}[/]", f"{table} {day}: {reason}")
-        for line in refused_lines(self.refused_files):
-            say("[red]refused[/]", line)
-        for table, rows in self.refused_rows.items():
-            delivered = self.delivered_rows[table]
-            say(
-                "[red]refused[/]",
-                f"{rows:,} of {counted(delivered, 'row')} delivered for {table}: `platform-assets read "
-                f"{refused_table(table)}` shows them; {remedy(self.refused_in[table], delivered)}",
-            )
-        for table, rows in self.late_rows.items():
-            came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
-            history = "A history that is loaded for the first time is taken by `late approve FILE`."
-            say("[yellow]late[/]", f"{came}: `platform-assets late list`. {history}")
-        for line in refused_lines(self.replays):
-            say("[yellow]sent again[/]", line)
-        for line in refused_lines(self.undated):
-            say("[yellow]deletes nothing yet[/]", line)
-        for table, found in self.quarantined.items():
-            broke = f"{counted(found.rows, 'row')} of {counted(found.days, 'day')} broke a rule"
-            # Those of a stage are nowhere yet that anybody reads.
-            shown = "" if self.stage else f": `platform-assets read {quarantine_table(table)}` shows them"
-            say("[yellow]quarantined[/]", f"{table}: {broke}{shown}")
-        print_warnings(self.warnings, self.stage)
-        if self.stage:
-            console.print(
-                f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage} --reason …` or `stage "
-                f"drop {self.stage}`. Done in {self.seconds:.1f} s.",
-                highlight=False,
-                soft_wrap=True,
-            )
-            return
-        grows = f", {counted(self.growing, 'file')} may still grow and {'is' if self.growing == 1 else 'are'} left"
-        left = f"{grows} for the next refresh" if self.growing else ""
-        console.print(f"{counted(self.files, 'file')} taken{left}. Done in {self.seconds:.1f} s.", highlight=False)
-
-
-def outcome_of(
-    result: RefreshResult, seconds: float, stage: str | None, others: tuple[PublishedMeanwhile, ...] = ()
-) -> Outcome:
-    """What people and programs are told of a refresh.
+def refresh_report(
+    result: RefreshResult,
+    seconds: float,
+    stage: str | None,
+    others: Sequence[PublishedMeanwhile] = (),
+    told: Collection[tuple[str, str]] = (),
+) -> Report:
+    """Say what a refresh did.
 
     Args:
         seconds: wall time.
         stage: that the days are in; None if they were published.
         others: what others published meanwhile of the days that were planned.
+        told: days, each with its table, of which it is said elsewhere what keeps them.
     """
+    arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
+    taken = [arrival for arrival in arrivals if arrival.reason is None]
     published = {done.table: len(done.published) for done in result.ingests if done.published}
     published |= {done.table: new for done in result.steps if (new := len(done.published) - len(done.unchanged))}
-    left = [
-        (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
-    ]
-    arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
-    refused_in: defaultdict[str, list[Arrival]] = defaultdict(list)
-    delivered_rows, late_rows = Counter[str](), Counter[str]()
-    for arrival in arrivals:
-        if arrival.reason is None:
-            if arrival.refused:
-                refused_in[arrival.table].append(arrival)
-            late_rows[arrival.table] += arrival.late
-            delivered_rows[arrival.table] += arrival.landed
-    return Outcome(
-        published=published,
-        unchanged={done.table: len(done.unchanged) for done in result.steps if done.unchanged},
-        struck={table: len(days) for table, days in result.struck.items()},
-        why_struck=result.why_struck,
-        left=left,
-        files=sum(arrival.reason is None for arrival in arrivals),
-        refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
-        refused_in=dict(refused_in),
-        delivered_rows=dict(delivered_rows),
-        replays={arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(REPLAY)},
-        undated={arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(UNDATED)},
-        late_rows={table: rows for table, rows in late_rows.items() if rows},
-        quarantined={
-            done.table: Quarantined(sum(broken.values()), len(broken))
-            for done in result.steps
-            if (broken := done.newly_quarantined)
-        },
-        warnings=tuple(
-            DayWarning(done.table, day, warned)
-            for done in result.steps
-            for day in sorted(done.published, reverse=True)
-            for warned in done.newly_warned(day)
-        ),
-        growing=sum(len(done.growing) for done in result.ingests),
-        seconds=seconds,
-        stage=stage,
-        others=others,
+    left = [(done.table, str(day), why) for done in result.steps for day, why in sorted(done.not_published.items())]
+    refused_files = {arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None}
+    replays, undated = (
+        {arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(kind)}
+        for kind in (REPLAY, UNDATED)
     )
+    broken = {done.table: broken for done in result.steps if (broken := done.newly_quarantined)}
+    warnings = [
+        DayWarning(done.table, day, warned)
+        for done in result.steps
+        for day in sorted(done.published, reverse=True)
+        for warned in done.newly_warned(day)
+    ]
+    data: dict[str, Any] = {
+        "staged" if stage else "published": published,
+        "unchanged": {done.table: len(done.unchanged) for done in result.steps if done.unchanged},
+        "struck": {table: len(days) for table, days in result.struck.items()},
+        "left": [{"table": table, "day": day, "reason": why} for table, day, why in left],
+        "files": len(taken),
+        "refused_files": [{"path": path, "reason": why} for path, why in refused_files.items()],
+        "refused_rows": _rows(taken, "refused"),
+        "late_rows": _rows(taken, "late"),
+        "replays": [{"path": path, "note": note} for path, note in replays.items()],
+        "deletes_without_record": [{"path": path, "note": note} for path, note in undated.items()],
+        "quarantined": {name: {"rows": sum(days.values()), "days": len(days)} for name, days in broken.items()},
+        "warnings": [warning.json() for warning in warnings],
+        "growing_files": sum(len(done.growing) for done in result.ingests),
+        "published_meanwhile": [
+            picked(other, "table days") | picked(other.by, "publication release run who why") for other in others
+        ],
+        "seconds": round(seconds, 1),
+    }
+
+    def parts() -> Iterator[Part]:
+        for table, count in published.items():
+            yield f"{table}: {counted(count, 'day')} {f'in the stage {stage}' if stage else 'published'}"
+        for table, count in data["unchanged"].items():
+            yield f"{table}: {counted(count, 'day')} came out as before, readers see nothing new"
+        for table, count in data["struck"].items():
+            yield f"{table}: {counted(count, 'day')} struck: {result.why_struck}"
+        for other in others:
+            by = f"{other.by.run} of {other.by.who} ({other.by.why}), publication {other.by.publication}"
+            theirs = f"{other.table}: {counted(other.days, 'day')} not by this run but by {by}"
+            yield Note("", "published meanwhile", f"{theirs}, release {other.by.release}")
+        for table, day, why in (each for each in left if each[:2] not in told):
+            yield Note("red", f"not {'staged' if stage else 'published'}", f"{table} {day}: {why}")
+        yield from (Note("red", "refused", line) for line in refused_lines(refused_files))
+        for table, rows in data["refused_rows"].items():
+            files = [file for file in taken if file.table == table]
+            delivered = sum(file.landed for file in files)
+            shown = f"`platform-assets read {refused_table(table)}` shows them"
+            todo = remedy([file for file in files if file.refused], delivered)
+            of = f"{rows:,} of {counted(delivered, 'row')} delivered for {table}"
+            yield Note("red", "refused", f"{of}: {shown}; {todo}")
+        for table, rows in data["late_rows"].items():
+            came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
+            history = "A history that is loaded for the first time is taken by `late approve FILE`."
+            yield Note("yellow", "late", f"{came}: `platform-assets late list`. {history}")
+        yield from (Note("yellow", "sent again", line) for line in refused_lines(replays))
+        yield from (Note("yellow", "deletes nothing yet", line) for line in refused_lines(undated))
+        for table, days in broken.items():
+            broke = f"{counted(sum(days.values()), 'row')} of {counted(len(days), 'day')} broke a rule"
+            # Those of a stage are nowhere yet that anybody reads.
+            shown = "" if stage else f": `platform-assets read {quarantine_table(table)}` shows them"
+            yield Note("yellow", "quarantined", f"{table}: {broke}{shown}")
+        yield from warnings_parts(warnings, stage)
+        if stage:
+            then = f"`stage compare {stage}`, `stage publish {stage} --reason …` or `stage drop {stage}`"
+            yield f"Nobody sees it yet: {then}. Done in {seconds:.1f} s."
+            return
+        grows = data["growing_files"]
+        stay = f", {counted(grows, 'file')} may still grow and {'is' if grows == 1 else 'are'} left"
+        grow = f"{stay} for the next refresh" if grows else ""
+        yield f"{counted(len(taken), 'file')} taken{grow}. Done in {seconds:.1f} s."
+
+    return Report(parts(), data, bool(left or refused_files or data["refused_rows"]))
+
+
+def _rows(files: Iterable[Arrival], kind: str) -> dict[str, int]:
+    """Return how many rows of files were refused, or came late, by raw table."""
+    counts = Counter[str]()
+    for file in files:
+        counts[file.table] += getattr(file, kind)
+    return {table: rows for table, rows in counts.items() if rows}

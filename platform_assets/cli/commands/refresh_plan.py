@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from platform_assets.cli.console import EXIT_LOOK, console, print_json, say
-from platform_assets.cli.files_view import growing_lines, print_by_spark, print_left_anew, refused_json
-from platform_assets.cli.held_view import held_json, print_held
-from platform_assets.cli.plan_view import (
-    bereft_lines,
-    blocked_lines,
-    estimate_line,
-    intake_lines,
-    plan_grid,
-    plan_json,
-    protected_lines,
-)
-from platform_assets.cli.rollback_view import ended_json, may_end_lines, print_ended
+from platform_assets.cli.changes_view import ended_json, ended_note, may_end_lines
+from platform_assets.cli.files_view import by_spark_parts, growing_lines, left_anew_parts, refused_json
+from platform_assets.cli.held_view import held_json, held_parts
 from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.ingest.aside import refused_files
 from platform_assets.engine.pending import Delivered, delivered, due_tries
@@ -36,6 +24,15 @@ from platform_assets.operations.lineage.ended_rollbacks import (
     standing_rollbacks,
 )
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.lineage.plan_report import (
+    bereft_lines,
+    blocked_lines,
+    estimate_line,
+    intake_lines,
+    plan_json,
+    plan_table,
+    protected_lines,
+)
 from platform_assets.operations.stages.store import (
     checked_stage,
     opened_stage,
@@ -46,6 +43,7 @@ from platform_assets.operations.stages.store import (
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import Request, wanted_days
 from platform_assets.records.history import ArrivalRecord, Hold
+from platform_assets.report import Note, Part, Report
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
@@ -87,42 +85,62 @@ class Ahead:
         """Keys of which alone rows are computed, if so."""
         return {"only": self.request.keys.texts} if self.request.keys else {}
 
-    def print(self, platform: Platform, *, explain: bool) -> None:
-        """What it is going to do; of days that it publishes, what is held is told once it is done."""
-        for sentence in self.stopped:
-            say("[red]stopped[/]", sentence)
-        for table, tried in self.plan.tries.items():
-            say("[bold]try[/]", f"{table} {tried.day}, computed and judged without publishing it: its circuit is open")
+    def parts(self, platform: Platform, *, explain: bool) -> Iterator[Part]:
+        """Say what it is going to do; of days that it publishes, what is held is told once it is done."""
+        plan = self.plan
+        yield from (Note("red", "stopped", sentence) for sentence in self.stopped)
+        for table, tried in plan.tries.items():
+            what = f"{table} {tried.day}, computed and judged without publishing it: its circuit is open"
+            yield Note("bold", "try", what)
         if self.request.keys:
             which = f"rows of {self.request.keys}; the others are carried over, and estimates are of whole days"
-            say("[bold]only[/]", which)
-        is_told_now = explain or self.plan.is_empty or self.stage
-        is_complete = not (self.landed.problems or self.refused)
-        _print_plan(self.plan, self.held if is_told_now else (), self.landed, self.left, is_complete=is_complete)
-        print_by_spark(not_by_sail(platform, [step.table for step in self.plan.steps]))
+            yield Note("bold", "only", which)
+        held = self.held if explain or plan.is_empty or self.stage else ()
+        yield from held_parts(held, in_short=True)
+        yield from (Note("yellow", "not taken yet", line) for line in growing_lines(self.landed.growing))
+        yield from (Note("yellow", "cannot be computed", line) for line in blocked_lines(plan))
+        yield from (Note("yellow", "out of date", line) for line in bereft_lines(plan))
+        yield from (Note("bold", "take", line) for line in intake_lines(plan.intakes))
+        yield from (Note("yellow", "protected", line) for line in protected_lines(plan.waiting))
+        if self.left:
+            todo = "and a stage takes none: `platform-assets refresh` does, without --stage"
+            yield Note("yellow", "not taken", f"{counted(self.left, 'file', 'wait')}, {todo}")
+        if plan.steps:
+            yield plan_table(plan)
+            yield f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}"
+        elif not (held or plan.intakes or plan.blocked or plan.bereft):
+            yield self._nothing()
+        yield from by_spark_parts(not_by_sail(platform, [step.table for step in plan.steps]))
         if explain and not self.stage:
-            _print_rollbacks(platform, self.plan, self.ending)
+            yield from _rollbacks_parts(platform, plan, self.ending)
 
-    def end(self, state: Path, *, as_json: bool, explain: bool) -> None:
-        """Where nothing is computed: what there is to tell besides.
+    def _nothing(self) -> Part:
+        """Say that no day is stale, and what waits all the same."""
+        if self.left:
+            return "No day is stale."
+        if self.landed.problems or self.refused:
+            return "No day is stale, and no file waits that can be taken."
+        if self.landed.growing:
+            return Note("green", "Nothing to do yet:", "no day is stale and no other file waits.")
+        return Note("green", "Nothing to do:", "no day is stale and no file waits.")
+
+    def report(self, state: Path, *, explain: bool) -> Report:
+        """Say what there is to tell besides where nothing is computed.
 
         Args:
             explain: whether nothing was to be started.
-
-        Raises:
-            typer.Exit: something needs a look.
         """
-        if as_json:
-            ends = {"rollbacks_ending": [ended_json(rollback) for rollback in self.ending]}
-            left = left_json(self.landed.problems, self.landed.growing, self.refused)
-            held = [held_json(day) for day in self.held]
-            stops = {"stopped": list(self.stopped)} if self.stopped else {}
-            print_json({"plan": plan_json(self.plan), "held": held} | ends | self.scope_json | left | stops)
-        else:
-            print_left_anew(state, self.landed.problems, self.refused)
+        data = {
+            "plan": plan_json(self.plan),
+            "held": [held_json(day) for day in self.held],
+            "rollbacks_ending": [ended_json(rollback) for rollback in self.ending],
+            **self.scope_json,
+            **left_json(self.landed.problems, self.landed.growing, self.refused),
+            **({"stopped": self.stopped} if self.stopped else {}),
+        }
         left_out = self.refused or self.plan.blocked or self.held or self.stopped
-        if self.landed.problems or (left_out and not explain):
-            raise typer.Exit(EXIT_LOOK)
+        needs = self.landed.problems or (left_out and not explain)
+        return Report(left_anew_parts(state, self.landed.problems, self.refused), data, bool(needs))
 
 
 def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead:
@@ -179,8 +197,7 @@ def left_json(
     problems: Sequence[Problem], growing: Sequence[Problem], refused: Sequence[ArrivalRecord]
 ) -> dict[str, Any]:
     """What lies in the landing area and is in no table; nothing of what there is none of."""
-    landing = [asdict(problem) for problem in (*problems, *growing)]
-    there = {"landing": landing, "refused_files": refused_json(refused)}
+    there = {"landing": [*problems, *growing], "refused_files": refused_json(refused)}
     return {name: files for name, files in there.items() if files}
 
 
@@ -213,10 +230,9 @@ def _left_alone(platform: Platform, holds: Collection[Hold], request: Request, p
     return held_days(platform, [hold for hold in asked if (hold.table, hold.day) not in planned])
 
 
-def _print_rollbacks(platform: Platform, plan: Plan, ending: Collection[EndedRollback]) -> None:
-    """Which rollbacks the plan ends, or may."""
-    for rollback in ending:
-        print_ended(rollback)
+def _rollbacks_parts(platform: Platform, plan: Plan, ending: Collection[EndedRollback]) -> Iterator[Part]:
+    """Say which rollbacks the plan ends, or may."""
+    yield from map(ended_note, ending)
     if plan.intakes:
         known = {(rollback.table, rollback.rollback.publication) for rollback in ending}
         made = platform.catalogue.with_dependants([intake.table for intake in plan.intakes])
@@ -225,40 +241,5 @@ def _print_rollbacks(platform: Platform, plan: Plan, ending: Collection[EndedRol
             for rollback in standing_rollbacks(platform, made)
             if (rollback.table, rollback.rollback.publication) not in known
         ]
-        for line in may_end_lines(platform.catalogue, plan.intakes, standing):
-            say("[yellow]look[/]", line)
-
-
-def _print_plan(plan: Plan, held: Collection[HeldDay], landed: Delivered, left: int, *, is_complete: bool) -> None:
-    """What a refresh is going to do.
-
-    Args:
-        left: files that a stage does not take.
-        is_complete: whether everything that is in the landing area was taken or is about to be.
-    """
-    print_held(held, in_short=True)
-    for line in growing_lines(landed.growing):
-        say("[yellow]not taken yet[/]", line)
-    for line in blocked_lines(plan):
-        say("[yellow]cannot be computed[/]", line)
-    for line in bereft_lines(plan):
-        say("[yellow]out of date[/]", line)
-    for line in intake_lines(plan.intakes):
-        say("[bold]take[/]", line)
-    for line in protected_lines(plan.waiting):
-        say("[yellow]protected[/]", line)
-    if left:
-        waits = counted(left, "file", "wait")
-        say("[yellow]not taken[/]", f"{waits}, and a stage takes none: `platform-assets refresh` does, without --stage")
-    if plan.steps:
-        console.print(plan_grid(plan))
-        console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False, soft_wrap=True)
-    elif not (held or plan.intakes or plan.blocked or plan.bereft):
-        if left:
-            console.print("No day is stale.")
-        elif not is_complete:
-            console.print("No day is stale, and no file waits that can be taken.")
-        elif landed.growing:
-            console.print("[green]Nothing to do yet:[/] no day is stale and no other file waits.")
-        else:
-            console.print("[green]Nothing to do:[/] no day is stale and no file waits.")
+        lines = may_end_lines(platform.catalogue, plan.intakes, standing)
+        yield from (Note("yellow", "look", line) for line in lines)

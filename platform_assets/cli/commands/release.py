@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.commands.release_view import diff_json, pin_json, print_diff, print_release, release_json
-from platform_assets.cli.console import console, opened_platform, print_json, selected, without_numpy
-from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, decided_by
+from platform_assets.cli.changes_view import amounts_parts, became, sums_json, sums_shown
+from platform_assets.cli.console import opened_platform, selected, without_numpy
+from platform_assets.cli.options import By, Days, OneTable, Reason, decided_by
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
+from platform_assets.planning.windows import which as days_shown
+from platform_assets.records.decisions import signed
+from platform_assets.records.history import DayRecord, PublicationRecord
+from platform_assets.report import Cell, Facts, Heading, Part, Report, Table, picked
+from platform_assets.words import counted, size
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
+    from platform_assets.operations.lineage.amount_changes import AmountChanges, DayDifference
     from platform_assets.operations.pins import Pin
 
 app = typer.Typer(help="What a release shows, what differs between two, and pins.", no_args_is_help=True)
@@ -23,9 +32,12 @@ Limit = Annotated[int, typer.Option(min=1, help="Most days to list one by one.")
 Which = Annotated[str, typer.Argument(help=f"{_NAMED}.")]
 WhichOrNow = Annotated[str | None, typer.Argument(help=f"{_NAMED}; the current one by default.")]
 
+_FILES_SHOWN = 5
+_rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 
-@app.command()
-def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -> None:
+
+@app.command("show")
+def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
     """Show what a release changed, in rows and amounts, why and by whom, and the version of every table it shows."""
     from platform_assets.operations.lineage.amount_changes import changed_amounts, changed_days
     from platform_assets.operations.pins import pinned_releases
@@ -33,11 +45,7 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
     with opened_platform() as platform, without_numpy():
         release = _chosen(platform, which)
         if release.number < 0:
-            if as_json:
-                print_json(None)
-            else:
-                console.print("Nothing was published yet.")
-            return
+            return Report(["Nothing was published yet."], None)
         before = release_of(platform.lake, release.number - 1) if release.number else Release()
         changes = changed_days(platform, before, release)
         amounts = changed_amounts(platform, before, release, changes)
@@ -48,10 +56,17 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
         is_current = release.number == current_release(platform.lake).number
         pin = pinned_releases(platform, as_far_as_readable=True).get(release.number)
         paths = {table: str(platform.lake.table_path(table)) for table in release.versions}
-    if as_json:
-        print_json(release_json(release, made, changes, amounts, pin, paths, is_current=is_current))
-    else:
-        print_release(release, made, changes, amounts, pin, limit, is_current=is_current)
+    data = {
+        **publication_json(made),
+        "current": is_current,
+        "pin": pin_json(pin) if pin else None,
+        "tables": {table: {"version": version, "path": paths[table]} for table, version in release.versions.items()},
+        "changes": _changes_json(changes, amounts),
+        "amounts_not_told": amounts.unread,
+        "arrivals": [picked(one, "table path kind taken refused late erased reason") for one in made.arrivals],
+    }
+    parts = _release_parts(release, made, changes, amounts, pin, limit, is_current=is_current)
+    return Report(parts, data)
 
 
 @app.command()
@@ -61,8 +76,7 @@ def diff(
     table: OneTable = None,
     days: Days = None,
     limit: Limit = 20,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show which days differ between two releases, in rows and amounts, and which publications made the difference."""
     from platform_assets.operations.lineage.amount_changes import changed_amounts, changed_days
 
@@ -73,10 +87,14 @@ def diff(
         shown = {number for change in changes for number in change.releases}
         names = {number: name for name, number in platform.ledger.indexed().items() if number in shown}
         heads = [head for number in sorted(shown) if (head := platform.ledger.head(names[number]))]
-    if as_json:
-        print_json(diff_json(old, new, changes, amounts, heads))
-    else:
-        print_diff(old, new, changes, amounts, heads, limit)
+    data = {
+        "before": old.number,
+        "after": new.number,
+        "changes": _changes_json(changes, amounts),
+        "amounts_not_told": amounts.unread,
+        "publications": [publication_json(head) for head in heads],
+    }
+    return Report(_diff_parts(old, new, changes, amounts, heads, limit), data)
 
 
 @app.command()
@@ -85,8 +103,7 @@ def pin(
     reason: Reason = None,
     by: By = None,
     name: Annotated[str | None, typer.Option(help="A name by which it can be read, too.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Keep a release readable, whatever maintenance would delete, until it is unpinned."""
     author = decided_by(reason, by)
     from platform_assets.operations.pins import pin as keep
@@ -94,11 +111,12 @@ def pin(
     with opened_platform() as platform:
         done = keep(platform, _chosen(platform, which).number, author, name)
     named = f" as {done.name}" if done.name else ""
-    _say(done, f"Release {done.release} is pinned{named}: it stays readable until it is unpinned.", as_json)
+    text = f"Release {done.release} is pinned{named}: it stays readable until it is unpinned."
+    return Report([text], pin_json(done))
 
 
 @app.command()
-def unpin(which: Which, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
+def unpin(which: Which, reason: Reason = None, by: By = None) -> Report:
     """Let maintenance delete what only this release needs, once it is old enough."""
     author = decided_by(reason, by)
     from platform_assets.operations.pins import release_number
@@ -106,7 +124,7 @@ def unpin(which: Which, reason: Reason = None, by: By = None, as_json: AsJson = 
 
     with opened_platform() as platform:
         done = let_go(platform, release_number(platform.ledger, which), author)
-    _say(done, f"Release {done.release} is no longer pinned.", as_json)
+    return Report([f"Release {done.release} is no longer pinned."], pin_json(done))
 
 
 def _chosen(platform: Platform, which: str | None) -> Release:
@@ -118,8 +136,138 @@ def _chosen(platform: Platform, which: str | None) -> Release:
     return release_of(platform.lake, release_number(platform.ledger, which))
 
 
-def _say(done: Pin, text: str, as_json: bool) -> None:
-    if as_json:
-        print_json(pin_json(done))
+def _release_parts(
+    release: Release,
+    made: PublicationRecord,
+    changes: Sequence[DayDifference],
+    amounts: AmountChanges,
+    pin: Pin | None,
+    limit: int,
+    *,
+    is_current: bool,
+) -> Iterator[Part]:
+    """Show where a release comes from, what it changed, what it shows."""
+    from platform_assets.operations.pins import described
+
+    facts = {
+        "release": f"{release.number}{', the current one' if is_current else ''}",
+        "pin": described(pin) if pin else "",
+        "what": f"{made.what}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        "by": signed(made.who, made.as_user, made.on_host),
+        "why": made.why,
+        "run": made.run,
+        "publication": made.publication,
+        "commit": made.git_commit or "",
+    }
+    arrivals = [
+        f"{one.kind} {one.path}: {counted(one.taken, 'row')} taken, {one.refused:,} refused"
+        for one in made.arrivals[:_FILES_SHOWN]
+    ]
+    if len(made.arrivals) > _FILES_SHOWN:
+        arrivals.append(f"and {len(made.arrivals) - _FILES_SHOWN:,} more: --json")
+    told = [(name, [text]) for name, text in facts.items() if text]
+    yield Facts([*told, *([("arrivals", arrivals)] if arrivals else [])])
+    yield ""
+    if changes:
+        title = f"What differs from release {release.number - 1}" if release.number else "First content"
+        yield from _changes_parts(changes, amounts, limit, title)
     else:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        yield "No day differs from the release before."
+    same = {(day.table, day.day) for day in made.days} - {(change.table, change.day) for change in changes}
+    if same:
+        tables = sorted({table for table, _ in same})
+        of = {table: days_shown([day for name, day in same if name == table]) for table in tables}
+        had = "; ".join(f"{table} {days}" for table, days in of.items())
+        yield f"Published with the content they had: {had}"
+    versions = [(table, str(version)) for table, version in release.versions.items()]
+    yield Table("Versions it shows", ("table", "version"), versions, right=("version",))
+    if changes:
+        yield _in_all(changes)
+
+
+def _diff_parts(
+    before: Release,
+    after: Release,
+    changes: Sequence[DayDifference],
+    amounts: AmountChanges,
+    heads: Sequence[PublicationRecord],
+    limit: int,
+) -> Iterator[Part]:
+    if not changes:
+        yield f"Releases {before.number} and {after.number} show the same there."
+        return
+    yield from _changes_parts(changes, amounts, limit, f"From release {before.number} to {after.number}")
+    yield Heading("Made by")
+    by = [(f"{one.what} by {one.who}: {one.why}", f"publication {one.publication}, run {one.run}") for one in heads]
+    yield Facts([(str(head.release), lines) for head, lines in zip(heads, by, strict=True)], right=True)
+    yield ""
+    yield _in_all(changes)
+
+
+def _changes_parts(changes: Sequence[DayDifference], amounts: AmountChanges, limit: int, title: str) -> Iterator[Part]:
+    by_table: defaultdict[str, list[DayDifference]] = defaultdict(list)
+    for change in changes:
+        by_table[change.table].append(change)
+    days = {table: [change.day for change in of_it] for table, of_it in by_table.items()}
+    sums = [
+        (table, f"{len(of_it):,}", days_shown(days[table]), became(*_total(of_it, _rows)))
+        for table, of_it in by_table.items()
+    ]
+    yield Table(title, ("table", "days", "which", "rows"), sums, ("days", "rows"), ("table",))
+    yield from amounts_parts(amounts, days)
+    figures = [_figures(change, amounts) for change in changes[:limit]]
+    # A column of nothing, or of the same in every row, would only ask what it is for.
+    last: tuple[str, ...] = ("figures",) if any(figures) else ()
+    last += ("by releases",) if len({change.releases for change in changes}) > 1 else ()
+    rows: list[tuple[Cell, ...]] = []
+    for change, counted_anew in zip(changes, figures, strict=False):
+        cells: dict[str, Cell] = {"figures": counted_anew, "by releases": (", ".join(map(str, change.releases)),)}
+        became_rows = became(*_total([change], _rows))
+        rows.append((change.table, str(change.day), became_rows, *(cells[name] for name in last)))
+    yield Table("Day by day", ("table", "day", "rows", *last), rows, ("rows",), ("table", "day", *last))
+    if len(changes) > limit:
+        yield f"and {len(changes) - limit:,} more days: --limit {len(changes)}"
+
+
+def _in_all(changes: Collection[DayDifference]) -> str:
+    """What all of it comes to, on a line."""
+    of = f"{counted(len({change.table for change in changes}), 'table')}, {counted(len(changes), 'day')}"
+    return f"In all {of}; rows {became(*_total(changes, _rows))}, bytes {became(*_total(changes, _bytes), size)}"
+
+
+def _figures(change: DayDifference, amounts: AmountChanges) -> tuple[str, ...]:
+    """The sums of a day that differ, then what was counted."""
+    counts = (f"{name} {became(*pair)}" for name, pair in change.figures.items() if any(pair))
+    return (*sums_shown(amounts.of(change.table, [change.day])), *counts)
+
+
+def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]) -> tuple[int | None, int | None]:
+    """Before and after; None where no day is there at all."""
+    then = [count(change.before) for change in changes if change.before]
+    now = [count(change.after) for change in changes if change.after]
+    return sum(then) if then else None, sum(now) if now else None
+
+
+def publication_json(made: PublicationRecord) -> dict[str, Any]:
+    """Who published what kind of thing, when and why."""
+    names = "release publication created_at kind decides run who as_user on_host why git_commit"
+    return picked(made, names)
+
+
+def pin_json(pin: Pin) -> dict[str, Any]:
+    """A pin for programs."""
+    return vars(pin) | {"name": pin.name or None}
+
+
+def _changes_json(changes: Sequence[DayDifference], amounts: AmountChanges) -> list[dict[str, Any]]:
+    names = "digest rows bytes files figures publication"
+    return [
+        picked(
+            change,
+            "table day releases",
+            before=change.before and picked(change.before, names),
+            after=change.after and picked(change.after, names),
+            sums=sums_json(amounts.of(change.table, [change.day])),
+        )
+        for change in changes
+    ]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, print_json, say
-from platform_assets.cli.grids import new_grid
-from platform_assets.cli.options import AsJson
+from platform_assets.cli.console import UsageError
 from platform_assets.cli.progress import telling
+from platform_assets.report import Note, Part, Report, Table
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
@@ -25,15 +24,13 @@ _SHOWN = 20
 
 
 def restore(
-    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="That `backup` was given.")],
     generation: Annotated[str | None, typer.Option("--generation", help="Which one; the newest by default.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="Only show which generations there are.")] = False,
     only_rehearsed: Annotated[
         bool, typer.Option("--rehearse", help="Restore beside the backup, read all of it, and leave no trace.")
     ] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Put lake and ledger of a backup where PLATFORM_STATE says, or rehearse it; nothing is ever replaced.
 
     Exit code 1: the rehearsal found something that is not as it was published, or rows are back that were erased later.
@@ -45,106 +42,91 @@ def restore(
     backup = BackupFolder(folder.absolute())
     chosen = backup.generation(generation)
     if listed:
-        _list(backup, as_json=as_json)
-    elif only_rehearsed:
-        _rehearse(context, backup, chosen, as_json=as_json)
-    else:
-        _restore(context, backup, chosen, as_json=as_json)
+        return _list(backup)
+    return _rehearse(backup, chosen) if only_rehearsed else _restore(backup, chosen)
 
 
-def _list(backup: BackupFolder, *, as_json: bool) -> None:
+def _list(backup: BackupFolder) -> Report:
     from platform_assets.operations.backup.generations import erased_since
 
     every = [(each, len(erased_since(backup, each))) for each in backup.generations()]
-    if as_json:
-        print_json([{"generation": one.name, "release": one.release, "erased_since": since} for one, since in every])
-        return
+    data = [{"generation": one.name, "release": one.release, "erased_since": since} for one, since in every]
+    rows = [(one.name, f"{one.release:,}", f"{since:,}" if since else "") for one, since in every]
     names = ("generation", "release", "erased since")
-    grid = new_grid("Generations, oldest first", names, right=names[1:], whole=names)
-    for one, since in every:
-        grid.add_row(one.name, f"{one.release:,}", f"{since:,}" if since else "")
-    console.print(grid)
+    return Report([Table("Generations, oldest first", names, rows, right=names[1:], whole=names)], data)
 
 
-def _rehearse(context: typer.Context, backup: BackupFolder, generation: Generation, *, as_json: bool) -> None:
+def _rehearse(backup: BackupFolder, generation: Generation) -> Report:
     from platform_assets.operations.backup.restore import rehearse
 
     started = time.monotonic()
-    with telling(context, "rehearsal") as progress:
+    with telling("rehearsal") as progress:
         done = rehearse(backup, generation, load_settings(), progress)
     seconds = time.monotonic() - started
-    if as_json:
-        print_json({**vars(done), "faults": [vars(fault) for fault in done.faults], "seconds": round(seconds, 1)})
-    else:
-        _print(done, seconds)
-    if done.faults:
-        raise typer.Exit(EXIT_LOOK)
+    data = vars(done) | {"seconds": round(seconds, 1)}
+    return Report(_parts(done, seconds), data, bool(done.faults))
 
 
-def _print(done: Rehearsed, seconds: float) -> None:
+def _parts(done: Rehearsed, seconds: float) -> Iterator[Part]:
     for fault in done.faults[:_SHOWN]:
-        say(f"[red]{fault.check}[/]", fault.what)
+        yield Note("red", fault.check, fault.what)
     if len(done.faults) > _SHOWN:
-        console.print(f"and {counted(len(done.faults) - _SHOWN, 'fault')} more: --json shows all")
+        yield f"and {counted(len(done.faults) - _SHOWN, 'fault')} more: --json shows all"
     for sentence in done.said:
-        say("[yellow]note[/]", sentence)
+        yield Note("yellow", "note", sentence)
     if done.faults:
-        say("[red]Not to be relied on:[/]", f"{done.generation} has {counted(len(done.faults), 'fault')}.")
-        say(
-            "  [bold]What to do:[/]",
+        todo = (
             "Remove the damaged files from the backup and run `platform-assets backup` again: it copies them from "
-            "the lake, if they are good there. Else try an older generation: `--list`.",
+            "the lake, if they are good there. Else try an older generation: `--list`."
         )
+        count = counted(len(done.faults), "fault")
+        yield Note("red", "Not to be relied on:", f"{done.generation} has {count}.", todo)
         return
-    say(
-        "[green]Can be restored:[/]",
-        f"{done.generation} shows release {done.release}; {counted(done.seen.get('contents', 0), 'file')} were read "
-        f"page by page, all as published; the platform opens on it. {seconds:.1f} s.",
-    )
+    read = f"{counted(done.seen.get('contents', 0), 'file')} were read page by page, all as published"
+    shows = f"{done.generation} shows release {done.release}; {read}; the platform opens on it. {seconds:.1f} s."
+    yield Note("green", "Can be restored:", shows)
 
 
-def _restore(context: typer.Context, backup: BackupFolder, generation: Generation, *, as_json: bool) -> None:
+def _restore(backup: BackupFolder, generation: Generation) -> Report:
     from platform_assets.operations.backup.generations import erased_since
     from platform_assets.operations.backup.restore import restore
 
     since = erased_since(backup, generation)
     settings, started = load_settings(), time.monotonic()
-    with telling(context, "restore") as progress:
+    with telling("restore") as progress:
         lake, ledger = restore(backup, generation, settings, progress)
     seconds = round(time.monotonic() - started, 1)
-    if as_json:
-        print_json(
-            {
-                "generation": generation.name,
-                "lake": str(lake),
-                "ledger": ledger and str(ledger),
-                "erased_since": [manifest.publication for manifest in since],
-                "seconds": seconds,
-            }
-        )
-    else:
-        _print_restored(generation, lake, ledger, since, seconds)
-    if since:
-        raise typer.Exit(EXIT_LOOK)
+    data = {
+        "generation": generation.name,
+        "lake": lake,
+        "ledger": ledger,
+        "erased_since": [manifest.publication for manifest in since],
+        "seconds": seconds,
+    }
+    return Report(_restored_parts(generation, lake, ledger, since, seconds), data, bool(since))
 
 
-def _print_restored(
+def _restored_parts(
     generation: Generation, lake: str, ledger: Path | None, since: Sequence[Manifest], seconds: float
-) -> None:
-    say("[green]Restored[/]", f"{generation.name} to {lake}{f' and {ledger}' if ledger else ''} in {seconds} s.")
+) -> Iterator[Part]:
+    yield Note("green", "Restored", f"{generation.name} to {lake}{f' and {ledger}' if ledger else ''} in {seconds} s.")
     if ledger is None:
-        say(
-            "[yellow]The ledger stays as it is:[/]",
+        yield Note(
+            "yellow",
+            "The ledger stays as it is:",
             "it is a server's. Where it was lost as well, restore its dump with the server's own tool; without one, "
             "`platform-assets ledger rebuild` makes its index from the lake, and people's decisions are gone.",
         )
     for manifest in since:
-        say(
-            "[red]Erased rows are back:[/]",
+        yield Note(
+            "red",
+            "Erased rows are back:",
             f"what {manifest.who} erased on {manifest.created_at:%Y-%m-%d} ({manifest.why}) was erased after this "
             f"generation was taken, from {', '.join(sorted({erasure.table for erasure in manifest.erasures}))}; and it "
             "is not remembered, so that such rows are taken again when they are delivered.",
         )
     if since:
-        say("  [bold]What to do:[/]", "Call `platform-assets erase` again for each, before anything else is started.")
-    say("  [bold]What to do:[/]", "`platform-assets doctor`, then `platform-assets refresh`.")
+        yield Note(
+            "bold", "  What to do:", "Call `platform-assets erase` again for each, before anything else is started."
+        )
+    yield Note("bold", "  What to do:", "`platform-assets doctor`, then `platform-assets refresh`.")

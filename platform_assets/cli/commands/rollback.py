@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.amounts_view import sums_json
-from platform_assets.cli.console import UsageError, console, opened_platform, parse_days, print_json, say, without_numpy
-from platform_assets.cli.options import AsJson, By, Cascade, Days, DryRun, Reason, UntilLifted, decided_by
+from platform_assets.cli.changes_view import rollback_parts, sums_json
+from platform_assets.cli.console import UsageError, opened_platform, parse_days, without_numpy
+from platform_assets.cli.options import By, Cascade, Days, DryRun, Reason, UntilLifted, decided_by
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.planning.windows import day_range
 from platform_assets.progress import meanwhile
 from platform_assets.records.history import LASTING, Hold
+from platform_assets.report import Note, Report, picked
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.amount_changes import AmountChanges
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def rollback(
-    context: typer.Context,
     publication: Annotated[str | None, typer.Argument(help="As `releases` or `why` name it.")] = None,
     run: Annotated[str | None, typer.Option("--run", help="Everything that this run published.")] = None,
     to: Annotated[int | None, typer.Option("--to", help="Everything published after this release.")] = None,
@@ -35,8 +34,7 @@ def rollback(
     dry_run: DryRun = False,
     reason: Reason = None,
     by: By = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Put exactly the days of a publication, a run or since a release back as they were, and hold them there."""
     if sum(given is not None for given in (publication, run, to, lift)) != 1 or (lift and (cascade or until_lifted)):
         raise UsageError(
@@ -53,27 +51,21 @@ def rollback(
     with opened_platform() as platform, without_numpy():
         only = None if days is None else parse_days(days, platform.settings)
         if lift is not None:
-            _print_lifted(lift_rollbacks(platform, lift, only, author, dry_run=dry_run), dry_run, as_json)
-            return
+            return _lifted(lift_rollbacks(platform, lift, only, author, dry_run=dry_run), dry_run)
         chosen = chosen_publications(platform, publication, run, to)
         lasting = [hold for hold in platform.ledger.holds() if hold.lasts]
-        with telling(context, "rollback") as progress:
+        with telling("rollback") as progress:
             done = roll_back(platform, chosen, author, days=only, cascade=cascade, dry_run=dry_run, progress=progress)
             with meanwhile(progress, "summing what changes"):
                 amounts = rolled_back_amounts(platform, done)
-    if as_json:
-        print_json(_json(done, amounts))
-    else:
-        print_rollback(done, amounts, lasts=until_lifted, ends=lasting)
+    return Report(rollback_parts(done, amounts, lasts=until_lifted, ends=lasting), _json(done, amounts))
 
 
-def _print_lifted(lifted: Sequence[Hold], dry_run: bool, as_json: bool) -> None:
-    if as_json:
-        print_json([{"table": hold.table, "day": hold.day, "reason": hold.reason} for hold in lifted])
-        return
-    for hold in lifted:
-        say("would be lifted" if dry_run else "lifted", f"{hold.table} {hold.day}, {hold.reason}")
-    console.print("Nothing was changed." if dry_run else "The next refresh computes what came meanwhile.")
+def _lifted(lifted: Sequence[Hold], dry_run: bool) -> Report:
+    mark = "would be lifted" if dry_run else "lifted"
+    lines = [Note("", mark, f"{hold.table} {hold.day}, {hold.reason}") for hold in lifted]
+    then = "Nothing was changed." if dry_run else "The next refresh computes what came meanwhile."
+    return Report([*lines, then], [picked(hold, "table day reason") for hold in lifted])
 
 
 def _json(done: Rollback, amounts: AmountChanges) -> dict[str, Any]:

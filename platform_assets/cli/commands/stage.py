@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import (
-    EXIT_LOOK,
-    UsageError,
-    console,
-    errors,
-    opened_platform,
-    print_json,
-    say,
-    selected,
-)
+from platform_assets.cli.changes_view import became, sums_shown
+from platform_assets.cli.compare_view import comparison_json
+from platform_assets.cli.console import UsageError, errors, opened_platform, say, selected
+from platform_assets.cli.held_view import DayWarning
 from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, TableName, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
-from platform_assets.cli.session import session_on_demand
-from platform_assets.errors import did_you_mean
+from platform_assets.cli.session import computing
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.errors import PlatformError, did_you_mean
+from platform_assets.planning.key_scope import shown_keys
+from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.windows import which
+from platform_assets.report import Cell, Facts, Note, Part, Report, Table, picked
+from platform_assets.words import counted, size
+
+if TYPE_CHECKING:
+    from platform_assets.operations.stages.compare import StagedDay
+    from platform_assets.operations.stages.stages import StagePublished
 
 app = typer.Typer(
     help="Days computed over a release with `refresh --stage NAME`, which nobody sees until they are published.",
@@ -30,12 +36,12 @@ app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(help="As `stage list` has it.")]
+_HOW = ("added", "removed", "changed")
 
 
 @app.command(name="list")
-def list_stages(as_json: AsJson = False) -> None:
+def list_stages(as_json: AsJson = False) -> Report:
     """List the open stages: over which release each lies, whose it is, and what it holds."""
-    from platform_assets.cli.commands.stage_view import print_stages, stage_json
     from platform_assets.operations.plan_record import becomes_of_comparison, is_of_a_comparison
     from platform_assets.operations.stages.store import all_stages
 
@@ -44,29 +50,22 @@ def list_stages(as_json: AsJson = False) -> None:
         passing = [stage.name for stage in stages if is_of_a_comparison(stage.name, stage.why)]
         becomes = {name: becomes_of_comparison(platform.lake, name) for name in passing}
     if as_json:
-        print_json([stage_json(stage) for stage in stages])
-    else:
-        print_stages(stages, becomes)
-    for damage in damaged.values():
-        say("[red]damaged[/]", f"{damage.what} {damage.todo}", to=errors if as_json else console)
-    if damaged:
-        raise typer.Exit(EXIT_LOOK)
+        for damage in damaged.values():
+            say("[red]damaged[/]", f"{damage.what} {damage.todo}", to=errors)
+    parts = _stages_parts(stages, becomes, damaged.values())
+    return Report(parts, [_stage_json(stage) for stage in stages], bool(damaged))
 
 
-@app.command()
-def show(name: Name, as_json: AsJson = False) -> None:
+@app.command("show")
+def show_stage(name: Name) -> Report:
     """Show which days of which tables a stage holds, why they were computed, and which failed a gate."""
-    from platform_assets.cli.commands.stage_view import print_stage, stage_json
     from platform_assets.operations.plan_record import filled_by
     from platform_assets.operations.stages.store import of_other_code, opened_stage
 
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
         other, again = of_other_code(platform, stage), filled_by(platform.lake, name)
-    if as_json:
-        print_json(stage_json(stage) | {"of_other_code": other})
-    else:
-        print_stage(stage, other, again)
+    return Report(_stage_parts(stage, other, again), _stage_json(stage) | {"of_other_code": other})
 
 
 @app.command()
@@ -100,15 +99,12 @@ def read(
 
 @app.command()
 def compare(
-    context: typer.Context,
     name: Name,
     table: OneTable = None,
     days: Days = None,
     limit: Annotated[int, typer.Option(min=1, help="Most days to list one by one.")] = 20,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Compare rows, keys and sums of every staged day with the release that the stage lies over."""
-    from platform_assets.cli.commands.stage_view import comparison_json, print_comparison
     from platform_assets.operations.stages.compare import compare as compared
     from platform_assets.operations.stages.store import opened_stage
 
@@ -120,22 +116,18 @@ def compare(
                 f"The stage {name} holds no day of {table}.", f"{did_you_mean(table, stage.staged.days)}{holds}"
             )
         only = selected(table, days, platform.settings)
-        with telling(context, "comparing") as progress:
+        with telling("comparing") as progress:
             comparison = list(compared(platform, stage, only, progress))
-    if as_json:
-        print_json({"release": stage.release, "days": [comparison_json(day) for day in comparison]})
-    else:
-        print_comparison(stage, comparison, limit)
+    data = {"release": stage.release, "days": [comparison_json(day) for day in comparison]}
+    return Report(_comparison_parts(stage, comparison, limit), data)
 
 
 @app.command()
 def publish(
-    context: typer.Context,
     name: Name,
     reason: Reason = None,
     by: By = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show all days of a stage at once, in one release, and close it.
 
     Days that others have published meanwhile, and those that read them, are computed again first.
@@ -148,25 +140,16 @@ def publish(
     author = replace(decided_by(reason, by), run=f"stage-{name}-{os.getpid()}")
     with opened_platform() as platform:
         refuse_stage_of_a_plan(platform.lake, name)
-        with (
-            telling(context, "stage publish") as progress,
-            session_on_demand(platform.settings, progress, brief=True) as spark,
-        ):
+        with computing(platform.settings, "stage publish", brief=True) as (spark, progress):
             done = publish_stage(platform, spark, author, name, progress)
         platform.sync()
         stale = plan_steps(platform, BY_PERSON).stale
-    from platform_assets.cli.commands.stage_view import print_published, published_json
-
-    if as_json:
-        print_json(published_json(done, stale))
-    else:
-        print_published(name, done, stale)
-    if done.not_published:
-        raise typer.Exit(EXIT_LOOK)
+    data = picked(done, "release days not_published", computed_again=done.again, stale=stale)
+    return Report(_published_parts(name, done, stale), data, bool(done.not_published))
 
 
 @app.command()
-def drop(name: Name, as_json: AsJson = False) -> None:
+def drop(name: Name) -> Report:
     """Close a stage and delete what lies in it; nothing that was published is touched."""
     from platform_assets.operations.plan_record import refuse_comparison_at_work
     from platform_assets.operations.stages.stages import drop_stage
@@ -175,10 +158,148 @@ def drop(name: Name, as_json: AsJson = False) -> None:
         refuse_comparison_at_work(platform.lake, name)
         gone = drop_stage(platform, name)
     days: dict[str, Any] = {table: len(days) for table, days in gone.staged.days.items()} if gone else {}
-    if as_json:
-        print_json({"dropped": name, "days": days})
-        return
-    from platform_assets.cli.commands.stage_view import held_in
-
     left = "" if gone else " What was staged could not be told; `maintenance run` finds it when it is old enough."
-    console.print(f"Dropped {name}{held_in(days)}.{left}", markup=False, highlight=False, soft_wrap=True)
+    return Report([f"Dropped {name}{_held_in(days)}.{left}"], {"dropped": name, "days": days})
+
+
+def _stages_parts(
+    stages: Sequence[OpenStage], becomes: Mapping[str, str], damaged: Iterable[PlatformError]
+) -> Iterator[Part]:
+    """Two lines for each stage: what it holds, and whose it is; a third for one that goes by itself.
+
+    Args:
+        stages: that are open.
+        becomes: what becomes of those of comparisons, by name.
+    """
+    if not stages:
+        yield "No stage is open. `refresh --stage NAME` opens one."
+    for stage in stages:
+        days = sum(map(len, stage.staged.days.values()))
+        of = f" of {', '.join(stage.staged.days)}, {size(_bytes(stage))}," if stage.staged.days else ""
+        yield Note("bold", stage.name, f"{counted(days, 'day')}{of} over release {stage.release}")
+        yield Note("", "  by", f"{stage.who}, last changed {stage.changed_at:%Y-%m-%d %H:%M} UTC: {stage.why}")
+        if stage.name in becomes:
+            yield Note("", "  passing", becomes[stage.name])
+    yield from (Note("red", "damaged", f"{damage.what} {damage.todo}") for damage in damaged)
+
+
+def _stage_parts(stage: OpenStage, other: Mapping[str, Collection[date]], again: str) -> Iterator[Part]:
+    """Show what a stage holds, and what keeps it from being published.
+
+    Args:
+        other: its days that today's code would make differently, by table.
+        again: the command that computes these again.
+    """
+    by = f"{stage.who}, {stage.opened_at:%Y-%m-%d %H:%M} UTC"
+    yield Facts([("stage", [f"{stage.name}, over release {stage.release}"]), ("by", [by]), ("why", [stage.why])])
+    rows = []
+    for change in stage.staged.tables.values():
+        by_reasons: dict[Reasons, list[date]] = {}
+        for day in sorted(change.days):
+            by_reasons.setdefault(stage.reasons.get(change.table, {}).get(day, ()), []).append(day)
+        for why, days in by_reasons.items():
+            written, stored = (sum(getattr(change.days[day], name) for day in days) for name in ("rows", "bytes"))
+            of = (change.table, f"{len(days):,}", ", ".join(why), which(days), f"{written:,}", size(stored))
+            rows.append(of)
+    names = ("table", "days", "why", "which", "rows", "size")
+    yield Table("Days", names, rows, ("days", "rows", "size")) if stage.staged.days else "It holds no day."
+    for table, by_keys in _scoped(stage).items():
+        for keys, days in by_keys.items():
+            yield Note("bold", "only", f"{keys} of {table} {which(days)}; the other rows are carried over")
+    yield from (Note("red", "held", f"{hold.table} {hold.day}: {hold.reason}") for hold in stage.staged.holds)
+    yield from (Note("yellow", "warned", str(warning)) for warning in _warnings(stage))
+    for table, old in other.items():
+        yield Note("yellow", "of other code", f"{table} {which(old)}: {again} computes it again")
+
+
+def _warnings(stage: OpenStage) -> Iterator[DayWarning]:
+    """What gates found of days that the stage holds."""
+    for table, change in stage.staged.tables.items():
+        yield from DayWarning.of(table, change.days)
+
+
+def _comparison_parts(stage: OpenStage, days: Sequence[StagedDay], limit: int) -> Iterator[Part]:
+    """Show a line for each table, then one for each day that differs."""
+    rows: list[tuple[Cell, ...]] = []
+    for table in dict.fromkeys(day.table for day in days):
+        of_it = [day for day in days if day.table == table]
+        totals: dict[str, tuple[Any, Any]] = {}
+        for day in of_it:
+            for name, (then, now) in day.moved.items():
+                before, after = totals.get(name, (0, 0))
+                totals[name] = (before + then, after + now)
+        equal, pairs = sum(day.is_equal for day in of_it), [day.rows for day in of_it]
+        had = became(sum(before for before, _ in pairs), sum(after for _, after in pairs))
+        keys = (f"{sum(getattr(day, name) for day in of_it):,}" for name in _HOW)
+        rows.append((table, f"{len(of_it):,}", f"{equal:,}", had, *keys, sums_shown(totals)))
+    names = ("table", "days", "equal", "rows", "keys added", "removed", "changed", "sums")
+    yield Table(f"Stage {stage.name} beside release {stage.release}", names, rows, right=names[1:-1])
+    differing = [day for day in days if not day.is_equal]
+    each: list[tuple[Cell, ...]] = []
+    for day in differing[:limit]:
+        keys = (f"{getattr(day, name):,}" for name in _HOW)
+        had = became(*day.keys) if day.keys else ""
+        each.append((day.table, str(day.day), became(*day.rows), had, *keys, sums_shown(day.moved)))
+    names = ("table", "day", "rows", "keys", *_HOW, "sums")
+    if each:
+        yield Table("Days that differ", names, each, right=names[2:-1])
+    if len(differing) > limit:
+        yield f"and {len(differing) - limit:,} more days: --limit {len(differing)}"
+
+
+def _published_parts(name: str, done: StagePublished, stale: Mapping[str, Sequence[date]]) -> Iterator[Part]:
+    """Say which release shows a stage, what was computed again for it, and what is stale now."""
+    held = _held_in({table: len(days) for table, days in done.days.items()})
+    shown = f"Release {done.release} shows the stage {name}{held}."
+    yield shown if done.release is not None else "Nothing was left to publish."
+    since = "others published these days, or what they read, since they were staged"
+    for table, days in done.again.items():
+        yield Note("yellow", "computed again", f"{table} {which(days)}: {since}")
+    for table, reasons in done.not_published.items():
+        for day, reason in sorted(reasons.items()):
+            yield Note("red", "not published", f"{table} {day}: {reason}")
+    for table, left in stale.items():
+        yield Note("yellow", "stale", f"{table} {which(left)}: `refresh` computes {counted(len(left), 'day')}")
+
+
+def _held_in(days: Mapping[str, int]) -> str:
+    """Half a sentence: with how many days of which tables."""
+    return " with " + ", ".join(f"{counted(count, 'day')} of {table}" for table, count in days.items()) if days else ""
+
+
+def _stage_json(stage: OpenStage) -> dict[str, Any]:
+    tables = {
+        change.table: [
+            picked(
+                content,
+                "rows bytes digest",
+                day=day,
+                only=content.scope.keys if content.scope else None,
+                reasons=stage.reasons.get(change.table, {}).get(day, ()),
+            )
+            for day, content in sorted(change.days.items())
+        ]
+        for change in stage.staged.tables.values()
+    }
+    return picked(
+        stage,
+        "name release publication opened_at changed_at who why",
+        bytes=_bytes(stage),
+        tables=tables,
+        held=[picked(hold, "table day reason") for hold in stage.staged.holds],
+        warnings=[warning.json() for warning in _warnings(stage)],
+    )
+
+
+def _scoped(stage: OpenStage) -> dict[str, dict[str, list[date]]]:
+    """The days of which only some keys were computed, by table and keys."""
+    scoped: dict[str, dict[str, list[date]]] = {}
+    for table, change in stage.staged.tables.items():
+        for day, content in sorted(change.days.items()):
+            if content.scope is not None:
+                scoped.setdefault(table, {}).setdefault(shown_keys(content.scope.keys), []).append(day)
+    return scoped
+
+
+def _bytes(stage: OpenStage) -> int:
+    return sum(content.bytes for change in stage.staged.tables.values() for content in change.days.values())

@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
-from platform_assets.cli.console import EXIT_LOOK, console, platform_to_look, print_json, say, selected
-from platform_assets.cli.held_view import held_json, print_held
-from platform_assets.cli.options import AsJson, Days
-from platform_assets.cli.plan_view import (
+from platform_assets.cli.console import platform_to_look, selected
+from platform_assets.cli.held_view import held_json, held_parts
+from platform_assets.cli.options import Days
+from platform_assets.engine.pending import intakes
+from platform_assets.engine.state.planner import Outlook, outlook
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.lineage.plan_report import (
     bereft_json,
     bereft_lines,
     blocked_json,
     blocked_lines,
     intake_lines,
     protected_lines,
-    stale_grid,
+    stale_table,
     step_json,
-    year_calendars,
 )
-from platform_assets.engine.pending import intakes
-from platform_assets.engine.state.planner import Outlook, outlook
-from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.planning.configuration import ContractChange, need_of
-from platform_assets.planning.plan import PlannedStep
+from platform_assets.planning.plan import Plan, PlannedStep
+from platform_assets.planning.reasons import REASONS, Reason, Reasons, leading, ordered
 from platform_assets.planning.selection import Selection
-from platform_assets.planning.windows import Calendar
+from platform_assets.planning.windows import Calendar, day_range
+from platform_assets.report import Note, Report, picked
 from platform_assets.words import counted
+
+_Mark = tuple[str, str]
+_MARKS: Mapping[Reason, _Mark] = {
+    "never computed": ("n", "cyan"),
+    "gap": ("g", "cyan"),
+    "new arrival": ("a", "green"),
+    "correction": ("c", "bold red"),
+    "moved key": ("m", "red"),
+    "upstream content": ("u", "yellow"),
+    "reference data": ("r", "magenta"),
+    "code": ("p", "blue"),
+    "configuration": ("k", "blue"),
+    "asked for": ("x", "white"),
+}
+"""Letter and colour in the calendar."""
+_HELD: _Mark = ("H", "bold red")
+"""Large, so that it is told from the reasons without a colour."""
 
 
 def stale(
     table: Annotated[str | None, typer.Argument(help="Only this table.")] = None,
     days: Days = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show which days are stale and why, without starting Spark; exit code 1 if there are any, or held ones."""
     with platform_to_look() as platform:
         only = selected(None if table is None else platform.catalogue[table].name, days, platform.settings)
@@ -46,45 +64,35 @@ def stale(
         holds = [h for h in platform.ledger.holds() if only.has_table(h.table) and only.has_day(h.day)]
         planned = {(step.table, day) for step in plans.everything.steps for day in step.days}
         held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) not in planned])
-    steps = [shown for step in plans.everything.steps if (shown := _only(step, only))]
-    protected = [shown for step in plans.everything.waiting if (shown := _only(step, only))]
+    steps = _chosen(plans.everything.steps, only)
+    protected = _chosen(plans.everything.waiting, only)
     waits = _waits(plans)
     changes = {name: some for name, some in plans.changes.items() if only.has_table(name)}
-    blocked = list(blocked_lines(plans.everything, only))
-    bereft = list(bereft_lines(plans.everything, only))
-    if as_json:
-        print_json(
-            {
-                "tables": [step_json(step, waits[step.table]) for step in steps],
-                "contract_changes": {
-                    name: [{"change": c.what, "compatible": c.compatible, "needs": c.needs} for c in some]
-                    for name, some in changes.items()
-                },
-                "cannot_be_computed": blocked_json(plans.everything, only),
-                "held": [held_json(day) for day in held],
-                "bereft": bereft_json(plans.everything, only),
-                "protected": [step_json(step) for step in protected],
-                "waiting_files": sum(intake.files for intake in plans.everything.intakes),
-            }
-        )
-    else:
-        _print(steps, waits, changes, intake_lines(plans.everything.intakes), blocked, bereft, held, calendar)
-        for line in protected_lines(protected):
-            say("[yellow]protected[/]", line)
-    if (
-        steps
-        or protected
-        or held
-        or blocked
-        or bereft
-        or any(need_of(some) in ("all days", "another table") for some in changes.values())
-    ):
-        raise typer.Exit(EXIT_LOOK)
+    blocked, bereft = blocked_json(plans.everything, only), bereft_json(plans.everything, only)
+    data = {
+        "tables": [step_json(step, waits[step.table]) for step in steps],
+        "contract_changes": {
+            name: [picked(one, "compatible needs", change=one.what) for one in some] for name, some in changes.items()
+        },
+        "cannot_be_computed": blocked,
+        "held": [held_json(day) for day in held],
+        "bereft": bereft,
+        "protected": [step_json(step) for step in protected],
+        "waiting_files": sum(intake.files for intake in plans.everything.intakes),
+    }
+    needs = any(need_of(some) in ("all days", "another table") for some in changes.values())
+    parts = _parts(plans.everything, only, steps, waits, changes, held, calendar)
+    return Report(parts, data, bool(steps or protected or held or blocked or bereft or needs))
 
 
-def _only(step: PlannedStep, only: Selection) -> PlannedStep | None:
-    reasons = {day: why for day, why in step.reasons.items() if only.has_table(step.table) and only.has_day(day)}
-    return replace(step, reasons=reasons) if reasons else None
+def _chosen(steps: Iterable[PlannedStep], only: Selection) -> list[PlannedStep]:
+    """Return steps with the days that were asked for; those without one are left out."""
+    among = (
+        replace(step, reasons={day: why for day, why in step.reasons.items() if only.has_day(day)})
+        for step in steps
+        if only.has_table(step.table)
+    )
+    return [step for step in among if step.reasons]
 
 
 def _waits(plans: Outlook) -> Mapping[str, Collection[date]]:
@@ -96,40 +104,81 @@ def _waits(plans: Outlook) -> Mapping[str, Collection[date]]:
     }
 
 
-def _print(
-    steps: list[PlannedStep],
+def _parts(
+    plan: Plan,
+    only: Selection,
+    steps: Sequence[PlannedStep],
     waits: Mapping[str, Collection[date]],
     changes: Mapping[str, tuple[ContractChange, ...]],
-    files: list[str],
-    blocked: list[str],
-    bereft: list[str],
     held: Collection[HeldDay],
     calendar: Calendar,
-) -> None:
+) -> Iterator[Any]:
+    blocked, bereft = list(blocked_lines(plan, only)), list(bereft_lines(plan, only))
     if steps:
-        console.print(stale_grid(steps, waits))
+        yield stale_table(steps, waits)
     for text in year_calendars(steps, calendar, {day.hold.day for day in held}):
-        console.print(text, highlight=False)
-        console.print()
+        yield text
+        yield ""
     if not (steps or held or blocked or bereft):
-        console.print("[green]Nothing is stale.[/]")
-    print_held(held)
-    for line in blocked:
-        say("[yellow]stale, cannot be computed[/]", line)
-    for line in bereft:
-        say("[yellow]out of date[/]", line)
+        yield Note("green", "Nothing is stale.")
+    yield from held_parts(held)
+    yield from (Note("yellow", "stale, cannot be computed", line) for line in blocked)
+    yield from (Note("yellow", "out of date", line) for line in bereft)
     stuck = [table for table, some in changes.items() if need_of(some) == "another table"]
     for table, some in changes.items():
         # What one of them needs, all enter with.
         for change in (replace(one, needs=need_of(some)) if one.needs != "nothing" else one for one in some):
-            colour = "red" if change.needs == "another table" else "yellow"
-            say(f"[{colour}]contract changed[/]", f"{table}: {change}")
-    for line in files:
-        say("[yellow]waiting[/]", line)
+            yield Note("red" if change.needs == "another table" else "yellow", "contract changed", f"{table}: {change}")
+    files = intake_lines(plan.intakes)
+    yield from (Note("yellow", "waiting", line) for line in files)
     if waiting := sum(len(waits[step.table]) for step in steps):
-        takes = (
-            f"but not before {', '.join(stuck)} can follow: see above" if stuck else "`platform-assets refresh` does"
-        )
-        console.print(f"{counted(waiting, 'day')} of these for a person to take: {takes}.", soft_wrap=True)
+        follow = f"but not before {', '.join(stuck)} can follow: see above"
+        takes = follow if stuck else "`platform-assets refresh` does"
+        yield f"{counted(waiting, 'day')} of these for a person to take: {takes}."
     if (steps or files) and not stuck:
-        console.print("`platform-assets refresh --explain` shows the plan, `refresh` executes it.", soft_wrap=True)
+        yield "`platform-assets refresh --explain` shows the plan, `refresh` executes it."
+    yield from (Note("yellow", "protected", line) for line in protected_lines(_chosen(plan.waiting, only)))
+
+
+def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar, held: Collection[date] = ()) -> list[Text]:
+    """Every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean.
+
+    Args:
+        steps: with stale days.
+        calendar: the days that exist.
+        held: days that are held in some table; they have their mark whatever else is to be done of them.
+    """
+    reasons: dict[date, Reasons] = {}
+    for step in steps:
+        for day, why in step.reasons.items():
+            reasons[day] = ordered({*reasons.get(day, ()), *why})
+    marks = {day: _MARKS[leading(why)] for day, why in reasons.items()} | dict.fromkeys(held, _HELD)
+    shown = [_year(year, marks, calendar) for year in sorted({day.year for day in marks})]
+    return [*shown, _legend(set(marks.values()))] if shown else []
+
+
+def _year(year: int, marks: Mapping[date, _Mark], calendar: Calendar) -> Text:
+    text = Text(f"{year}  " + "".join(str(n % 10) for n in range(1, 32)), style="dim")
+    for month in range(1, 13):
+        after = date(year + month // 12, month % 12 + 1, 1)
+        days = [*day_range(date(year, month, 1), date.fromordinal(after.toordinal() - 1))]
+        if not any(day in marks or day in calendar for day in days):
+            continue
+        text.append(f"\n{date(year, month, 1):%b}   ", style="not dim")
+        for day in days:
+            if day in marks:
+                letter, colour = marks[day]
+                text.append(letter, style=f"not dim {colour}")
+            else:
+                text.append("·" if day in calendar else " ")
+    return text
+
+
+def _legend(used: Collection[_Mark]) -> Text:
+    text = Text()
+    named: list[tuple[str, _Mark]] = [*((reason, _MARKS[reason]) for reason in REASONS), ("held", _HELD)]
+    for name, mark in named:
+        if mark in used:
+            letter, colour = mark
+            text.append(f"{letter} ", style=colour).append(f"{name}   ")
+    return text.append("· nothing to do", style="dim")

@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, platform_to_look, print_json, say
-from platform_assets.cli.files_view import growing_lines, print_by_spark, print_left, refused_json
-from platform_assets.cli.grids import new_grid
-from platform_assets.cli.held_view import held_json, print_held, print_warned_days, print_warned_tables, warnings_json
+from platform_assets.cli.console import platform_to_look
+from platform_assets.cli.files_view import by_spark_parts, growing_lines, left_parts, refused_json
+from platform_assets.cli.held_view import held_json, held_parts, warned_days_parts, warned_tables_parts, warnings_json
 from platform_assets.cli.options import AsJson
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
@@ -40,6 +39,7 @@ from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import DayMark, DayRecord, DayTotals
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState
+from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
@@ -55,29 +55,14 @@ def status(
         bool, typer.Option("--files", help="Only each file that was not taken or was refused, with the reason.")
     ] = False,
     as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look."""
     with platform_to_look() as platform:
         if warnings:
-            _print_warnings(platform, as_json=as_json)
-            return
+            warned = platform.ledger.warned(platform.catalogue.names, at=platform.current_release().number)
+            return Report(warned_days_parts(warned), warnings_json(warned))
         known = _status(platform, with_metrics=as_json)
-    if as_json:
-        print_json(known.json())
-    elif files:
-        print_files(known)
-    else:
-        print_status(known)
-    if known.needs_a_look:
-        raise typer.Exit(EXIT_LOOK)
-
-
-def _print_warnings(platform: Platform, *, as_json: bool) -> None:
-    warned = platform.ledger.warned(platform.catalogue.names, at=platform.current_release().number)
-    if as_json:
-        print_json(warnings_json(warned))
-    else:
-        print_warned_days(warned)
+    return Report(_files_parts(known) if files else status_parts(known), known.json(), known.needs_a_look)
 
 
 def _status(platform: Platform, *, with_metrics: bool) -> Status:
@@ -258,21 +243,18 @@ class Status:
 
     def json(self) -> dict[str, object]:
         """For programs."""
+        refused = self.refused
         return {
-            "tables": [asdict(table) for table in self.tables],
+            "tables": self.tables,
             "held": [asdict(day.hold) | held_json(day) for day in self.held],
             "warnings": warnings_json(self.warned),
-            "refused_files": refused_json(self.refused.there),
-            "refused_files_gone": refused_json(self.refused.gone),
+            "refused_files": refused_json(refused.there),
+            "refused_files_gone": refused_json(refused.gone),
             "refused_files_repaired": [
-                {"table": file.table, "path": file.path, "reason": file.reason, "by": other}
-                for file, other in self.refused.repaired.items()
+                picked(file, "table path reason", by=other) for file, other in refused.repaired.items()
             ],
-            "files_with_many_refused": [
-                {"path": file.path, "landed": file.landed, "refused": file.refused}
-                for file in self.refused.in_large_part
-            ],
-            "landing": [asdict(problem) for problem in self.problems],
+            "files_with_many_refused": [picked(file, "path landed refused") for file in refused.in_large_part],
+            "landing": self.problems,
             "unread_folders": list(self.unread),
             "pending_files": self.pending,
             "late_rows": self.late,
@@ -281,59 +263,50 @@ class Status:
                 target: {"waiting": counts.get("waiting", 0), "given_up": counts.get("given up", 0)}
                 for target, counts in self.outbox.items()
             },
-            "computed_by_spark": dict(self.by_spark),
-            "stopped": list(self.stopped),
-            "metrics": dict(self.metrics),
+            "computed_by_spark": self.by_spark,
+            "stopped": self.stopped,
+            "metrics": self.metrics,
         }
 
 
-def print_status(known: Status) -> None:
-    """The tables, then what is to be looked at, files before rows."""
+def status_parts(known: Status) -> Iterator[Part]:
+    """Show the tables, then what is to be looked at, files before rows."""
     if known.is_new:
-        _print_beginning(known)
-    for sentence in known.stopped:
-        say("[red]stopped[/]", sentence)
-    _print_tables(known)
-    _print_files(known)
-    _print_rows(known)
-    _print_outbox(known)
-    print_by_spark(known.by_spark)
+        where = "no file waits that can be taken: docs/first-table.md says where they go"
+        wait = f"{counted(known.pending, 'file', 'wait')}: run `platform-assets refresh`" if known.pending else where
+        yield Note("bold", "Nothing was loaded yet;", f"{wait}.")
+    yield from (Note("red", "stopped", sentence) for sentence in known.stopped)
+    yield from _tables_parts(known)
+    yield from _of_files_parts(known)
+    yield from _rows_parts(known)
+    for target, counts in known.outbox.items():
+        if given_up := counts.get("given up", 0):
+            messages = f"{counted(given_up, 'message')} to {target}, which nobody took: platform-assets outbox list"
+            yield Note("red", "given up", messages)
+        if waiting := counts.get("waiting", 0):
+            yield Note("", "to be told", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
+    yield from by_spark_parts(known.by_spark)
     if known.pending and not known.is_new:
-        console.print(
-            f"{counted(known.pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them.",
-            soft_wrap=True,
-        )
+        yield f"{counted(known.pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them."
 
 
-def print_files(known: Status) -> None:
-    """Each file that is not in a table as it was delivered, on a line of its own with the reason; nothing else."""
+def _files_parts(known: Status) -> Iterator[Part]:
+    """Show each file that is not in a table as it was delivered, with the reason; nothing else."""
     for problem in known.problems:
-        say(f"[yellow]not taken{' yet' if problem.is_growing else ''}[/]", f"{problem.path} {problem.message}")
-    for file in known.refused.there:
-        say("[red]refused[/]", f"{file.path} {file.reason}")
-    for file in known.refused.in_large_part:
-        say("[yellow]refused[/]", _in_large_part(file))
-    for file in known.refused.gone:
-        say("taken away", f"{file.path} {file.reason}")
+        yield Note("yellow", f"not taken{' yet' if problem.is_growing else ''}", f"{problem.path} {problem.message}")
+    yield from (Note("red", "refused", f"{file.path} {file.reason}") for file in known.refused.there)
+    yield from (Note("yellow", "refused", _in_large_part(file)) for file in known.refused.in_large_part)
+    yield from (Note("", "taken away", f"{file.path} {file.reason}") for file in known.refused.gone)
     for file, other in known.refused.repaired.items():
-        say("repaired", f"{file.path} {file.reason or 'was refused in large part'}; {other} was taken since")
+        why = file.reason or "was refused in large part"
+        yield Note("", "repaired", f"{file.path} {why}; {other} was taken since")
 
 
-def _print_beginning(known: Status) -> None:
-    """What comes first, where nothing came yet."""
-    if known.pending:
-        wait = f"{counted(known.pending, 'file', 'wait')}: run `platform-assets refresh`"
-    else:
-        wait = "no file waits that can be taken: docs/first-table.md says where they go"
-    console.print(f"[bold]Nothing was loaded yet;[/] {wait}.", highlight=False, soft_wrap=True)
-
-
-def _print_tables(known: Status) -> None:
+def _tables_parts(known: Status) -> Iterator[Part]:
     counts = ("days", "missing", "held", "rows", "aside")
     names = ("table", "newest", *counts)
-    grid = new_grid("Tables as readers see them", names, right=counts, whole=names)
-    for table in known.tables:
-        grid.add_row(
+    rows = [
+        (
             table.table,
             str(table.newest or "-"),
             f"{table.days:,}",
@@ -342,25 +315,25 @@ def _print_tables(known: Status) -> None:
             f"{table.rows:,}",
             f"{aside:,}" if (aside := table.quarantined + table.refused) else "",
         )
-    console.print(grid)
+        for table in known.tables
+    ]
+    yield Table("Tables as readers see them", names, rows, counts, names)
     if shown_by := [name for table in known.tables for name in _set_aside(table)]:
-        console.print(
+        more = f", and so on with {', '.join(shown_by[1:])}." if shown_by[1:] else "."
+        yield (
             "aside: rows that readers of the table do not see: in quarantine, because they broke a rule, or refused, "
-            f"because they could not be read. `platform-assets read {shown_by[0]}` shows them"
-            + (f", and so on with {', '.join(shown_by[1:])}." if shown_by[1:] else "."),
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            f"because they could not be read. `platform-assets read {shown_by[0]}` shows them{more}"
         )
-    print_held(known.held, in_short=True)
+    yield from held_parts(known.held, in_short=True)
     for table in known.tables:
         if table.awaited and not known.is_new:
-            say("[yellow]not delivered yet[/]", f"{table.table}: {which(table.awaited)}")
+            yield Note("yellow", "not delivered yet", f"{table.table}: {which(table.awaited)}")
         if table.stale:
-            say("[yellow]stale[/]", f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why")
+            stale = f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why"
+            yield Note("yellow", "stale", stale)
         if table.blocked and not known.is_new:
             waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
-            say("[yellow]blocked[/]", f"{table.table}: {waits}")
+            yield Note("yellow", "blocked", f"{table.table}: {waits}")
 
 
 def _set_aside(table: TableStatus) -> Iterator[str]:
@@ -371,49 +344,36 @@ def _set_aside(table: TableStatus) -> Iterator[str]:
         yield refused_table(table.table)
 
 
-def _print_files(known: Status) -> None:
+def _of_files_parts(known: Status) -> Iterator[Part]:
     refused = known.refused
-    print_left([problem for problem in known.problems if not problem.is_growing], refused.there)
-    for file in refused.in_large_part[:_SHOWN]:
-        say("[yellow]refused[/]", _in_large_part(file))
+    yield from left_parts([problem for problem in known.problems if not problem.is_growing], refused.there)
+    yield from (Note("yellow", "refused", _in_large_part(file)) for file in refused.in_large_part[:_SHOWN])
     if (more := len(refused.in_large_part) - _SHOWN) > 0:
-        say(
-            "[yellow]refused[/]",
-            f"many rows of {counted(more, 'more file')}; `platform-assets status --files` names them",
-        )
+        many = f"many rows of {counted(more, 'more file')}; `platform-assets status --files` names them"
+        yield Note("yellow", "refused", many)
     if refused.gone:
         gone = counted(len({file.path for file in refused.gone}), "refused file")
-        say("taken away", f"{gone}, no longer in the landing area; `platform-assets status --files` says which and why")
-    for line in growing_lines([problem for problem in known.problems if problem.is_growing]):
-        say("[yellow]not taken yet[/]", line)
+        away = f"{gone}, no longer in the landing area; `platform-assets status --files` says which and why"
+        yield Note("", "taken away", away)
+    growing = growing_lines([problem for problem in known.problems if problem.is_growing])
+    yield from (Note("yellow", "not taken yet", line) for line in growing)
     for folder, meant in known.unread.items():
         did = f"; did you mean {meant}?" if meant else ""
-        say("[yellow]not read[/]", f"{folder}: no table takes files from this folder of the landing area{did}")
+        no_table = f"{folder}: no table takes files from this folder of the landing area{did}"
+        yield Note("yellow", "not read", no_table)
 
 
-def _print_rows(known: Status) -> None:
-    print_warned_tables(known.warned)
+def _rows_parts(known: Status) -> Iterator[Part]:
+    yield from warned_tables_parts(known.warned)
     if known.late:
-        say("[yellow]late[/]", f"{counted(known.late, 'row', 'wait')} for a decision: platform-assets late list")
+        waits = f"{counted(known.late, 'row', 'wait')} for a decision: platform-assets late list"
+        yield Note("yellow", "late", waits)
     if known.ahead:
-        say("ahead", f"{counted(known.ahead, 'row', 'wait')} for the day to come: platform-assets late list")
+        yield Note("", "ahead", f"{counted(known.ahead, 'row', 'wait')} for the day to come: platform-assets late list")
     for table in known.tables:
         if table.days_outside:
-            first, last = table.days_outside
-            say(
-                "outside",
-                f"{table.table} has rows of {counted(table.outside, 'day')} that the calendar does not have, "
-                f"{between(first, last)}",
-            )
-
-
-def _print_outbox(known: Status) -> None:
-    for target, counts in known.outbox.items():
-        if given_up := counts.get("given up", 0):
-            messages = f"{counted(given_up, 'message')} to {target}, which nobody took: platform-assets outbox list"
-            say("[red]given up[/]", messages)
-        if waiting := counts.get("waiting", 0):
-            say("to be told", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
+            days = f"{counted(table.outside, 'day')} that the calendar does not have, {between(*table.days_outside)}"
+            yield Note("", "outside", f"{table.table} has rows of {days}")
 
 
 def _in_large_part(file: Arrival) -> str:
@@ -422,5 +382,5 @@ def _in_large_part(file: Arrival) -> str:
     return f"{file.path}: {rows}: {shown}; {remedy([file], file.landed)}"
 
 
-def _alarm(count: int) -> str:
-    return f"[red]{count:,}[/]" if count else "0"
+def _alarm(count: int) -> Cell:
+    return Mark(f"{count:,}", "red") if count else "0"

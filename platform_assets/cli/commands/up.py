@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import typer
 from ruamel.yaml import YAML
 
-from platform_assets.cli.console import UsageError, console, errors, platform_to_look, print_json, say
+from platform_assets.cli.console import UsageError, errors, platform_to_look, print_parts, say, show
 from platform_assets.cli.dagster_storage import DagsterStorageError, dagster_home, dagster_instance
-from platform_assets.cli.files_view import print_left
+from platform_assets.cli.files_view import left_parts
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.processes import Processes
 from platform_assets.cli.progress import hush, telling
@@ -29,6 +29,7 @@ from platform_assets.engine.pending import delivered
 from platform_assets.errors import PlatformError
 from platform_assets.installed import refuse_another_pyspark
 from platform_assets.places import USE_A_SHORTER, why_no_socket
+from platform_assets.report import Report
 from platform_assets.settings import Settings, load_settings, project_root
 
 _LOADED_WITHIN_S = 60.0
@@ -66,7 +67,6 @@ class UpError(PlatformError):
 
 
 def up(
-    context: typer.Context,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 3000,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Only look: no daemon, and no button that changes anything.")
@@ -88,26 +88,30 @@ def up(
     if "ui_url" not in settings.model_fields_set:
         environment["PLATFORM_UI_URL"] = address
     if read_only:
-        with telling(context, "showing Dagster what was published without it"):
+        with telling("showing Dagster what was published without it"):
             show_published(settings, home)
     else:
-        with telling(context, "preparing Dagster"):
+        with telling("preparing Dagster"):
             _create_pools(home)
-    hush(context)
-    if as_json:
-        print_json({"address": address, "read_only": read_only})
-        sys.stdout.flush()
+    hush()
+    parts = [
+        f"Opening {address}{' to look only' if read_only else ''} - stop with Ctrl-C",
+        *(
+            ["It asks for a name, any will do, and for the password in PLATFORM_UI_PASSWORD."]
+            if settings.ui_password
+            else []
+        ),
+        "Days that commands publish are among the events of their tables; Runs has what Dagster starts.",
+    ]
+    if read_only:
+        parts.append("What commands publish from now on is shown once `up` runs, or this is started again.")
     else:
-        console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
-        if settings.ui_password:
-            console.print("It asks for a name, any will do, and for the password in PLATFORM_UI_PASSWORD.")
-        console.print("Days that commands publish are among the events of their tables; Runs has what Dagster starts.")
-        if read_only:
-            console.print("What commands publish from now on is shown once `up` runs, or this is started again.")
-        else:
-            console.print(f"By itself: {describe_automation(settings)}.")
-            console.print("Each can be switched off there, under Automation; docs/automation.md says more.")
+        parts.append(f"By itself: {describe_automation(settings)}.")
+        parts.append("Each can be switched off there, under Automation; docs/automation.md says more.")
+    show(Report(parts, {"address": address, "read_only": read_only}), as_json)
+    if not as_json:
         tell_what_is_left(settings)
+    sys.stdout.flush()
     for number in _STOPS:
         signal.signal(number, _stop)
     stopped_by = 0
@@ -151,7 +155,7 @@ def tell_what_is_left(settings: Settings) -> None:
     """Print once what no run will take; else only a tick of a sensor says so, on a page that is not open."""
     try:
         with platform_to_look(settings) as platform:
-            print_left(delivered(platform).problems, refused_files(platform).there)
+            print_parts(left_parts(delivered(platform).problems, refused_files(platform).there))
     except PlatformError as error:
         say("[yellow]note[/]", f"files that cannot be taken are not told: {error.what}", to=errors)
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import print_json
-from platform_assets.cli.options import AsJson
+from platform_assets.report import Report
 from platform_assets.settings import load_settings
 
 
@@ -25,8 +24,7 @@ def views(
         str | None,
         typer.Option(help="Number, name of a pin, or publication; the current one by default."),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Print SQL that makes a view of every table at one release: silver.sales in DuckDB, silver_sales in Spark."""
     from platform_assets.lakehouse.errors import NeverPublishedError
     from platform_assets.lakehouse.layout import Lake
@@ -38,8 +36,6 @@ def views(
     if not shown.versions:
         raise NeverPublishedError("Nothing was published yet, so there is nothing to see.", "Run a refresh first.")
     made = list(statements(Lake.at(settings.lake), shown, engine.value))
-    if as_json:
-        print_json({"release": shown.number, "engine": engine.value, "statements": made})
-        return
-    print(f"-- Release {shown.number}, for {engine}. Written by platform-assets views.\n")
-    print("\n\n".join(f"{statement};" for statement in made))
+    data = {"release": shown.number, "engine": engine.value, "statements": made}
+    lines = "\n\n".join(f"{statement};" for statement in made).splitlines()
+    return Report([f"-- Release {shown.number}, for {engine}. Written by platform-assets views.", "", *lines], data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
@@ -12,25 +12,16 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from platform_assets.cli.console import (
-    EXIT_LOOK,
-    console,
-    escape,
-    parse_day,
-    platform_to_look,
-    print_json,
-    say,
-    without_numpy,
-)
+from platform_assets.cli.changes_view import ended_json, ended_note
+from platform_assets.cli.console import escape, parse_day, platform_to_look, without_numpy
 from platform_assets.cli.files_view import not_taken_lines
-from platform_assets.cli.held_view import held_json, print_held, print_warned_day, warned_json
+from platform_assets.cli.held_view import held_json, held_parts, warned_day_parts, warned_json
 from platform_assets.cli.options import AsJson, OneDay, TableName
-from platform_assets.cli.plan_view import cause
-from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, WarnedDay, held_days, warned_day
+from platform_assets.operations.lineage.plan_report import cause
 from platform_assets.operations.lineage.provenance import (
     Difference,
     Explanation,
@@ -45,19 +36,20 @@ from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.planning.windows import which
 from platform_assets.quality.findings import accepted_by_hand
 from platform_assets.quality.set_aside import quarantined
-from platform_assets.records.code_version import Version, shown_commits
+from platform_assets.records.code_version import shown_commits
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import Scope
+from platform_assets.report import Note, Part, Report, picked
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
 _SHOWN = 5
 """Differing days that a list names."""
 
-_OF_A_HOLD = ("gate", "reason", "run", "created_at")
-_OF_A_PUBLICATION = ("publication", "release", "created_at", "kind", "run", "who", "why", "git_commit")
-_OF_A_FILE = ("path", "kind", "origin", "arrival_date", "sha256", "taken", "refused", "erased", "publication")
+_OF_A_DAY = "day digest rows fingerprint code_version configuration git_commit publication figures warnings"
+_OF_A_PUBLICATION = "publication release created_at kind run who why git_commit"
+_OF_A_FILE = "path kind origin arrival_date sha256 taken refused erased publication"
 _SOFTWARE = {"platform": "platform-assets", "sail": "Sail", "spark": "Spark", "delta": "Delta"}
 _BRANCHES_SHOWN = 5
 """Files and publications that a list names."""
@@ -79,7 +71,7 @@ def why(
     day: OneDay,
     diff: Annotated[bool, typer.Option("--diff", help="Show what differs now from what the day was made of.")] = False,
     as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
     with platform_to_look() as platform, without_numpy():
         contract = platform.catalogue[table]
@@ -89,12 +81,8 @@ def why(
         replaced = replaced_files(platform, explanation.origin) if explanation.origin else ()
         delivered = delivered_since(platform, explanation, _SHOWN) if diff and not as_json else {}
         told = _Told(held, _warned(platform, explanation), _ended(platform, explanation), replaced, delivered)
-    if as_json:
-        print_json(_json(explanation, told, diff=diff))
-    else:
-        _print(explanation, told, diff=diff)
-    if explanation.reasons or explanation.origin is None or held or _is_bereft(explanation.state):
-        raise typer.Exit(EXIT_LOOK)
+    needs = explanation.reasons or explanation.origin is None or held or _is_bereft(explanation.state)
+    return Report(_parts(explanation, told, diff=diff), _json(explanation, told, diff=diff), bool(needs))
 
 
 def _warned(platform: Platform, explanation: Explanation) -> WarnedDay | None:
@@ -108,31 +96,26 @@ def _ended(platform: Platform, explanation: Explanation) -> EndedRollback | None
     return rollback_of(platform, explanation.table, explanation.day, stale=bool(explanation.reasons))
 
 
-def _print(explanation: Explanation, told: _Told, *, diff: bool) -> None:
+def _parts(explanation: Explanation, told: _Told, *, diff: bool) -> Iterator[Any]:
     name = f"{explanation.table} {explanation.day}"
+    there = explanation.origin is not None
+    yield from (_state_parts if there else _without_content_parts)(explanation, name, told.held)
+    if told.ended:
+        yield ended_note(told.ended)
     if explanation.origin is None:
-        _print_without_content(explanation, name, told.held)
-        _print_rollback(told)
         return
-    _print_state(explanation, name, told.held)
-    _print_rollback(told)
     if told.warned:
-        print_warned_day(told.warned)
+        yield from warned_day_parts(told.warned)
     if explanation.scope:
-        say("[yellow]in part[/]", _scope(explanation.scope))
+        yield Note("yellow", "in part", _scope(explanation.scope))
     record = explanation.origin.days.get(explanation.day)
     if accepted := accepted_by_hand(record.figures if record else {}):
-        say("accepted", f"by hand: what {' and '.join(accepted)} found; `audit show {name}` says who did and why")
-    for line in not_taken_lines(told.replaced):
-        say("[yellow]not taken[/]", line)
-    console.print(origin_tree(explanation.origin, explanation.software))
+        what = f"by hand: what {' and '.join(accepted)} found; `audit show {name}` says who did and why"
+        yield Note("", "accepted", what)
+    yield from (Note("yellow", "not taken", line) for line in not_taken_lines(told.replaced))
+    yield origin_tree(explanation.origin, explanation.software)
     if diff:
-        _print_differences(explanation, told)
-
-
-def _print_rollback(told: _Told) -> None:
-    if told.ended:
-        print_ended(told.ended)
+        yield from _differences_parts(explanation, told)
 
 
 def _keeping(explanation: Explanation) -> set[tuple[str, date]]:
@@ -152,33 +135,32 @@ def _is_bereft(state: DayState) -> bool:
     return isinstance(state, Blocked) and not state.is_there
 
 
-def _print_state(explanation: Explanation, name: str, held: Collection[HeldDay]) -> None:
+def _state_parts(explanation: Explanation, name: str, held: Collection[HeldDay]) -> Iterator[Part]:
     if explanation.reasons:
-        say("[yellow]stale[/]", f"{name}: {', '.join(explanation.reasons)}")
+        yield Note("yellow", "stale", f"{name}: {', '.join(explanation.reasons)}")
     elif _is_bereft(explanation.state):
-        say("[yellow]out of date[/]", f"{name}: made from more than is there")
+        yield Note("yellow", "out of date", f"{name}: made from more than is there")
     elif explanation.now is not None and not held:
-        say("[green]up to date[/]", name)
-    print_held(held, of=explanation.table)
+        yield Note("green", "up to date", name)
+    yield from held_parts(held, of=explanation.table)
     if isinstance(explanation.state, Blocked):
-        say("[yellow]cannot be computed[/]", cause(explanation.state))
+        yield Note("yellow", "cannot be computed", cause(explanation.state))
 
 
-def _print_without_content(explanation: Explanation, name: str, held: Collection[HeldDay]) -> None:
+def _without_content_parts(explanation: Explanation, name: str, held: Collection[HeldDay]) -> Iterator[Part]:
     """Why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
     lacking = [f"{table} has never been loaded for {day}" for table, day in explanation.lacking.items()]
     if isinstance(explanation.state, Blocked):  # by what the first of these lacks in turn, if it is not there
         lacking[: not explanation.state.is_there] = [cause(explanation.state)]
-    print_held(held, of=explanation.table)
+    yield from held_parts(held, of=explanation.table)
     if explanation.held and not lacking and not explanation.reasons:
         return
     if explanation.now is None:
-        say(
-            "[yellow]never loaded[/]",
-            f"{name}: nothing was taken for it so far; `platform-assets status` shows what waits",
-        )
+        nothing = "nothing was taken for it so far; `platform-assets status` shows what waits"
+        yield Note("yellow", "never loaded", f"{name}: {nothing}")
     else:
-        say("[yellow]never computed[/]", f"{name}: {'; '.join(lacking) or 'its inputs are there, a refresh takes it'}")
+        lacks = "; ".join(lacking) or "its inputs are there, a refresh takes it"
+        yield Note("yellow", "never computed", f"{name}: {lacks}")
 
 
 def _scope(scope: Scope) -> str:
@@ -188,29 +170,28 @@ def _scope(scope: Scope) -> str:
     )
 
 
-def _print_differences(explanation: Explanation, told: _Told) -> None:
+def _differences_parts(explanation: Explanation, told: _Told) -> Iterator[Part]:
     if explanation.then is not None and explanation.now is not None:
         for name in ("code", "configuration"):
             then, now = getattr(explanation.then, name), getattr(explanation.now, name)
             if then != now:
-                say(f"[yellow]{name}[/]", f"was {then or 'not recorded'}, is {now}")
-    for change in explanation.changes:
-        say("[yellow]contract changed[/]", str(change))
+                yield Note("yellow", name, f"was {then or 'not recorded'}, is {now}")
+    yield from (Note("yellow", "contract changed", str(change)) for change in explanation.changes)
     for difference in explanation.differences[:_SHOWN]:
-        say("[yellow]input[/]", f"{difference.table} {difference.day}: {_rows_then_and_now(difference)}")
+        yield Note("yellow", "input", f"{difference.table} {difference.day}: {_rows_then_and_now(difference)}")
         files = tuple(told.delivered.get((difference.table, difference.day), ()))
         for file in files[:_SHOWN]:
-            say("  delivered since", f"{file.path} ({counted(file.taken, 'row')} in all)")
+            yield Note("", "  delivered since", f"{file.path} ({counted(file.taken, 'row')} in all)")
         if len(files) > _SHOWN:
-            say("  delivered since", f"{counted(len(files) - _SHOWN, 'more file')}")
+            yield Note("", "  delivered since", f"{counted(len(files) - _SHOWN, 'more file')}")
     if len(explanation.differences) > _SHOWN:
-        console.print(f"and {len(explanation.differences) - _SHOWN:,} more days of inputs")
+        yield f"and {len(explanation.differences) - _SHOWN:,} more days of inputs"
     if explanation.differences:
         first = explanation.differences[0]
         line = f"`platform-assets why {first.table} {first.day}` names the files that such a day is made of now."
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        yield line
     if not (explanation.differences or explanation.changes or explanation.reasons):
-        console.print("Nothing differs from what the day was made of.")
+        yield "Nothing differs from what the day was made of."
 
 
 def _rows_then_and_now(difference: Difference) -> str:
@@ -223,71 +204,43 @@ def _rows_then_and_now(difference: Difference) -> str:
 
 
 def _json(explanation: Explanation, told: _Told, *, diff: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "table": explanation.table,
-        "day": explanation.day,
-        "stale": list(explanation.reasons),
-        "blocked": _blocked(explanation.state),
-        "held": [{name: getattr(hold, name) for name in _OF_A_HOLD} for hold in explanation.held],
-        "held_by": [held_json(day) for day in told.held],
-        "warned": warned_json(told.warned),
-        "rollback_ended": ended_json(told.ended) if told.ended else None,
-        "replaced_files": [{"path": file.path, "reason": file.message} for file in told.replaced],
-        "never_loaded": {table: str(day) for table, day in explanation.lacking.items()},
-        "computed_with": dict(explanation.software),
-        "only": dict(explanation.scope.keys) if explanation.scope else None,
-        "origin": None if explanation.origin is None else _origin_json(explanation.origin),
-    }
+    state = explanation.state
+    shown = picked(
+        explanation,
+        "table day",
+        stale=explanation.reasons,
+        blocked=picked(state, "day is_there", reads=state.table, cause=cause(state))
+        if isinstance(state, Blocked)
+        else None,
+        held=[picked(hold, "gate reason run created_at") for hold in explanation.held],
+        held_by=[held_json(day) for day in told.held],
+        warned=warned_json(told.warned),
+        rollback_ended=ended_json(told.ended) if told.ended else None,
+        replaced_files=[picked(file, "path", reason=file.message) for file in told.replaced],
+        never_loaded=explanation.lacking,
+        computed_with=explanation.software,
+        only=explanation.scope.keys if explanation.scope else None,
+        origin=explanation.origin and _origin_json(explanation.origin),
+    )
     if diff:
         shown["diff"] = {
-            "version": {"then": _version(explanation.then), "now": _version(explanation.now)},
+            "version": {"then": explanation.then, "now": explanation.now},
             "contract": [change.what for change in explanation.changes],
-            "inputs": [_difference(difference) for difference in explanation.differences],
+            "inputs": [picked(difference, "table day then now") for difference in explanation.differences],
         }
     return shown
 
 
-def _blocked(state: DayState) -> dict[str, Any] | None:
-    if not isinstance(state, Blocked):
-        return None
-    return {"reads": state.table, "day": state.day, "is_there": state.is_there, "cause": cause(state)}
-
-
-def _version(version: Version | None) -> dict[str, str] | None:
-    return None if version is None else vars(version)
-
-
-def _difference(difference: Difference) -> dict[str, Any]:
-    return {"table": difference.table, "day": difference.day, "then": difference.then, "now": difference.now}
-
-
 def _origin_json(origin: Origin) -> dict[str, Any]:
-    return {
-        "table": origin.table,
-        "window": origin.window,
-        "days_before_calendar": origin.before_calendar,
-        "version": origin.version,
-        "days": [
-            {
-                "day": record.day,
-                "digest": record.digest,
-                "rows": record.rows,
-                "fingerprint": record.fingerprint,
-                "code_version": record.code_version,
-                "configuration": record.configuration,
-                "git_commit": record.git_commit,
-                "publication": record.publication,
-                "figures": record.figures,
-                "warnings": [warned.model_dump() for warned in record.warnings],
-            }
-            for record in origin.days.values()
-        ],
-        "publications": [{name: getattr(head, name) for name in _OF_A_PUBLICATION} for head in origin.publications],
-        "files": None
-        if origin.arrivals is None
-        else [{name: getattr(file, name) for name in _OF_A_FILE} for file in origin.arrivals],
-        "inputs": [_origin_json(read) for read in origin.inputs],
-    }
+    return picked(
+        origin,
+        "table window version",
+        days_before_calendar=origin.before_calendar,
+        days=[picked(record, _OF_A_DAY) for record in origin.days.values()],
+        publications=[picked(head, _OF_A_PUBLICATION) for head in origin.publications],
+        files=None if origin.arrivals is None else [picked(file, _OF_A_FILE) for file in origin.arrivals],
+        inputs=[_origin_json(read) for read in origin.inputs],
+    )
 
 
 def origin_tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:

@@ -1,115 +1,128 @@
-"""Backfills as pages of Markdown: one to be looked at before it is approved, one to be kept of what became of it."""
+"""Report what a backfill comes to before it is approved, and where it stands, in a few words."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from platform_assets.operations.backfill.report import table_reports
+from platform_assets.operations.backfill.files import line_of, written
+from platform_assets.operations.lineage.plan_report import plan_json, plan_table
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.price import Price
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.windows import which
+from platform_assets.report import (
+    Calendar,
+    Details,
+    Heading,
+    Listing,
+    Note,
+    Part,
+    Points,
+    Quote,
+    Report,
+    Table,
+    picked,
+)
 from platform_assets.visible import as_code
 from platform_assets.words import counted, lasting, size
 
 if TYPE_CHECKING:
-    from platform_assets.engine.platform import Platform
     from platform_assets.planning.backfill.pace import Standing
 
 
-def backfill_markdown(backfill: Backfill) -> list[str]:
-    """Return what a plan comes to, as the lines of a comment of a pull request."""
-    file = backfill.file
-    lines = [f"## Backfill {file.name}", "", as_code(file.reason), ""]
-    lines += ["| table | days | why | which |", "| --- | ---: | --- | --- |"]
-    for step in backfill.plan.steps:
-        for reasons, days in step.by_reasons.items():
-            lines.append(f"| {step.table} | {len(days):,} | {', '.join(reasons)} | {which(days)} |")
-    lines += ["", "| rollout | days of tables |", "| ---: | --- |"]
-    for rolled in backfill.steps:
-        of = ", ".join(f"{table} {len(days):,}" for table, days in rolled.days.items())
-        lines.append(f"| {rolled.share} % | {of} |")
-    lines += ["", *(f"- {line}" for line in facts(backfill))]
-    for obstacle in backfill.obstacles:
-        lines.append(f"- **{'in the way' if obstacle.blocks else 'mind'}**: {obstacle.told} {obstacle.todo}")
-    return [*lines, "", f"Hash `{backfill.hash}`, over release {backfill.release}."]
-
-
-def record_markdown(platform: Platform, record: BackfillRecord, most_days: int | None = None) -> list[str]:
-    """Return a page to keep: why, who, what, before and after per table, what happened, and how to do it again.
+def backfill_report(backfill: Backfill, at: Path | None = None) -> Report:
+    """Report all that somebody wants to know who is to approve a plan, and the command that comes next.
 
     Args:
-        most_days: that are named one by one; all by default.
+        at: where its file lies, for the lines in it that obstacles are about.
     """
-    file = record.file
-    lines = [f"# Plan {record.name}: {record.state}", "", as_code(file.reason), "", f"Owner {as_code(file.owner)}."]
-    if record.release is not None:
-        lines.append(f"Release {record.release}, publication `{record.publication}`: {days_told(record)}.")
-    if file.only is not None:
-        lines.append(f"Only rows of {as_code(shown_keys(file.only))}; the others were carried over.")
-    if file.override_protected is not None:
-        override = file.override_protected
-        lines.append(f"Protected days of {override.days} were computed all the same: {as_code(override.reason)}.")
-    lines += ["", "| rollout | table | days |", "| ---: | --- | --- |"]
-    for step in record.steps:
+    return Report(_parts(backfill, at), _json(backfill), bool(backfill.blocking))
+
+
+def _parts(backfill: Backfill, at: Path | None) -> Iterator[Part]:
+    file = backfill.file
+    yield Heading(f"Backfill {file.name}")
+    yield Quote(file.reason)
+    yield f"Owner {as_code(file.owner)}."
+    if backfill.plan.steps:
+        yield plan_table(backfill.plan)
+        rollout = [
+            (f"{step.share} %", f"{step.count:,}", ", ".join(f"{table} {len(of):,}" for table, of in step.days.items()))
+            for step in backfill.steps
+        ]
+        names = ("named days", "days of tables", "tables")
+        yield Table("Rollout", names, rollout, right=names[:2])
+    yield Details("", [*_calendars(backfill)])
+    yield Points([*facts(backfill)])
+    for one in backfill.obstacles:
+        place = f"line {line_of(at, one.field)}, " if at and one.field else ""
+        what = f"{place}{one.told} {one.todo}"
+        yield Note("red", "in the way", what) if one.blocks else Note("yellow", "mind", what)
+    yield f"Hash `{backfill.hash}`, over release {backfill.release}."
+    yield Details("", [Listing(written(file))])
+    if backfill.blocking:
+        yield "It can be neither approved nor applied while something is in the way."
+    else:
+        yield Note("bold", "next", _next(backfill, shlex.quote(str(at)) if at else "FILE"))
+
+
+def _next(backfill: Backfill, file: str) -> str:
+    if not backfill.consent.is_there:
+        return f"`platform-assets plan approve {file} --hash {backfill.hash} --reason … --by …`"
+    enough = "it is approved" if backfill.consent.needed else "nobody has to approve it"
+    return f"{enough}: `platform-assets plan apply {file}`"
+
+
+def _calendars(backfill: Backfill) -> Iterator[Part]:
+    of_table: dict[str, dict[date, tuple[str, int, str]]] = {}
+    for at, step in enumerate(backfill.steps):
+        shade = 4 - round(3 * at / max(len(backfill.steps) - 1, 1))
         for table, days in step.days.items():
-            lines.append(f"| {step.share} % | {table} | {len(days):,}: {which(days)} |")
-    lines += _before_and_after(platform, record, most_days)
-    lines += [
-        "",
-        f"Explained {record.explained_seconds:,.1f} s, took {record.seconds:,.1f} s; {size(record.bytes)} staged.",
-    ]
-    lines += ["", f"Runs: {', '.join(map(as_code, record.runs))}."] if record.runs else []
-    lines += ["", "| when | what | who |", "| --- | --- | --- |"]
-    for event in record.events:
-        lines.append(
-            f"| {event.at:%Y-%m-%d %H:%M:%S} | {as_code(event.what)} | {as_code(event.who) if event.who else ''} |"
-        )
-    return [*lines, "", f"Hash `{record.hash}`. `platform-assets plan replay {record.name}` computes all of it again."]
+            cells = {day: (str(step.share), shade, f"{day}: staged at {step.share} %") for day in days}
+            of_table.setdefault(table, {}).update(cells)
+    for table, cells in of_table.items():
+        yield Heading(table, 3)
+        key = "Each day with the percent of the named days at which it is staged."
+        yield Calendar(f"Days of {table} by step of the rollout", key, cells)
 
 
-def _before_and_after(platform: Platform, record: BackfillRecord, most_days: int | None) -> Iterator[str]:
-    """Per table rows and amounts, then day by day; while it is not published, as it is staged."""
-    tables, unread = table_reports(platform, record)
-    tables = tuple(sorted(tables, key=lambda one: one.table))
-    changes = [day for table in tables for day in table.days]
-    if not changes:
-        return
-    yield ""
-    if all(change.is_equal for change in changes):
-        yield f"Nothing changed: {counted(len(changes), 'day')} of tables came out as they were."
-        yield ""
-    yield "| table | days | of these changed | rows before | rows after |"
-    yield "| --- | ---: | ---: | ---: | ---: |"
-    for table in tables:
-        before, after = table.rows
-        changed = table.changed or "nothing changed"
-        yield f"| {table.table} | {len(table.days):,} | {changed} | {before:,} | {after:,} |"
-    if any(table.amounts for table in tables):
-        yield from ("", "| table | sum of | before | after | difference |", "| --- | --- | ---: | ---: | ---: |")
-    for table in tables:
-        for name, (was, now) in table.amounts.items():
-            sides = ("not there" if one is None else f"{one:,}" for one in (was, now))
-            difference = "" if was is None or now is None else f"{now - was:+,}"
-            yield f"| {table.table} | {name} | {' | '.join(sides)} | {difference} |"
-    for name, why in unread.items():
-        yield from ("", f"Amounts of {name} are not told: {why}.")
-    yield ""
-    yield "| table | day | rows before | rows | digest before | digest |"
-    yield "| --- | --- | ---: | ---: | --- | --- |"
-    for change in changes[:most_days]:
-        then = ("", "") if change.is_new else (f"{change.rows[0]:,}", f"`{change.digests[0]}`")
-        digest = "the same" if change.is_equal else f"`{change.digests[1]}`"
-        yield f"| {change.table} | {change.day} | {then[0]} | {change.rows[1]:,} | {then[1]} | {digest} |"
-    if more := len(changes) - len(changes[:most_days]):
-        yield ""
-        yield f"And {counted(more, 'more day')}: `platform-assets plan report {record.name}`."
+def _json(backfill: Backfill) -> dict[str, Any]:
+    cost = backfill.price
+    known = cost.experience
+    return {
+        "name": backfill.file.name,
+        "hash": backfill.hash,
+        "release": backfill.release,
+        "file": backfill.file.model_dump(mode="json", exclude_none=True),
+        "plan": plan_json(backfill.plan),
+        "rollout": backfill.steps,
+        "up_to_date": backfill.up_to_date,
+        "price": {
+            **picked(cost, "rows bytes unknown"),
+            "seconds": round(cost.seconds, 1),
+            "between": [round(end, 1) for end in cost.between] if cost.between else None,
+            **{name: round(getattr(known, name), 1) for name in ("start_s", "step_s", "job_s")},
+            "backfills": known.runs,
+            "core_hours": round(cost.core_hours, 3),
+            "money": cost.money,
+        },
+        "code": {table: version.code for table, version in backfill.versions.items()},
+        "protected": backfill.protected,
+        "narrowed": backfill.narrowed,
+        "stale_afterwards": backfill.exposed,
+        "exposures": backfill.told,
+        "obstacles": backfill.obstacles,
+        "approval": backfill.consent,
+    }
 
 
 def facts(backfill: Backfill) -> Iterator[str]:
-    """Yield what somebody wants to know besides the days, in sentences."""
+    """What somebody wants to know besides the days, in sentences."""
     yield f"About {_cost(backfill.price)}."
     yield from _only(backfill)
     for table, days in backfill.up_to_date.items():
@@ -137,7 +150,7 @@ def facts(backfill: Backfill) -> Iterator[str]:
 
 
 def standing(record: BackfillRecord, now: Standing | None = None) -> str:
-    """Return where a backfill stands, in a line.
+    """Where a backfill stands, in a line.
 
     Args:
         now: how far it is by what lies in its stage, and how long the rest takes; by default as it was explained.
@@ -150,7 +163,7 @@ def standing(record: BackfillRecord, now: Standing | None = None) -> str:
 
 
 def days_told(record: BackfillRecord) -> str:
-    """Return how many days it is about; once it is published, those that it left alone apart."""
+    """How many days it is about; once it is published, those that it left alone apart."""
     if not record.left_alone:
         return f"{counted(record.days, 'day')} of tables"
     return f"{counted(record.days - record.left_alone, 'day')} of tables, {record.left_alone:,} more left as they were"
@@ -159,6 +172,11 @@ def days_told(record: BackfillRecord) -> str:
 def staged_share(record: BackfillRecord) -> int:
     """Percent of the named days that are staged and have passed their gates."""
     return record.steps[record.done - 1].share if record.done else 0
+
+
+def record_json(record: BackfillRecord) -> dict[str, Any]:
+    """The record of a backfill for programs."""
+    return record.model_dump(mode="json") | {"days": record.days, "staged_share": staged_share(record)}
 
 
 def _only(backfill: Backfill) -> Iterator[str]:

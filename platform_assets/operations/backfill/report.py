@@ -1,23 +1,50 @@
-"""What is told of a backfill once it has begun: one value for the page that is kept of it."""
+"""Report what became of a backfill: why, who, at what price, before and after, and how to do it again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from operator import itemgetter
+from types import MappingProxyType
 
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.files import written
+from platform_assets.operations.backfill.pages import days_told, record_json
 from platform_assets.operations.backfill.staged import cores_of, kept_figures, stage_of
 from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import Gate
-from platform_assets.planning.backfill.verdicts import Figures, GateVerdict, Number, difference_percent, judged
-from platform_assets.records.decisions import PlanDecision
+from platform_assets.planning.backfill.verdicts import Figures, GateVerdict, difference_percent, judged
+from platform_assets.planning.key_scope import shown_keys
+from platform_assets.planning.windows import which
+from platform_assets.records.decisions import PlanDecision, signed
 from platform_assets.records.history import DayRecord
-from platform_assets.records.manifest import DayContent
+from platform_assets.records.manifest import STAGED, DayContent
+from platform_assets.report import (
+    Calendar,
+    Details,
+    Figure,
+    Heading,
+    Listing,
+    Note,
+    Pair,
+    Part,
+    Plot,
+    Points,
+    Quote,
+    Report,
+)
+from platform_assets.report import Table as Grid
+from platform_assets.visible import as_code
+from platform_assets.words import counted, lasting, size
+
+_MOST_PLOTS = 3
+"""Columns of a table that are plotted; what its gates look at first."""
+_KEY = (
+    "= as it was; ≠ other content, the same figure; a number: so many percent apart, darker from 1 and from 10 on; "
+    "new: never computed before"
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +52,8 @@ class DayChange:
     """One day of one table; every pair is before and after.
 
     Args:
+        table: of the day.
+        day: the day.
         rows: number of rows; None before where the day was never computed.
         bytes: of its files; None likewise.
         digests: of its whole content; empty likewise.
@@ -39,73 +68,283 @@ class DayChange:
     figures: Figures | None = None
 
     @property
-    def is_new(self) -> bool:
-        """Whether it was never computed before."""
-        return not self.digests[0]
-
-    @property
     def is_equal(self) -> bool:
         """Whether it came out as it was."""
         return self.digests[0] == self.digests[1]
 
-    def percent(self, column: str = "") -> Decimal:
-        """Return how far the sum of a column, or the number of rows, is from what it was."""
-        if column and self.figures:
-            before, after = self.figures.sums.get(column, (0, 0))
-            return difference_percent(Decimal(str(before)), Decimal(str(after)))
-        return difference_percent(Decimal(self.rows[0] or 0), Decimal(self.rows[1]))
+    def cell(self, measure: str) -> tuple[str, int, str]:
+        """Return the day's cell of a calendar: how far it is from what it was, by the sum of a column or its rows."""
+        if not self.digests[0]:
+            return "new", 4, f"{self.day}: never computed before"
+        if self.is_equal:
+            return "=", 0, f"{self.day}: came out as it was"
+        what = "rows"
+        pair: tuple[Figure, Figure] = self.rows
+        if measure and self.figures:
+            what, pair = f"the sum of {measure}", self.figures.sums.get(measure, (0, 0))
+        percent = difference_percent(*(Decimal(str(side or 0)) for side in pair))
+        if not percent:
+            return "≠", 1, f"{self.day}: other content, {what} as before"
+        shade = 2 if percent < 1 else 3 if percent < 10 else 4
+        short = f"{percent:.1f}" if percent < 10 else f"{percent:.0f}" if percent < 1000 else ">999"
+        return "<.1" if percent < Decimal("0.1") else short, shade, f"{self.day}: {what} {percent:.2f} % apart"
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """One table of a backfill.
+
+    Args:
+        table: its name.
+        days: before and after, oldest first.
+        measure: column by whose sum days are compared; empty for their rows.
+        amounts: sums that differ over all its days, before and after; None where no day is there.
+    """
+
+    table: str
+    days: tuple[DayChange, ...]
+    measure: str = ""
+    amounts: Mapping[str, Pair] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> int:
+        """How many days came out another one."""
+        return sum(not day.is_equal for day in self.days)
+
+    def total(self, name: str) -> Pair:
+        """Return the rows or bytes of all its days, before and after."""
+        before, after = zip(*(getattr(day, name) for day in self.days), strict=True)
+        return sum(filter(None, before)), sum(after)
+
+    @property
+    def sums(self) -> dict[str, tuple[Decimal, Decimal]]:
+        """Of every column of numbers that gates looked at, before and after."""
+        totals: dict[str, tuple[Decimal, Decimal]] = {}
+        for day in self.days:
+            for name, (before, after) in day.figures.sums.items() if day.figures else ():
+                was, now = totals.get(name, (Decimal(0), Decimal(0)))
+                totals[name] = was + Decimal(str(before)), now + Decimal(str(after))
+        return totals
+
+    def plotted(self, column: str) -> Mapping[date, tuple[Figure, Figure]]:
+        """Return the sum of a column, or the number of rows, by day, before and after."""
+        if not column:
+            return {day.day: day.rows for day in self.days}
+        plotted: dict[date, tuple[Figure, Figure]] = {}
+        for day in self.days:
+            if day.figures and column in day.figures.sums:
+                before, after = day.figures.sums[column]
+                plotted[day.day] = (before if day.digests[0] else None, after)
+        return plotted
+
+
+def record_report(platform: Platform, record: BackfillRecord, most_days: int | None = None) -> Report:
+    """Report what became of a backfill, from its record, the ledger and the chain of decisions.
+
+    Args:
+        most_days: that are named one by one; all by default.
+    """
+    tables, unread = table_reports(platform, record)
+    parts = record_parts(
+        record,
+        tables,
+        unread=unread,
+        approvals=tuple(said for said in platform.ledger.decisions(PlanDecision) if said.plan == record.name),
+        gates=_gates(platform, record),
+        made_by=tuple(_made_by(platform, record)),
+        cores=cores_of(platform),
+        most_days=most_days,
+    )
+    return Report(parts, record_json(record))
+
+
+def record_parts(
+    record: BackfillRecord,
+    tables: Sequence[TableReport],
+    *,
+    unread: Mapping[str, str] = MappingProxyType({}),
+    approvals: Sequence[PlanDecision] = (),
+    gates: Mapping[int, tuple[GateVerdict, ...]] = MappingProxyType({}),
+    made_by: Sequence[Sequence[str]] = (),
+    cores: int | None = None,
+    most_days: int | None = None,
+) -> Iterator[Part]:
+    """Show what became of a backfill.
+
+    Args:
+        tables: that it is about.
+        unread: tables whose amounts are not told, with the reason.
+        approvals: of the plan, of whatever hash, oldest first.
+        gates: what those of the plan said, by share of the rollout.
+        made_by: of each table by what its published days were made: code, contract, commit, what was read.
+        cores: that Spark computes with, where that is known.
+    """
+    file = record.file
+    yield Heading(f"Plan {record.name}: {record.state}", 1)
+    yield Quote(file.reason)
+    yield f"Owner {as_code(file.owner)}."
+    if record.release is not None:
+        yield f"Release {record.release}, publication `{record.publication}`: {days_told(record)}."
+    if file.only is not None:
+        yield f"Only rows of {as_code(shown_keys(file.only))}; the others were carried over."
+    if (override := file.override_protected) is not None:
+        yield f"Protected days of {override.days} were computed all the same: {as_code(override.reason)}."
+    yield Details("", [*_approvals(record, approvals), *_cost(record, tables, cores)])
+    yield from _before_and_after(record, tables, unread, most_days)
+    yield Details("", [*_verdicts(record, gates)])
+    yield Heading("Timeline")
+    took = f"took {record.seconds:,.1f} s; {size(record.bytes)} staged"
+    yield f"Explained {record.explained_seconds:,.1f} s, {took}."
+    if record.runs:
+        yield f"Runs: {', '.join(map(as_code, record.runs))}."
+    happened = [(f"{event.at:%Y-%m-%d %H:%M:%S}", event.what, event.who) for event in record.events]
+    yield Grid("", ("when", "what", "who"), happened, quoted=("what", "who"))
+    yield Heading("Rollout")
+    steps = ((step.share, table, days) for step in record.steps for table, days in step.days.items())
+    rollout = [(f"{share} %", table, f"{len(days):,}", which(days)) for share, table, days in steps]
+    yield Grid("", ("rollout", "table", "days", "which"), rollout, right=("rollout", "days"))
+    yield Heading("To do it again")
+    again = f"`platform-assets plan replay {record.name}` computes all of it again, and compares checksums."
+    yield f"Hash `{record.hash}`. {again} `platform-assets plan rollback {record.name}` puts exactly these days back."
+    made = Grid("", ("table", "code", "contract", "commit", "read"), made_by, quoted=("code", "contract"))
+    yield Details("", [*([made] if made_by else []), "The plan, as it was applied:", Listing(written(file))])
+
+
+def _approvals(record: BackfillRecord, approvals: Sequence[PlanDecision]) -> Iterator[Part]:
+    yield Heading("Approvals")
+    if not approvals:
+        yield "Nobody approved it; whether somebody had to, the plan says under `approvals`."
+        return
+    rows = []
+    for said in approvals:
+        which_one = "this one" if said.hash == record.hash else "another one"
+        by = signed(said.who, said.as_user, said.on_host)
+        rows.append((f"{said.created_at:%Y-%m-%d %H:%M:%S}", by, said.hash, which_one, said.reason))
+    yield Grid("", ("when, UTC", "who", "hash", "", "why"), rows, quoted=("hash", "why"))
+
+
+def _cost(record: BackfillRecord, tables: Sequence[TableReport], cores: int | None) -> Iterator[Part]:
+    yield Heading("Cost")
+    between, hourly = record.explained_between, record.file.budget.price_per_core_hour
+    ends = f", {lasting(between[0])} to {lasting(between[1])}" if between else ""
+    rows = [
+        ("time of computing", f"{lasting(record.explained_seconds)}{ends}", lasting(record.seconds)),
+        ("written", size(record.explained_bytes), size(record.bytes)),
+        ("rows", f"{record.explained_rows:,}", f"{sum(table.total('rows')[1] or 0 for table in tables):,}"),
+    ]
+    known = None if hourly is None or cores is None else Decimal(record.seconds) * cores * hourly / 3600
+    if record.explained_money or known is not None:
+        spent = "unknown" if known is None else str(known.quantize(Decimal("0.01")))
+        rows.append(("money", record.explained_money or "unknown", spent))
+    yield Grid("", ("", "estimated", "actual"), rows, right=("estimated", "actual"))
+
+
+def _before_and_after(
+    record: BackfillRecord, tables: Sequence[TableReport], unread: Mapping[str, str], most_days: int | None
+) -> Iterator[Part]:
+    """Show rows and amounts per table, then day by day; while it is not published, as it is staged."""
+    if not tables:
+        return
+    yield Heading("Before and after")
+    days = [day for table in tables for day in table.days]
+    if all(day.is_equal for day in days):
+        yield f"Nothing changed: {counted(len(days), 'day')} of tables came out as they were."
+    numbers = ("days", "of these changed", "rows before", "rows after", "difference", "size before", "size after")
+    rows = []
+    for table in tables:
+        changed = str(table.changed or "nothing changed")
+        sizes = (size(int(side or 0)) for side in table.total("bytes"))
+        rows.append((table.table, f"{len(table.days):,}", changed, *_compared(table.total("rows")), *sizes))
+    yield Grid("", ("table", *numbers), rows, right=numbers)
+    beside = ("before", "after", "difference")
+    sums = [(one.table, *of) for one in tables for of in {**one.amounts, **one.sums}.items()]
+    if sums:
+        amounts = [(table, name, *_compared(pair)) for table, name, pair in sums]
+        yield Grid("Amounts", ("table", "sum of", *beside), amounts, right=beside)
+    if unread:
+        yield Points([f"Amounts of {name} are not told: {why}." for name, why in unread.items()])
+    for table in tables:
+        cells = {day.day: day.cell(table.measure) for day in table.days}
+        nothing = [] if table.changed else ["Nothing changed: all its days came out as they were."]
+        calendar = Calendar(f"Days of {table.table} by change", _KEY, cells)
+        yield Details("", [Heading(table.table, 3), calendar, *nothing, *_plots(table)])
+    of_days = []
+    for day in days[:most_days]:
+        digests = (day.digests[0], "the same" if day.is_equal else day.digests[1])
+        was = "" if day.rows[0] is None else f"{day.rows[0]:,}"
+        of_days.append((day.table, str(day.day), was, f"{day.rows[1]:,}", *digests))
+    names = ("table", "day", "rows before", "rows", "digest before", "digest")
+    each = Grid("", names, of_days, right=names[2:4], quoted=names[4:])
+    yield Details(f"{counted(len(days), 'day')} with checksums", [each], everywhere=True)
+    if more := len(days) - len(of_days):
+        yield f"And {counted(more, 'more day')}: `platform-assets plan report {record.name}`."
+
+
+def _compared(pair: Pair) -> tuple[str, str, str]:
+    """Return cells of a figure before and after, and of the difference."""
+    (before, after), (was, now) = pair, ("not there" if one is None else f"{one:,}" for one in pair)
+    if before is None or after is None:
+        return was, now, ""
+    return was, now, f"{after - before:+,}" if before != after else "0"
+
+
+def _plots(table: TableReport) -> Iterator[Part]:
+    moved = [name for name, (was, now) in table.sums.items() if was != now]
+    for column in ("", *sorted(moved, key=lambda name: name != table.measure)[:_MOST_PLOTS]):
+        values = table.plotted(column)
+        if len(values) > 1 and any(before != after for before, after in values.values()):
+            yield Plot(f"{table.table}: {f'sum of {column}' if column else 'rows'}", values)
+
+
+def _verdicts(record: BackfillRecord, gates: Mapping[int, Sequence[GateVerdict]]) -> Iterator[Part]:
+    yield Heading("Gates")
+    yield "Every staged day passed the gates of its table's contract, or it would not be here. Those of the plan:"
+    if not gates:
+        yield "None has looked at a day yet." if record.file.gates else "It has none of its own."
+    for share, verdicts in gates.items():
+        yield Heading(f"at {share} %", 3)
+        for one in verdicts:
+            told = "; ".join([one.sentence, *one.worst])
+            yield Note("green", "passed", told) if one.passed else Note("red", "failed", told)
+
+
+def table_reports(platform: Platform, record: BackfillRecord) -> tuple[tuple[TableReport, ...], Mapping[str, str]]:
+    """Return each table of a backfill before and after, by name; and whose amounts are not told, with the reason."""
+    changes = day_changes(platform, record)
+    measures = measures_of(record.file.gates)
+    amounts = changed_amounts(platform, record, changes)
+    by_table: dict[str, list[DayChange]] = {}
+    for change in changes:
+        by_table.setdefault(change.table, []).append(change)
+    tables = tuple(
+        TableReport(name, tuple(days), measures.get(name, ""), amounts.of(name, [day.day for day in days]))
+        for name, days in by_table.items()
+    )
+    return tables, amounts.unread
 
 
 def day_changes(platform: Platform, record: BackfillRecord) -> tuple[DayChange, ...]:
-    """Before and after of every day that a backfill published or has staged, by table and day."""
+    """Return every day that a backfill published or has staged before and after, by table and day."""
     figures = {(one.table, one.day): one for one in kept_figures(platform.lake, record.name)}
-    after = _after(platform, record)
-    before = _before(platform, record, after)
-    changes = []
-    for (table, day), now in sorted(after.items(), key=itemgetter(0)):
-        was = before.get((table, day))
-        rows, size = (was.rows, was.bytes) if was else (None, None)
-        digests = (was.digest if was else "", now.digest)
-        changes.append(DayChange(table, day, (rows, now.rows), (size, now.bytes), digests, figures.get((table, day))))
+    changes: list[DayChange] = []
+    for table, days in sorted(_after(platform, record).items()):
+        histories = platform.ledger.histories(table, list(days))
+        for day, now in sorted(days.items()):
+            was = before_publication(histories.get(day, ()), record.publication)
+            was = was if was and was.digest else None
+            rows, size = (was.rows if was else None, now.rows), (was.bytes if was else None, now.bytes)
+            digests = (was.digest if was else "", now.digest)
+            changes.append(DayChange(table, day, rows, size, digests, figures.get((table, day))))
     return tuple(changes)
 
 
-def changed_amounts(platform: Platform, record: BackfillRecord, changes: Iterable[DayChange]) -> AmountChanges:
-    """Return what the days of a backfill come to, before and after; nothing while it is not published."""
-    if record.release is None:
-        return AmountChanges()
-    before, after = record.release - 1, record.release
-    return amount_changes(
-        platform,
-        {
-            (one.table, one.day): (None if one.is_new else Shown(before, one.bytes[0] or 0), Shown(after, one.bytes[1]))
-            for one in changes
-            if not one.is_equal
-        },
-    )
-
-
-def _after(platform: Platform, record: BackfillRecord) -> dict[tuple[str, date], DayRecord | DayContent]:
+def _after(platform: Platform, record: BackfillRecord) -> dict[str, Mapping[date, DayRecord | DayContent]]:
+    """Return what the days of a backfill became, or are staged as, by table."""
     if published := platform.ledger.publication(record.publication) if record.publication else None:
-        return {(day.table, day.day): day for day in published.days}
-    changes = stage.staged.tables if (stage := stage_of(platform, record.name)) else {}
-    return {(table, day): content for table, change in changes.items() for day, content in change.days.items()}
-
-
-def _before(
-    platform: Platform, record: BackfillRecord, days: Iterable[tuple[str, date]]
-) -> dict[tuple[str, date], DayRecord]:
-    """Return these days before the publication of a backfill; as they are, while it has none."""
-    among: dict[str, list[date]] = {}
-    for table, day in days:
-        among.setdefault(table, []).append(day)
-    found = {}
-    for table, of_table in among.items():
-        for its_day, records in platform.ledger.histories(table, of_table).items():
-            was = before_publication(records, record.publication)
-            if was and was.digest:
-                found[table, its_day] = was
-    return found
+        names = dict.fromkeys(day.table for day in published.days)
+        return {name: {day.day: day for day in published.days if day.table == name} for name in names}
+    stage = stage_of(platform, record.name)
+    return {table: change.days for table, change in stage.staged.tables.items()} if stage else {}
 
 
 def before_publication(records: Sequence[DayRecord], publication: str | None) -> DayRecord | None:
@@ -120,142 +359,23 @@ def before_publication(records: Sequence[DayRecord], publication: str | None) ->
     return older[0] if older else None
 
 
-@dataclass(frozen=True)
-class TableReport:
-    """One table of a backfill.
-
-    Args:
-        days: before and after, oldest first.
-        measure: column by whose sum days are compared; empty for their rows.
-        amounts: sums that differ over all its days, before and after; None where no day is there.
-    """
-
-    table: str
-    days: tuple[DayChange, ...]
-    measure: str = ""
-    amounts: Mapping[str, tuple[int | Decimal | None, int | Decimal | None]] = field(default_factory=dict)
-
-    @property
-    def changed(self) -> int:
-        """How many days came out another one."""
-        return sum(not day.is_equal for day in self.days)
-
-    @property
-    def rows(self) -> tuple[int, int]:
-        """Of all its days, before and after."""
-        return sum(day.rows[0] or 0 for day in self.days), sum(day.rows[1] for day in self.days)
-
-    @property
-    def bytes(self) -> tuple[int, int]:
-        """Of all its days, before and after."""
-        return sum(day.bytes[0] or 0 for day in self.days), sum(day.bytes[1] for day in self.days)
-
-    @property
-    def sums(self) -> dict[str, tuple[Decimal, Decimal]]:
-        """Of every column of numbers that gates looked at, before and after."""
-        totals: dict[str, tuple[Decimal, Decimal]] = {}
-        for day in self.days:
-            for name, (before, after) in day.figures.sums.items() if day.figures else ():
-                was, now = totals.get(name, (Decimal(0), Decimal(0)))
-                totals[name] = was + Decimal(str(before)), now + Decimal(str(after))
-        return totals
-
-    @property
-    def told_sums(self) -> dict[str, tuple[Decimal | int, Decimal | int]]:
-        """Amounts that differ, and every column that gates looked at; what is not there is nothing."""
-        amounts = {name: (before or 0, after or 0) for name, (before, after) in self.amounts.items()}
-        return {**amounts, **self.sums}
-
-    def plotted(self, column: str = "") -> Mapping[date, tuple[Number | None, Number]]:
-        """Return the sum of a column, or the number of rows, by day, before and after."""
-        if not column:
-            return {day.day: day.rows for day in self.days}
-        there = [day for day in self.days if day.figures and column in day.figures.sums]
-        return {
-            day.day: (None if day.is_new else day.figures.sums[column][0], day.figures.sums[column][1])
-            for day in there
-            if day.figures
-        }
-
-
-@dataclass(frozen=True)
-class MadeBy:
-    """By what days of a table were made, so that they can be made again.
-
-    Args:
-        commits: of the repository that the code lies in; empty where it lies in none.
-        reads: versions of the tables that were read, by table.
-    """
-
-    table: str
-    code: tuple[str, ...]
-    configuration: tuple[str, ...]
-    commits: tuple[str, ...]
-    reads: Mapping[str, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
-class Report:
-    """All that is told of one.
-
-    Args:
-        plan: its file, as YAML.
-        approvals: of the plan, of whatever hash, oldest first.
-        gates: what those of the plan said, by share of the rollout.
-    """
-
-    record: BackfillRecord
-    plan: str
-    approvals: tuple[PlanDecision, ...]
-    tables: tuple[TableReport, ...]
-    gates: Mapping[int, tuple[GateVerdict, ...]]
-    made_by: tuple[MadeBy, ...]
-    cores: int | None
-
-    @property
-    def rows(self) -> int:
-        """Written."""
-        return sum(table.rows[1] for table in self.tables)
-
-    @property
-    def money(self) -> Decimal | None:
-        """That it took so far; None without a price."""
-        hourly = self.record.file.budget.price_per_core_hour
-        if hourly is None or self.cores is None:
-            return None
-        return (Decimal(self.record.seconds) * self.cores * hourly / 3600).quantize(Decimal("0.01"))
-
-
-def report(platform: Platform, record: BackfillRecord) -> Report:
-    """Gather what is told of a backfill, from its record, the ledger and the chain of decisions."""
-    tables, _ = table_reports(platform, record)
-    return Report(
-        record,
-        written(record.file),
-        tuple(said for said in platform.ledger.decisions(PlanDecision) if said.plan == record.name),
-        tables,
-        _gates(platform, record),
-        _made_by(platform, record),
-        cores_of(platform),
-    )
-
-
-def table_reports(platform: Platform, record: BackfillRecord) -> tuple[tuple[TableReport, ...], Mapping[str, str]]:
-    """Return each table of a backfill before and after, inputs first; and why amounts of some are not told."""
-    changes = day_changes(platform, record)
-    measures = measures_of(record.file.gates)
-    names = [*platform.catalogue.names, *sorted({day.table for day in changes}.difference(platform.catalogue.names))]
-    amounts = changed_amounts(platform, record, changes)
-    tables = tuple(
-        TableReport(name, days, measures.get(name, ""), amounts.of(name, [day.day for day in days]))
-        for name in names
-        if (days := tuple(day for day in changes if day.table == name))
-    )
-    return tables, amounts.unread
+def changed_amounts(platform: Platform, record: BackfillRecord, changes: Sequence[DayChange]) -> AmountChanges:
+    """Return what the days of a backfill come to, before and after; nothing while it is not published."""
+    if (after := record.release) is None:
+        return AmountChanges()
+    sides = {
+        (day.table, day.day): (
+            Shown(after - 1, day.bytes[0] or 0) if day.digests[0] else None,
+            Shown(after, day.bytes[1]),
+        )
+        for day in changes
+        if not day.is_equal
+    }
+    return amount_changes(platform, sides)
 
 
 def measures_of(gates: Sequence[Gate]) -> dict[str, str]:
-    """Return the column by whose sum days of a table are compared, empty for their rows: by the first gate of either.
+    """Return the column by whose sum days of a table are compared, empty for their rows: of the first gate with either.
 
     Nulls, distributions and changed keys are no sums, and their columns need not be numbers.
     """
@@ -276,25 +396,20 @@ def _gates(platform: Platform, record: BackfillRecord) -> dict[int, tuple[GateVe
     return verdicts
 
 
-def _made_by(platform: Platform, record: BackfillRecord) -> tuple[MadeBy, ...]:
+def _made_by(platform: Platform, record: BackfillRecord) -> Iterator[Sequence[str]]:
+    """Yield of each table by what its published days were made, so that they can be made again."""
     published = platform.ledger.publication(record.publication) if record.publication else None
-    days = published.days if published else ()
-    return tuple(
-        _of_table(name, of_table)
-        for name in platform.catalogue.names
-        if (of_table := [day for day in days if day.table == name])
-    )
+    for name in platform.catalogue.names if published else ():
+        if days := [day for day in published.days if day.table == name] if published else []:
+            made = [
+                " ".join(sorted({text for day in days if (text := getattr(day, of))}))
+                for of in ("code_version", "configuration", "git_commit")
+            ]
+            read = sorted({(table, version) for day in days for table, version in day.reads.items()})
+            names = dict.fromkeys(table for table, _ in read)
+            reads = (f"{one} {', '.join(_version(v) for table, v in read if table == one)}" for one in names)
+            yield name, *made[:2], made[2] or "in no repository", "; ".join(reads)
 
 
-def _of_table(table: str, days: Sequence[DayRecord]) -> MadeBy:
-    reads: dict[str, set[int]] = {}
-    for day in days:
-        for read, version in day.reads.items():
-            reads.setdefault(read, set()).add(version)
-    return MadeBy(
-        table,
-        tuple(sorted({day.code_version for day in days})),
-        tuple(sorted({day.configuration for day in days})),
-        tuple(sorted({day.git_commit for day in days if day.git_commit})),
-        {read: tuple(sorted(versions)) for read, versions in sorted(reads.items())},
-    )
+def _version(number: int) -> str:
+    return "staged with it" if number == STAGED else str(number)

@@ -1,73 +1,52 @@
-"""How days and plans look: grids and a calendar for people, plain values for programs."""
+"""Show plans and the days in them: tables and lines for people, plain values for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from rich.text import Text
-
-from platform_assets.cli.grids import Grid, new_grid
 from platform_assets.planning.day_states import Blocked
 from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import Intake, Plan, PlannedStep
-from platform_assets.planning.reasons import REASONS, Reason, Reasons, leading, ordered
+from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import EVERYTHING, Selection
-from platform_assets.planning.windows import Calendar, day_range, ranges, which
+from platform_assets.planning.windows import ranges, which
 from platform_assets.records.history import CIRCUIT
+from platform_assets.report import Table, picked
 from platform_assets.words import counted, size
 
-_Mark = tuple[str, str]
-_MARKS: Mapping[Reason, _Mark] = {
-    "never computed": ("n", "cyan"),
-    "gap": ("g", "cyan"),
-    "new arrival": ("a", "green"),
-    "correction": ("c", "bold red"),
-    "moved key": ("m", "red"),
-    "upstream content": ("u", "yellow"),
-    "reference data": ("r", "magenta"),
-    "code": ("p", "blue"),
-    "configuration": ("k", "blue"),
-    "asked for": ("x", "white"),
-}
-"""Letter and colour in the calendar."""
-_HELD: _Mark = ("H", "bold red")
-"""Large, so that it is told from the reasons without a colour."""
 
-
-def plan_grid(plan: Plan) -> Grid:
-    """The steps of a plan, in their order, with what each takes."""
-    grid = _grid("Days to recompute, in this order", "about")
+def plan_table(plan: Plan) -> Table:
+    """Show the steps of a plan, in their order, with what each takes."""
+    rows: list[tuple[str, ...]] = []
     for step in plan.steps:
-        about = _about(step.estimate)
-        for reasons, days in step.by_reasons.items():
-            grid.add_row(step.table, f"{len(days):,}", ", ".join(reasons), which(days), about)
-            about = ""
-    return grid
+        abouts = [_about(step.estimate), *[""] * len(step.by_reasons)]
+        rows += [(*row, about) for row, about in zip(_rows(step), abouts, strict=False)]
+    return _table("Days to recompute, in this order", rows, "about")
 
 
-def stale_grid(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date]]) -> Grid:
-    """One line for each table and reason.
+def stale_table(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date]]) -> Table:
+    """Show stale days, a line for each table and reason.
 
     Args:
         steps: with their days.
         waits: days among them that wait for a person, by table.
     """
-    grid = _grid("Stale days, and days that they reach")
-    for step in steps:
-        for reasons, days in step.by_reasons.items():
-            waiting = [day for day in days if day in waits.get(step.table, ())]
-            for some, note in (([day for day in days if day not in waiting], ""), (waiting, "; waits for a person")):
-                if some:
-                    grid.add_row(step.table, f"{len(some):,}", ", ".join(reasons) + note, which(some))
-    return grid
+    rows = [row for step in steps for row in _rows(step, waits.get(step.table, ()))]
+    return _table("Stale days, and days that they reach", rows)
 
 
-def _grid(title: str, *more: str) -> Grid:
+def _rows(step: PlannedStep, waits: Collection[date] = ()) -> Iterator[tuple[str, ...]]:
+    for reasons, days in step.by_reasons.items():
+        for waiting, note in ((False, ""), (True, "; waits for a person")):
+            if some := [day for day in days if (day in waits) is waiting]:
+                yield step.table, f"{len(some):,}", ", ".join(reasons) + note, which(some)
+
+
+def _table(title: str, rows: Sequence[Sequence[str]], *more: str) -> Table:
     columns = ("table", "days", "why", "which", *more)
-    return new_grid(title, columns, right=("days",), whole=[name for name in columns if name != "which"])
+    return Table(title, columns, rows, ("days",), [name for name in columns if name != "which"])
 
 
 def intake_lines(intakes: Iterable[Intake]) -> list[str]:
@@ -102,50 +81,6 @@ def _about(estimate: Estimate | None) -> str:
     return f"{counted(estimate.rows, 'row')}, {size(estimate.bytes)}, {estimate.seconds:,.1f} s"
 
 
-def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar, held: Collection[date] = ()) -> list[Text]:
-    """Every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean.
-
-    Args:
-        steps: with stale days.
-        calendar: the days that exist.
-        held: days that are held in some table; they have their mark whatever else is to be done of them.
-    """
-    reasons: dict[date, Reasons] = {}
-    for step in steps:
-        for day, why in step.reasons.items():
-            reasons[day] = ordered({*reasons.get(day, ()), *why})
-    marks = {day: _MARKS[leading(why)] for day, why in reasons.items()} | dict.fromkeys(held, _HELD)
-    shown = [_year(year, marks, calendar) for year in sorted({day.year for day in marks})]
-    return [*shown, _legend(set(marks.values()))] if shown else []
-
-
-def _year(year: int, marks: Mapping[date, _Mark], calendar: Calendar) -> Text:
-    text = Text(f"{year}  " + "".join(str(n % 10) for n in range(1, 32)), style="dim")
-    for month in range(1, 13):
-        after = date(year + month // 12, month % 12 + 1, 1)
-        days = [*day_range(date(year, month, 1), date.fromordinal(after.toordinal() - 1))]
-        if not any(day in marks or day in calendar for day in days):
-            continue
-        text.append(f"\n{date(year, month, 1):%b}   ", style="not dim")
-        for day in days:
-            if day in marks:
-                letter, colour = marks[day]
-                text.append(letter, style=f"not dim {colour}")
-            else:
-                text.append("·" if day in calendar else " ")
-    return text
-
-
-def _legend(used: Collection[_Mark]) -> Text:
-    text = Text()
-    named: list[tuple[str, _Mark]] = [*((reason, _MARKS[reason]) for reason in REASONS), ("held", _HELD)]
-    for name, mark in named:
-        if mark in used:
-            letter, colour = mark
-            text.append(f"{letter} ", style=colour).append(f"{name}   ")
-    return text.append("· nothing to do", style="dim")
-
-
 def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]:
     """A step for programs: days as ranges that have the same reasons, both ends included."""
     return {
@@ -157,7 +92,7 @@ def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]
             for waiting in (False, True)
             for first, last in ranges([day for day in days if (day in waits) is waiting])
         ],
-        "estimate": estimate_json(step.estimate),
+        "estimate": step.estimate,
     }
 
 
@@ -181,7 +116,7 @@ def blocked_lines(plan: Plan, only: Selection = EVERYTHING, *, are_there: bool |
     """
     for table in (table for table in plan.blocked if only.has_table(table)):
         causes: dict[tuple[bool, Reasons], dict[date, Blocked]] = {}
-        for day, (state, reasons) in plan.blocked[table].items():
+        for day, (state, reasons) in sorted(plan.blocked[table].items()):
             if are_there in (None, state.is_there) and only.has_day(day):
                 causes.setdefault((state.is_there, reasons), {})[day] = state
         for (_, reasons), some in causes.items():
@@ -207,7 +142,7 @@ def blocked_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any
         {"table": table, "day": day, "reasons": list(reasons), "reads": state.table}
         | ({"held": state.day} if state.is_there else {"never_loaded": state.day})
         for table, blocked in plan.blocked.items()
-        for day, (state, reasons) in blocked.items()
+        for day, (state, reasons) in sorted(blocked.items())
         if only.has_table(table) and only.has_day(day)
     ]
 
@@ -238,24 +173,12 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     """A plan for programs."""
     return {
         "intakes": [
-            {
-                "table": intake.table,
-                "files": intake.files,
-                "bytes": intake.bytes,
-                "due_days": list(intake.due),
-                "quiet_days": list(intake.quiet),
-            }
-            for intake in plan.intakes
+            picked(one, "table files bytes", due_days=list(one.due), quiet_days=list(one.quiet)) for one in plan.intakes
         ],
         "steps": [step_json(step) for step in plan.steps],
         "days": plan.days,
-        "estimate": estimate_json(plan.estimate),
+        "estimate": plan.estimate,
         "cannot_be_computed": blocked_json(plan),
         "bereft": bereft_json(plan),
         "tries": {table: tried.day for table, tried in plan.tries.items()},
     }
-
-
-def estimate_json(estimate: Estimate | None) -> dict[str, Any] | None:
-    """None where there is no estimate."""
-    return None if estimate is None else asdict(estimate)

@@ -1,19 +1,17 @@
-"""How a rollback looks, and that it ended, or is about to."""
+"""Show what a rollback does and that it ended, and pairs of figures: rows, bytes, and the sums of amounts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from platform_assets.cli.amounts_view import print_unread, sums_shown
-from platform_assets.cli.console import console, say
-from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Catalogue
 from platform_assets.planning.plan import Intake
 from platform_assets.planning.windows import which
 from platform_assets.records.history import Hold
+from platform_assets.report import Cell, Note, Pair, Part, Table, picked
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from platform_assets.operations.lineage.ended_rollbacks import EndedRollback
     from platform_assets.operations.rollback.rollback import Rollback
 
+_SUMS_SHOWN = 4
 _AGAIN = "they are computed again when their input or code is another one, or by `refresh --force`."
 _LASTING = "held until a person lifts that, whatever input or code comes: `rollback --lift TABLE --days DAY`."
 _UNTIL = (
@@ -30,19 +29,63 @@ _UNTIL = (
 )
 
 
-def print_rollback(done: Rollback, amounts: AmountChanges, *, lasts: bool = False, ends: Iterable[Hold] = ()) -> None:
-    """What a rollback does or would do, of whatever it is, what ends it again, and which others that last it ends."""
-    title = "Rolled back" if done.release is not None else "Would be rolled back"
+def became(then: Any, now: Any, shown: Callable[[Any], str] = "{:,}".format) -> str:
+    """Say what a figure was and is, once where that is the same; None is of what is not there."""
+    before, after = ("not there" if number is None else shown(number) for number in (then, now))
+    return after if before == after else f"{before} → {after}"
+
+
+def sums_shown(moved: Mapping[str, tuple[Any, Any]]) -> tuple[str, ...]:
+    """Say which sums differ, a line each; of many the first."""
+    shown = tuple(f"sum of {name} {became(*pair)}" for name, pair in list(moved.items())[:_SUMS_SHOWN])
+    return shown if len(moved) <= _SUMS_SHOWN else (*shown, f"and {len(moved) - _SUMS_SHOWN} more: --json")
+
+
+def sides(before: Any, after: Any) -> tuple[str, str, str]:
+    """Return cells of a figure before and after, and of the difference."""
+    then, now = ("not there" if one is None else f"{one:,}" for one in (before, after))
+    return then, now, "" if before is None or after is None else f"{after - before:+,}"
+
+
+def amounts_parts(changes: AmountChanges, days: Mapping[str, Collection[date]]) -> Iterator[Part]:
+    """Show which sums of tables differ over some of their days, and of which tables they are not told."""
+    numbers = ("before", "after", "difference")
+    rows: list[tuple[str, ...]] = []
+    for table, of_it in days.items():
+        sums = changes.of(table, of_it)
+        rows += [(table, name, *sides(*pair)) for name, pair in list(sums.items())[:_SUMS_SHOWN]]
+        if len(sums) > _SUMS_SHOWN:
+            rows.append((table, f"and {len(sums) - _SUMS_SHOWN} more: --json"))
+    if rows:
+        yield Table("Amounts", ("table", "sum of", *numbers), rows, numbers, ("table", "sum of"))
+    yield from unread_parts(changes)
+
+
+def unread_parts(changes: AmountChanges) -> Iterator[Part]:
+    """Show of which tables amounts are not told."""
+    yield from (Note("yellow", "amounts not told", f"{table}: {why}") for table, why in changes.unread.items())
+
+
+def sums_json(moved: Mapping[str, Pair]) -> dict[str, Any]:
+    """Sums that differ, for programs."""
+    return {name: {"before": before, "after": after} for name, (before, after) in moved.items()}
+
+
+def rollback_parts(
+    done: Rollback, amounts: AmountChanges, *, lasts: bool = False, ends: Iterable[Hold] = ()
+) -> Iterator[Part]:
+    """Show what a rollback does or would do, what ends it again, and which others that last it ends."""
     counts = ("rows before", "rows after")  # the rollback, whether it was done or not
     named = ("amounts",) if amounts.by_day else ()
-    grid = new_grid(title, ("table", "days", *counts, *named), right=counts, whole=("table", *named))
+    rows: list[tuple[Cell, ...]] = []
     for table, days in done.days.items():
         undone, back = zip(*(done.records[table, day] for day in days), strict=True)
-        rows = sum(record.rows for record in back if record)
+        after = sum(record.rows for record in back if record)
         told = [sums_shown(amounts.of(table, days))] if named else []
-        grid.add_row(table, which(days), f"{sum(record.rows for record in undone):,}", f"{rows:,}", *told)
-    console.print(grid)
-    print_unread(amounts)
+        rows.append((table, which(days), f"{sum(record.rows for record in undone):,}", f"{after:,}", *told))
+    title = "Rolled back" if done.release is not None else "Would be rolled back"
+    yield Table(title, ("table", "days", *counts, *named), rows, counts, ("table", *named))
+    yield from unread_parts(amounts)
     lines = [
         *_without_content(done),
         f"{', '.join(done.raw)}: raw is append-only and stays; `withdraw` takes a delivery out." if done.raw else "",
@@ -63,8 +106,7 @@ def print_rollback(done: Rollback, amounts: AmountChanges, *, lasts: bool = Fals
         "" if lasts else _UNTIL,
         "Nothing was changed: this was a dry run." if done.release is None else "",
     ]
-    for line in filter(None, lines):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    yield from filter(None, lines)
 
 
 def _without_content(done: Rollback) -> Iterator[str]:
@@ -96,19 +138,13 @@ def may_end_lines(
             yield f"{rollback.name} ends if what is taken for {' or '.join(waits)} touches {it}"
 
 
-def print_ended(rollback: EndedRollback) -> None:
-    """That a rollback ends or ended; only a note where what it was about was withdrawn."""
-    say("[bold]note[/]" if rollback.is_done else "[yellow]look[/]", rollback.sentence)
+def ended_note(rollback: EndedRollback) -> Note:
+    """Say that a rollback ends or ended; only a note where what it was about was withdrawn."""
+    return Note("bold", "note", rollback.sentence) if rollback.is_done else Note("yellow", "look", rollback.sentence)
 
 
 def ended_json(rollback: EndedRollback) -> dict[str, Any]:
     """The same for programs."""
-    return {
-        "table": rollback.table,
-        "days": list(rollback.days),
-        "rollback": rollback.rollback.publication,
-        "release": rollback.rollback.release,
-        "files": list(rollback.files),
-        "withdrawn": list(rollback.withdrawn),
-        "ended_by": rollback.by.publication if rollback.by else None,
-    }
+    ended_by = rollback.by.publication if rollback.by else None
+    made = {"rollback": rollback.rollback.publication, "release": rollback.rollback.release, "ended_by": ended_by}
+    return picked(rollback, "table days files withdrawn", **made)
