@@ -20,6 +20,7 @@ from platform_assets.engine.platform import lake_to_write
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
+from platform_assets.progress import no_progress
 from platform_assets.records.manifest import Arrival, Manifest
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import FIRST, LAST, TABLE
@@ -42,7 +43,7 @@ def _no_computing(state, monkeypatch):
         raise AssertionError("the demo went on")
 
     monkeypatch.setattr(demo_command, "_phase", computed)
-    monkeypatch.setattr(demo_command, "session_on_demand", lambda *args, **kwargs: nullcontext())
+    monkeypatch.setattr(demo_command, "computing", lambda *args, **kwargs: nullcontext((None, no_progress)))
 
 
 @pytest.fixture
