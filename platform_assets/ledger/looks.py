@@ -6,12 +6,13 @@ the ledger otherwise than by publishing does away with it. Where there is none, 
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from datetime import date
 from secrets import token_hex
 from typing import Any
 
-from pydantic import ValidationError
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, text, update
 
 from platform_assets.ledger.counts import Counts
 from platform_assets.ledger.database import Database
@@ -43,12 +44,9 @@ class Looks:
         its = select(looks).join(publications, publications.c.publication == looks.c.publication)
         its = its.where(looks.c.look_for == look_for, publications.c.release == looks.c.release, looks.c.release <= at)
         rows = self._database.rows(its)
-        if not rows or not rows[0]["found"]:
+        if not rows or not _is_whole(rows[0]):
             return None
-        try:
-            look, release = Look.model_validate_json(rows[0]["found"]), rows[0]["release"]
-        except ValidationError:  # damaged: it is only an index
-            return None
+        look, release = Look.model_validate_json(rows[0]["found"]), rows[0]["release"]
         if look.last > calendar.last or look.today > today:
             return None
         reloads = select(arrivals.c.table).join_from(publications, arrivals).where(arrivals.c.kind == RELOAD)
@@ -69,6 +67,7 @@ class Looks:
         if self._database.read_only:
             return ""
         with self._database.writing_soon() as connection:
+            _wait_for_writers(connection)
             shown = connection.execute(_shown_at(at)).scalar()
             mine = looks.c.look_for == look_for
             if shown is None or connection.execute(select(looks.c.release).where(mine, looks.c.release > at)).first():
@@ -94,9 +93,10 @@ class Looks:
             return
         with self._database.writing_soon() as connection:
             if (shown := connection.execute(_shown_at(at)).scalar()) is not None:
-                row = {"release": at, "publication": shown, "found": look.model_dump_json(), "checksum": token_hex(16)}
+                row = {"look_for": look_for, "release": at, "publication": shown, "found": look.model_dump_json()}
+                # In place: on a server whoever deletes the row meanwhile is waited for, or waits and deletes this one.
                 place = update(looks).where(looks.c.look_for == look_for, looks.c.checksum == mark)
-                connection.execute(place.values(row))
+                connection.execute(place.values(**row, checksum=_checksum(row, token_hex(8))))
 
     def forget(self) -> None:
         """Do away with all looks: every day is looked at once more."""
@@ -143,3 +143,20 @@ def forget_looks(connection: Connection, since: int | None) -> None:
 
 def _shown_at(release: int) -> Select[Any]:
     return select(publications.c.publication).where(publications.c.release == release)
+
+
+def _wait_for_writers(connection: Connection) -> None:
+    """See to it that whoever writes has ended, or sees what is written here: on a server also who takes no lock."""
+    if connection.dialect.name == "postgresql":
+        tables = ", ".join(table.name for table in (arrivals, days, publications))
+        connection.execute(text(f"LOCK TABLE {tables} IN SHARE MODE"))
+
+
+def _is_whole(row: Mapping[str, Any]) -> bool:
+    return bool(row["found"]) and row["checksum"] == _checksum(row, row["checksum"][:16])
+
+
+def _checksum(row: Mapping[str, object], salt: str) -> str:
+    """Hash a look: what was damaged counts no more. Of no two looks the same, so that it tells them apart, too."""
+    kept = "|".join([salt, *(str(row[name]) for name in ("look_for", "release", "publication", "found"))])
+    return salt + hashlib.sha256(kept.encode()).hexdigest()[:32]

@@ -10,10 +10,11 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import begin_look, keep_look, look_at_all, past_of, states_of_all
+from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.day_states import Held, Stale, States, TableStates, not_up_to_date
 from platform_assets.planning.plan import Plan, make_plan
@@ -216,7 +217,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield server.new_database()
 
 
-@pytest.mark.parametrize("what", ["found = '{'", "publication = 'other'", "release = 0"])
+@pytest.mark.parametrize("what", ["found = replace(found, '2017', '2016')", "publication = 'other'", "release = 0"])
 def test_a_damaged_look_is_none(tmp_path: Path, url: str, what: str) -> None:
     lake = PaperLake(tmp_path, url, nth(DAYS))
     Random(lake, 0).deliver_all()
@@ -288,6 +289,28 @@ def test_a_look_waits_for_nobody_who_writes_for_long(tmp_path: Path, url: str) -
         assert lake.looks_at(len(lake.records))
     finally:
         other.close()
+        lake.ledger.close()
+
+
+def test_a_look_beside_somebody_who_writes_into_a_server_by_hand_is_not_kept(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    """Their transaction began before the look and ends after it, so that the look sees nothing of it."""
+    lake = PaperLake(tmp_path, url := postgres_server.new_database(), nth(DAYS))
+    by_hand = create_engine(parse_url(url))
+    try:
+        history = Random(lake, 0)
+        history.deliver_all()
+        history.refresh()
+        lake.keep_views()
+        with by_hand.begin() as connection:
+            connection.execute(text("UPDATE ledger_days SET fingerprint = 'by hand'"))
+            look_at_all(LakeSnapshot.now(lake.platform))
+        check(lake, look=False)
+        check(lake, look=True)
+        assert lake.looks_at(len(lake.records))
+    finally:
+        by_hand.dispose()
         lake.ledger.close()
 
 
