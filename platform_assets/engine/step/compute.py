@@ -130,6 +130,7 @@ def _computed(
 ) -> Computed:
     """Compute and judge a batch; where another engine follows, a failure says nothing of the table."""
     started = time.monotonic()
+    to_come = work.days.intersection(to_come)  # a day that is held or blocked keeps what it has
     platform, contract, spark = work.platform, work.contract, TimedSpark(work.spark)
     state = readiness(contract, days, snapshot, forced=work.forced, accept=work.accept)
     left_alone = StepResult(
@@ -175,7 +176,7 @@ def _computed(
             checks[day] = checks[day].failing(finding)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
-        tied = tied_days(contract, state, failing, snapshot, to_come=work.days.intersection(to_come))
+        tied = tied_days(contract, state, failing, snapshot, to_come=to_come)
         for day, root in tied.held.items():
             checks[day] = checks[day].failing(tie_finding(contract, day, root))
         done = [day for day in state.ready if day not in tied.blocked and day not in tied.put_off]
