@@ -186,6 +186,10 @@ class LakeSnapshot:
             self._known.setdefault(table, self._on_demand(table, self.since, counting=True))
         return {table: self._known[table] for table in tables}
 
+    def forget_marks(self) -> None:
+        """Read marks anew where they are asked for: a look at all days begins before anything is read for it."""
+        self._known.clear()
+
     def delivered_days(self, table: str) -> Mapping[date, DayMark]:
         """Return the days of a raw table that have rows, or none for sure, also those that do not count yet."""
         if self.since is None:

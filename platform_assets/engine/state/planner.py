@@ -114,6 +114,7 @@ def states_of_all(snapshot: LakeSnapshot) -> tuple[TableStates, States]:
 
 def begin_look(snapshot: LakeSnapshot) -> str:
     """Return the mark with which a look that begins now can be kept; empty where it cannot be, as in a stage."""
+    snapshot.forget_marks()
     if snapshot.since is not None:
         return snapshot.since.mark
     if not snapshot.is_staged and snapshot.calendar.last >= snapshot.calendar.first:
