@@ -89,7 +89,7 @@ def refresh(
         if contract.source is None or not wanted.get(contract.name) or contract.name in before.stopped:
             continue
         # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
-        if request.by_person or takes_deliveries(before, contract):
+        if request.by_person or takes_deliveries(LakeSnapshot.now(platform), contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
     try_circuits(platform, spark, [table for table, days in wanted.items() if days], author, progress)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from inspect import unwrap
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -55,10 +57,10 @@ def test_every_command_has_an_example() -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_is_the_same_is_asked_for_and_told_in_one_way(name: str) -> None:
-    asked, callback = options(name), ALL[name].callback
+    asked, callback = options(name), unwrap(ALL[name].callback)
     assert asked["--json"].is_flag
     assert asked["--json"].help == "For programs: JSON, also of an error."
-    assert ("context" in callback.__annotations__) == (name not in MOMENTARY), "it tells how far it is"
+    assert tells(callback) == (name not in MOMENTARY), "it tells how far it is"
     assert ("--reason" in asked) == ("--by" in asked) or name == "reconcile"  # whose sides are compared by columns
     if "--reason" in asked:
         assert asked["--reason"].help == "Why, for the next person."
@@ -74,6 +76,16 @@ def test_what_is_the_same_is_asked_for_and_told_in_one_way(name: str) -> None:
         "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas.",
     )
     assert "day" not in asked or (asked["day"].metavar, asked["day"].help) == ("DAY", "YYYY-MM-DD.")
+
+
+def tells(command: FunctionType) -> bool:
+    """Whether a command, or a function of its module that it calls, tells how far it is."""
+    reached = [command]
+    for function in reached:
+        called = (function.__globals__.get(name) for name in function.__code__.co_names)
+        own = (one for one in called if isinstance(one, FunctionType) and one.__module__ == command.__module__)
+        reached += [one for one in own if one not in reached]
+    return any({"telling", "computing"} & {*function.__code__.co_names} for function in reached)
 
 
 @pytest.mark.parametrize("name", ALL)
