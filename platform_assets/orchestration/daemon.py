@@ -8,13 +8,20 @@ from __future__ import annotations
 import logging
 from importlib.metadata import entry_points
 
-_DAEMONS = ("AssetDaemon", "BackfillDaemon", "QueuedRunCoordinatorDaemon", "SchedulerDaemon", "SensorDaemon")
+DAEMONS = (
+    "AssetDaemon",
+    "BackfillDaemon",
+    "EventLogConsumerDaemon",  # which tries failed runs again
+    "QueuedRunCoordinatorDaemon",
+    "SchedulerDaemon",
+    "SensorDaemon",
+)
 """Dagster's names of the parts that ask a code server; each logs under its name."""
 
 
 def main() -> None:
     """Run it until a signal ends it."""
-    for name in _DAEMONS:
+    for name in DAEMONS:
         logging.getLogger(f"dagster.daemon.{name}").addFilter(is_news)
     [command] = entry_points(group="console_scripts", name="dagster-daemon")
     command.load()()

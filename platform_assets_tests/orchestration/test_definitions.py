@@ -85,6 +85,8 @@ def test_rules_that_judge_days_are_a_check_and_the_catalogue_says_what_they_do()
         ("a@b.org", ["a@b.org"]),
         (" ", []),
         ("team:", []),
+        ("team:till@example.org", ["team:till@example.org"]),
+        ("+till@example.org", ["team:+till@example.org"]),
     ],
 )
 def test_a_table_may_be_owned_by_whoever_a_contract_names(

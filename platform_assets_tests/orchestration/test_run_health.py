@@ -156,6 +156,9 @@ def test_a_lock_says_whether_its_process_works_or_ended(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "taken\n"
         assert run_process(tmp_path, "r") == "alive"
+        (tmp_path / "r.lock").write_text("")  # as versions of filelock do that empty what they look at
+        assert run_process(tmp_path, "r") == "alive"
+        (tmp_path / "r.lock").write_text("4711\n")
         process.kill()
         process.wait()
     assert run_process(tmp_path, "r") == "dead"

@@ -15,11 +15,15 @@ from dagster import DagsterEventType as Event
 from dagster._core.errors import DagsterCodeLocationLoadError
 from dagster._core.test_utils import create_test_daemon_workspace_context
 from dagster._core.workspace.load_target import WorkspaceFileTarget
+from dagster._daemon.asset_daemon import AssetDaemon
+from dagster._daemon.auto_run_reexecution.event_log_consumer import EventLogConsumerDaemon
+from dagster._daemon.daemon import BackfillDaemon, SchedulerDaemon, SensorDaemon
+from dagster._daemon.run_coordinator import QueuedRunCoordinatorDaemon
 
 from platform_assets.errors import PlatformError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.assets.outcomes import days_left, recorded_days_left
-from platform_assets.orchestration.daemon import is_news
+from platform_assets.orchestration.daemon import DAEMONS, is_news
 from platform_assets.orchestration.in_process import run_job
 from platform_assets.orchestration.shown_text import ExpectedError, errors_without_trace
 from platform_assets_tests.support.orchestration.daemon import DEFINITIONS, Daemon, instance_config
@@ -145,6 +149,8 @@ def test_the_daemon_logs_every_error_but_that_definitions_cannot_be_loaded(caplo
             log.exception("a tick caught %s", error)
     log.error("no exception")
     assert caplog.messages == ["a tick caught another", "no exception"]
+    asks = (AssetDaemon, BackfillDaemon, EventLogConsumerDaemon, QueuedRunCoordinatorDaemon)
+    assert tuple(kind.__name__ for kind in (*asks, SchedulerDaemon, SensorDaemon)) == DAEMONS
 
 
 BROKEN_DOMAIN = """

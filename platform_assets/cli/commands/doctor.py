@@ -122,7 +122,8 @@ def _looked(name: str, look: Callable[[], str | Finding]) -> Finding:
     except PlatformError as error:
         return Finding(name, False, error.what, error.todo)
     except OSError as error:
-        return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
+        what = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+        return Finding(name, False, what, "Check that this path is as it should be and that this user may use it.")
     return Finding(name, True, found) if isinstance(found, str) else found
 
 

@@ -30,7 +30,7 @@ _READ = ("days_read", "files_read")
 _SHOWN_IN_PLACE = 999
 """Characters of Markdown that Dagster shows where they stand; what is longer is hidden behind a link."""
 
-_MAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
+_MAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
 """Addresses that Dagster takes for an owner."""
 
 _RULES = {
@@ -175,8 +175,9 @@ def describe_table(contract: Contract) -> str:
 
 def shown_owners(owner: str) -> list[str]:
     """Return who answers for something: Dagster takes addresses of mail and teams, so any other name is a team's."""
-    named = owner.strip().removeprefix("team:")
-    return [named if _MAIL.fullmatch(named) else f"team:{named}"] if named else []
+    named = owner.strip()
+    team = named.removeprefix("team:")
+    return [named if _MAIL.fullmatch(named) else f"team:{team}"] if team else []
 
 
 def describe_window(window: Window) -> str:

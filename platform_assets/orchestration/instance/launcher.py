@@ -97,9 +97,11 @@ def take(folder: Path, run_id: str) -> None:
 def run_process(folder: Path, run_id: str) -> RunProcess:
     """Return whether the process that executes a run lives: `unknown` if the run never took its lock here."""
     file = _file(folder, run_id)
-    if not file.exists() or not file.read_text(encoding="utf-8"):
+    if not file.exists():
         return "unknown"
-    return "alive" if _is_held(file) else "dead"
+    # A run that holds its lock lives whatever the file says: older versions of filelock empty it whenever they look.
+    has_begun = bool(file.read_text(encoding="utf-8"))
+    return "alive" if _is_held(file) else "dead" if has_begun else "unknown"
 
 
 def _file(folder: Path, run_id: str) -> Path:
