@@ -12,12 +12,12 @@ from platform_assets.cli.compare_view import columns_parts, comparison_json
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look
 from platform_assets.cli.options import Days, TableName
 from platform_assets.cli.session import computing
-from platform_assets.operations.verify import Verdict
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.engines import EnginesBeside, EngineVerified
+    from platform_assets.operations.verify import Verdict
 
 app = typer.Typer(help="Which tables Sail computes in place of Spark, and whether the two agree.", no_args_is_help=True)
 
