@@ -7,29 +7,23 @@ state, a number may belong to another release, which nobody pinned.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Literal
 
+from platform_assets.engine.day_contents import Files, files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError, did_you_mean
-from platform_assets.lakehouse.errors import LockLostError, UnknownReleaseError
-from platform_assets.lakehouse.horizon import require_whole
-from platform_assets.lakehouse.layout import GIVEN_NAME
+from platform_assets.lakehouse.errors import DamagedTableError, LockLostError, UnknownReleaseError
+from platform_assets.lakehouse.horizon import horizon_of, require_whole
+from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import Release, release
+from platform_assets.planning.windows import Ranges, days_in
 from platform_assets.records.decisions import PinDecision
 
 if TYPE_CHECKING:
     from platform_assets.ledger.ledger import Ledger
-
-from dataclasses import field
-
-from platform_assets.engine.day_contents import Files, files_at
-from platform_assets.lakehouse.errors import DamagedTableError
-from platform_assets.lakehouse.horizon import horizon_of
-from platform_assets.lakehouse.layout import Lake
-from platform_assets.planning.windows import Ranges, days_in
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -38,14 +39,6 @@ from platform_assets.places import FORMS, names_bucket
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
     from pyarrow.fs import FileSystem
-
-import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from obstore.store import ObjectStore as Client
-
 
 _PART_BYTES = 8 * 1024 * 1024
 
