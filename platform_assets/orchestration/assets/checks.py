@@ -228,6 +228,7 @@ def _metadata(contract: Contract, day: date, checked: Checked, held: HeldDay | N
     if held is not None and checked.outcome == "blocked":
         more["held since"] = plain(f"{held.since:%Y-%m-%d %H:%M} UTC")
         more["instead"] = plain(held.instead)
+        more |= {"changed since": plain(", ".join(held.changed))} if held.changed else {}
         more |= _to_be_taken_out([held])
     if checked.outcome == "warned" and contract.inputs:
         more |= _more(contract, day)
