@@ -83,7 +83,7 @@ def refresh(
     before = LakeSnapshot.now(platform)
     wanted = wanted_days(platform.catalogue, request, before.calendar)
     refuse_what_tables_cannot_take(before, request)
-    spark = analysed(platform, [table for table, days in wanted.items() if days], spark)
+    spark = analysed(platform, [table for table, days in wanted.items() if days], spark, author.run)
     ingests: list[IngestResult] = []
     for contract in platform.catalogue:
         if contract.source is None or not wanted.get(contract.name) or contract.name in before.stopped:
@@ -161,7 +161,7 @@ def recompute(
 ) -> RefreshResult:
     """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed."""
     platform.sync()
-    spark = analysed(platform, tables, spark)
+    spark = analysed(platform, tables, spark, author.run)
     ingests: list[IngestResult] = []
     steps: list[StepResult] = []
     for contract in platform.catalogue:
