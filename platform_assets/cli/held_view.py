@@ -109,6 +109,7 @@ def held_json(day: HeldDay) -> dict[str, Any]:
         held_before=older and picked(older.hold, "gate reason", since=older.since),
         readers_see=shown and by and {"rows": shown.delivered, "release": by.release, "published": by.created_at},
         new_arrivals=[arrival.path for arrival in day.arrivals],
+        changed=day.changed,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 
 from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.ingest import ingest
+from platform_assets.engine.mistake import MistakesError
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discarded_on_error
 from platform_assets.engine.results import IngestResult, StepResult
@@ -15,6 +17,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, scoped_plan, still_to_do
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take, takes_deliveries
 from platform_assets.engine.step.analysed import analysed
+from platform_assets.engine.step.holds import BY_CODE
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage, try_circuits
 from platform_assets.lakehouse.staging_folders import staging
@@ -51,6 +54,24 @@ class RefreshResult:
         return f"their inputs came out as they were{held}"
 
 
+_TOGETHER = (
+    " A refresh publishes all tables in one release, so it published no day of any. "
+    "`platform-assets breaker open TABLE --reason …` leaves the table out, so that the others are published meanwhile."
+)
+
+
+@contextmanager
+def _without_others() -> Iterator[None]:
+    """Add to what is said of code that failed that other tables wait for it, and how they need not."""
+    try:
+        yield
+    except (*BY_CODE, MistakesError) as error:
+        if _TOGETHER not in error.todo:  # the analyser's are kept, and raised again
+            error.todo, error.args = f"{error.todo}{_TOGETHER}", (f"{error}{_TOGETHER}",)
+        raise
+
+
+@_without_others()
 def refresh(
     platform: Platform,
     spark: SparkOnDemand,
@@ -83,7 +104,7 @@ def refresh(
     before = LakeSnapshot.now(platform)
     wanted = wanted_days(platform.catalogue, request, before.calendar)
     refuse_what_tables_cannot_take(before, request)
-    spark = analysed(platform, [table for table, days in wanted.items() if days], spark)
+    spark = analysed(platform, [table for table, days in wanted.items() if days], spark, author.run)
     ingests: list[IngestResult] = []
     for contract in platform.catalogue:
         if contract.source is None or not wanted.get(contract.name) or contract.name in before.stopped:
@@ -161,7 +182,7 @@ def recompute(
 ) -> RefreshResult:
     """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed."""
     platform.sync()
-    spark = analysed(platform, tables, spark)
+    spark = analysed(platform, tables, spark, author.run)
     ingests: list[IngestResult] = []
     steps: list[StepResult] = []
     for contract in platform.catalogue:

@@ -192,7 +192,7 @@ def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, ex
         day=day,
         severity="warn" if rule.severity == "warn" else "block",
         message=f"{contract.name} on {day}: {what}{set_aside}; {limit} may{first}",
-        expected=f"{limit} that breaks {rule.name!r}",
+        expected=f"{limit} may break {rule.name!r}",
         actual=what,
         examples=tuple(examples),
         numbers={f"{rule.name}_broken": count.broken, f"{rule.name}_judged": count.judged},

@@ -62,13 +62,21 @@ def is_settled(declared: Settled, day: date, newest: date | None) -> bool:
 
 
 def settled_finding(
-    contract: Contract, declared: Settled, day: date, moves: Moves, before: Drift, masking: Masking
+    contract: Contract,
+    declared: Settled,
+    day: date,
+    moves: Moves,
+    before: Drift,
+    masking: Masking,
+    *,
+    is_accepted: bool = False,
 ) -> tuple[Finding | None, dict[Sum, Decimal]]:
     """Judge how far the sums of a settled day are from what they were when it settled.
 
     Args:
         moves: sums that the computation changes.
         before: drift of what readers see.
+        is_accepted: whether a person accepts what blocks: just these sums count as they are from then on.
 
     Returns:
         What blocks the day, and its drift if it is published.
@@ -101,6 +109,8 @@ def settled_finding(
         examples=examples[:EXAMPLES],
         numbers={"settled_sums_moved": len(beyond) or many},
     )
+    if is_accepted:
+        drift = {each: moved for each, moved in drift.items() if beyond and each not in beyond}
     return finding, drift
 
 

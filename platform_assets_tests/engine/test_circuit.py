@@ -20,6 +20,7 @@ from platform_assets.planning.circuit import CircuitState
 from platform_assets.planning.steps import Step
 from platform_assets.spark.tables.staging import TransformError
 from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.world import World, sale
 
@@ -148,3 +149,40 @@ def test_a_try_computes_the_days_that_records_tie_to_the_one_that_failed(
         (3, 3),
         (12, 3),
     ]
+
+
+OWN = (
+    ("Reconciliation, Rule", "Circuit, Reconciliation, Rule"),
+    ("reconciles=(", "circuit=Circuit(failures=(2, 2)), reconciles=("),
+)
+WEEK = (
+    "return tills(sales.per_day())",
+    'return sales.per_day().groupBy("event_date", "till").agg(F.sum("paid").cast("decimal(18,2)").alias("paid"))',
+)
+BREAKS = ("def tills(sales):\n", 'def tills(sales):\n    raise ValueError("a typo")\n')
+
+
+def test_code_that_fails_before_a_row_is_read_opens_the_circuit_too_and_the_other_tables_go_on(lakes: Lakes) -> None:
+    """Five refreshes: one that is right, two that open the circuit, one past it, and one that closes it."""
+    world = lakes.new(days=3, domains=PACKAGE)
+    code = world.settings.state.parent / "typo"
+
+    def refreshed(day: int, name: str, *gold: tuple[str, str]) -> RefreshResult:
+        world.deliver_rows(
+            "sales", f"2017-01-0{day}", "a.jsonl", [{"till": 1, "at": f"2017-01-0{day}T10:00:00Z", "paid": "1"}]
+        )
+        with importable(write_domain(code, contracts=OWN, gold=(*gold, WEEK))):
+            return run(world, name)
+
+    refreshed(1, "first")
+    for name in ("second", "third"):
+        with pytest.raises(TransformError, match=r"a typo(?s:.*)no day of any.*`platform-assets breaker open TABLE"):
+            refreshed(2, name, BREAKS)
+    left = refreshed(2, "fourth", BREAKS)
+    assert [reason.partition(" is open")[0] for reason in left.stopped] == ["the circuit of gold.tills"]
+    assert {step.table: sorted(step.published) for step in left.steps if step.published} == {
+        table: [DAY] for table in ("silver.sales", "gold.week")
+    }
+    right = refreshed(2, "fifth")
+    assert not right.stopped
+    assert [(step.table, sorted(step.published)) for step in right.steps] == [("gold.tills", [DAY])]

@@ -15,6 +15,7 @@ import pytest
 from platform_assets import contracts
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.recompute import recompute_step
@@ -24,6 +25,7 @@ from platform_assets.operations.backfill.explain import approve
 from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.metrics import table_metrics
+from platform_assets.planning.selection import BY_PERSON
 from platform_assets.settings import project_root
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes, Prepared
@@ -33,6 +35,12 @@ from platform_assets_tests.support.world import World
 GOLD, SHOWN = "gold.tills", 8
 FAR = "till 2: paid 22.00 became 27.00 (+5.00); at most 1.00 allowed"
 SAME_DAY = 'inputs=(Input("silver.sales", same_day()),),'
+
+DECLARED = (
+    NO_RECONCILIATION,
+    ("Reconciliation, Rule", "Reconciliation, Rule, Settled"),
+    (SAME_DAY, f'{SAME_DAY} settled=(Settled(("paid",), ("till",), 3, "1.00"),),'),
+)
 
 
 @dataclass(frozen=True)
@@ -60,14 +68,7 @@ class Shop:
 
 def shop(lakes: Lakes) -> Shop:
     world = lakes.new(days=SHOWN, domains=PACKAGE)
-    home = write_domain(
-        world.settings.state.parent / "code",
-        contracts=(
-            NO_RECONCILIATION,
-            ("Reconciliation, Rule", "Reconciliation, Rule, Settled"),
-            (SAME_DAY, f'{SAME_DAY} settled=(Settled(("paid",), ("till",), 3, "1.00"),),'),
-        ),
-    )
+    home = write_domain(world.settings.state.parent / "code", contracts=DECLARED)
     made = Shop(world, home)
     for day in range(1, SHOWN + 1):
         lines = [{"till": till, "at": f"{nth(day)}T10:00:00Z", "paid": f"{10 * day + till}"} for till in (1, 2)]
@@ -160,6 +161,19 @@ def test_what_moves_a_settled_figure_too_far_is_held_also_in_small_steps_until_i
     assert not reasons(made.refresh()), "what was accepted is what counts from then on"
     made.arrive("c4.jsonl", (1, 1, "13.30"))
     assert reasons(made.refresh()) == {nth(1): "till 1: paid 12.20 became 13.30 (+1.10); at most 1.00 allowed"}
+
+
+def test_a_held_day_names_the_rule_that_moved_its_figures_where_no_file_did(prepared: Prepared, tmp_path: Path) -> None:
+    made = prepared(shop)
+    made = replace(made, home=write_domain(tmp_path, contracts=(*DECLARED, ("paid >= 0", "paid <> 41"))))
+    with importable(made.home), made.world.open() as platform:
+        refresh(platform, lambda: made.world.spark, Author("by hand", "a rule"), request=BY_PERSON)
+        held = {held.hold.day: held for held in held_days(platform, platform.ledger.holds())}
+    assert held.keys() == {nth(2), nth(4)}
+    assert not held[nth(4)].arrivals
+    assert "till 1: paid 41.00 became nothing" in held[nth(4)].sentence
+    for each in held.values():
+        assert "changed since: the configuration of silver.sales;" in each.sentence
 
 
 @pytest.mark.proof

@@ -55,6 +55,9 @@ def no_session() -> SparkSession:
     raise AssertionError("a session was started")
 
 
+ONE_MORE = (pl.col("basket_id") == 2).cast(pl.Int32)
+
+
 def same(rows: pl.DataFrame) -> pl.DataFrame:
     return rows
 
@@ -151,6 +154,15 @@ def test_sums_by_columns_are_compared_of_tables_with_other_keys(platform: Platfo
     found = beside(platform, world, SILVER, f"{SILVER}@{first_release(platform)}", by=["store_id"], drill=True)
     assert told(found) == [(DAYS[1], "different", "store_id 7")]
     assert found.keys[0].values["net_amount"] == ("109.00", "12.50", "+96.50")
+
+
+def test_sums_of_whole_numbers_keep_a_tolerance_with_a_fraction(
+    platform: Platform, world: World, tmp_path: Path
+) -> None:
+    copy = golden(platform, SILVER, tmp_path / "copy", lambda rows: rows.with_columns(pl.col("quantity") + ONE_MORE))
+    for tolerance, agrees in {"0.6": False, "1": True}.items():
+        found = beside(platform, world, SILVER, copy, by=["basket_id"], tolerance=Tolerance.parse(tolerance))
+        assert (tolerance, found.agree) == (tolerance, agrees)
 
 
 def test_a_stage_is_a_side(platform: Platform, world: World) -> None:

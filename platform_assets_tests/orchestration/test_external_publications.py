@@ -194,7 +194,7 @@ def test_what_gates_warned_of_at_a_terminal_is_a_warning_in_dagster_until_the_da
         warned = checks["volume"]
         assert warned.severity == dg.AssetCheckSeverity.WARN
         assert not warned.blocking
-        assert str(warned.description).splitlines()[0] == str(half)
+        assert str(warned.description).splitlines()[0] == f"{half}.", "a page shows all lines as one"
         assert {name: value.value for name, value in warned.metadata.items()} == {
             "expected": "780 to 840 rows are usual",
             "found": "416 rows",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
+from platform_assets.contracts import Rule
+from platform_assets.contracts.rules import RuleCount
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D, SILVER_PRODUCTS, SILVER_TRANSACTIONS
 from platform_assets.quality.findings import (
     ACCEPTABLE,
@@ -13,7 +15,7 @@ from platform_assets.quality.findings import (
     checked,
     checks_before_publication,
 )
-from platform_assets.quality.gates import RowBalance, conservation_findings, contract_findings
+from platform_assets.quality.gates import RowBalance, conservation_findings, contract_findings, rule_finding
 from platform_assets.quality.masking import Masking
 
 DAY = date(2017, 3, 4)
@@ -81,6 +83,12 @@ def test_a_broken_contract_names_the_rows_and_masks_whom_they_are_about():
     assert missing.blocks
     assert repeated.blocks
     assert (missing.numbers, repeated.numbers) == ({"rows_without_spend": 2}, {"repeated_keys": 1})
+
+
+def test_a_broken_rule_says_how_many_rows_may_break_it():
+    rule = Rule("few_lines", "lines < 9", "Baskets are small.", severity="warn")
+    found = rule_finding(DAILY_SALES, rule, DAY, RuleCount(2, 5), ())
+    assert found.expected == "at most 0 rows may break 'few_lines'"
 
 
 def test_rows_lost_and_won_are_named_on_either_side():

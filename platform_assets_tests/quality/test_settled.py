@@ -89,6 +89,17 @@ def test_the_drift_is_kept_exactly_and_goes_when_the_figure_is_back() -> None:
     assert settled_finding(contract(STORE), replace(STORE, by=()), DAY, Moves(), wide, Masking(b""))[1] == {}
 
 
+def test_an_accepted_sum_starts_anew_and_the_others_of_the_day_do_not() -> None:
+    north, west = (Sum("net", ("store_id",), (store,)) for store in ("north", "west"))
+    moves = Moves(1, {west: (Decimal(10), Decimal(30))})
+    for keys, left in ((1, {north: Decimal("0.70")}), (MOST + 1, {})):
+        many = replace(moves, keys=keys, pairs=moves.pairs if keys == 1 else {})
+        before = {north: Decimal("0.70"), west: Decimal("0.20")}
+        finding, drift = settled_finding(contract(STORE), STORE, DAY, many, before, Masking(b""), is_accepted=True)
+        assert finding is not None
+        assert drift == left
+
+
 def test_the_farthest_sums_are_named_and_too_many_are_held_whatever_each_moves_by() -> None:
     sums: dict[Sum, Pair] = {Sum("net", ("store_id",), (str(n),)): (Decimal(10), Decimal(12 + n)) for n in range(7)}
     finding, _ = settled_finding(contract(STORE), STORE, DAY, Moves(7, sums), {}, Masking(b""))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType, DoubleType, LongType
 
 from platform_assets.contracts import (
     Amount,
@@ -24,9 +25,11 @@ from platform_assets.contracts import (
     same_day,
     span,
 )
+from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences
 from platform_assets.spark.compare.reconciliation import differences, differing_days
+from platform_assets.spark.compare.row_diff import within_sql
 from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.frames import rows_as_frame
 
@@ -231,3 +234,52 @@ def test_a_tolerance_is_for_each_figure_and_both_sums_of_the_day_are_told(spark:
         assert {day: one.unequal for day, one in found.items()} == ({day: unequal} if unequal else {})
         for one in found.values():
             assert (one.ours, one.theirs) == ((3, 3, Decimal("3.55")), (3, 3, Decimal("3.00")))
+
+
+WHOLE, CENTS, TENTH, FINE = (DecimalType(38, scale) for scale in (0, 2, 10, 18))
+WEI, MANY = "123456789012.000000000000000001", "9" * 34
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "tolerance", "agrees"),
+    [
+        (("24", WHOLE), ("25", WHOLE), "0.6", False),
+        (("24", WHOLE), ("25", WHOLE), "0.9999999999", False),
+        (("24", WHOLE), ("25", WHOLE), "1", True),
+        (("25", WHOLE), ("26", WHOLE), "3 %", False),
+        (("24", WHOLE), ("25", WHOLE), "4 %", True),
+        (("25", LongType()), ("26", WHOLE), "3 %, 0.5", False),
+        (("1.00", CENTS), ("1.01", CENTS), "0.0051", False),
+        (("1.00", CENTS), ("1.01", CENTS), "0.01", True),
+        (("0.0000000001", TENTH), ("0.0000000002", TENTH), "0.00000001 %", False),
+        (("123456789012", FINE), (WEI, FINE), "", False),
+        (("123456789012", FINE), (WEI, FINE), "0.0000000001", True),
+        (("123456789012", FINE), (WEI, FINE), "0.0000000001 %", False),
+        (("24", WHOLE), ("24.4", TENTH), "", False),
+        (("24", WHOLE), ("24.0", TENTH), "", True),
+        (("24", WHOLE), ("24.4", TENTH), "0.3", False),
+        (("24", WHOLE), ("24.4", TENTH), "0.4", True),
+        (("24", WHOLE), (MANY, WHOLE), "99999999999999999999", False),
+        ((MANY, WHOLE), (MANY, WHOLE), "0.000001 %", True),
+        (("1.5", DoubleType()), ("1.6", CENTS), "0.2", True),
+        (("24", WHOLE), ("NULL", WHOLE), "100 %, 30", False),
+    ],
+)
+def test_a_tolerance_is_compared_without_rounding(
+    spark: SparkSession, left: tuple[str, DataType], right: tuple[str, DataType], tolerance: str, agrees: bool
+) -> None:
+    (mine, ours), (other, theirs) = (
+        (f"CAST({value} AS {type_.simpleString()})", type_) for value, type_ in (left, right)
+    )
+    allowed = Tolerance.parse(tolerance)
+    judged = within_sql(mine, other, allowed, (ours, theirs)), within_sql(other, mine, allowed, (theirs, ours))
+    assert spark.sql(f"SELECT {', '.join(judged)}").first() == (agrees, agrees)
+
+
+def test_figures_of_other_digits_are_reconciled_without_rounding(spark: SparkSession) -> None:
+    day = DAYS[0]
+    ours = rows_as_frame(spark, [(day, Decimal(24), Decimal(0))], "event_date date, x decimal(28,0), z decimal(30,30)")
+    theirs = rows_as_frame(spark, [(day, Decimal("24.4"), None)], "event_date date, x decimal(28,10), z decimal(30,30)")
+    for tolerance, days in {"": {day}, "0.3": {day}, "0.4": set()}.items():
+        declared = Reconciliation("silver.t", (), (Amount("x", "sum(x)", "sum(x)"), Amount("z", "sum(z)", "sum(z)")))
+        assert set(differences(ours, theirs, replace(declared, tolerance=tolerance), [day])) == days

@@ -17,24 +17,32 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Contract
+from platform_assets.engine.circuits import Failure, record_failure, stopped
 from platform_assets.engine.day_contents import computed_with
-from platform_assets.engine.mistake import refuse_mistakes
+from platform_assets.engine.mistake import Mistake, refuse_mistakes
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import states_around
 from platform_assets.engine.step.analysis import analysis_mistakes
+from platform_assets.engine.step.holds import failed_by
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.planning.day_states import Stale
+from platform_assets.records.refused import Attempt
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import software_of
 
 
-def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand) -> SparkOnDemand:
+def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand, run: str = "") -> SparkOnDemand:
     """Return the same session, given only once its analyser has found nothing wrong with some tables.
 
-    So what computes nothing starts none, and what computes learns of every mistake before it loads anything.
+    So what computes nothing starts none, and what computes learns of every mistake before it loads anything. Those of
+    a table that a circuit stops keep no other from being computed: a try of the circuit finds them again.
 
     Args:
         tables: to look at, with the raw ones they are made from.
+        run: that a mistake fails, as circuits count; empty where none is to count it.
     """
 
     def session() -> SparkSession:
@@ -49,11 +57,28 @@ def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand) 
         right = _found_right(_file(platform))
         to_look_at = [table for table, verdict in now.items() if right.get(table) != verdict]
         if to_look_at:
-            refuse_mistakes(list(analysis_mistakes(platform.catalogue, to_look_at, given)))
-            _remember(platform, {table: now[table] for table in to_look_at if now[table]})
+            mistakes = list(analysis_mistakes(platform.catalogue, to_look_at, given))
+            halted = stopped(platform) if mistakes else {}
+            left = [mistake for mistake in mistakes if mistake.table not in halted]
+            if run and left:
+                _count(platform, run, left)
+            refuse_mistakes(left)
+            _remember(platform, {table: now[table] for table in to_look_at if now[table] and table not in halted})
         return given
 
     return session
+
+
+def _count(platform: Platform, run: str, mistakes: Collection[Mistake]) -> None:
+    """Write down for circuits that the code of tables failed, at the newest day that it would have computed."""
+    failed = {mistake.table: failed_by(mistake.error) for mistake in mistakes if mistake.error}
+    snapshot = LakeSnapshot.now(platform)
+    for table in platform.code_versions.keys() & failed.keys():
+        states = states_around(snapshot, platform.catalogue[table], snapshot.calendar.days())[1]
+        stale = {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale)}
+        if stale and "code" in failed[table]:
+            attempt = Attempt(stale[max(stale)], platform.version(table))
+            record_failure(platform, table, run, Failure(failed[table], max(stale), attempt))
 
 
 def _verdict_on(platform: Platform, contract: Contract, software: Mapping[str, str]) -> str:

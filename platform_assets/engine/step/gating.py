@@ -395,22 +395,22 @@ def settled_checks(
     Args:
         state: of the staged days, and what readers have of them.
         spark: gives the session; not called where nothing is to be compared.
-        accept: checks of which a person accepts what would block, by day: what is accepted has not drifted.
+        accept: checks of which a person accepts what would block, by day: these sums have not drifted.
     """
     newest = _newest_arrival(snapshot, contract)
     settled = {
         declared: [day for day in state.ready if day in state.before and is_settled(declared, day, newest)]
         for declared in contract.settled
     }
-    findings: defaultdict[date, list[Finding]] = defaultdict(list)
+    masking, findings = snapshot.platform.masking, defaultdict[date, list[Finding]](list)
     drift: defaultdict[date, dict[Sum, Decimal]] = defaultdict(dict)
     for declared, days in settled.items():
         other = [day for day in days if state.before[day].digest != str(staged.digest(day))]
         moves = _moves(snapshot, contract, declared, staged, other, spark)
         for day in days:
-            before = drift_of(state.before[day].figures)
+            before, is_accepted = drift_of(state.before[day].figures), "settled" in accept.get(day, ())
             finding, moved = settled_finding(
-                contract, declared, day, moves.get(day, Moves()), before, snapshot.platform.masking
+                contract, declared, day, moves.get(day, Moves()), before, masking, is_accepted=is_accepted
             )
             findings[day] += [finding] if finding else []
             drift[day] |= moved
@@ -420,8 +420,7 @@ def settled_checks(
         passed = f"{judged}: moved no further than allowed since the day settled"
         said = passed if judged else "not judged: the day is not settled yet, or was never published"
         of_day = checked("settled", findings[day], said, {}, judged=bool(judged))
-        is_accepted = of_day.findings and "settled" in accept.get(day, ())
-        result[day] = of_day if is_accepted else replace(of_day, figures=as_figures(drift[day]))
+        result[day] = replace(of_day, figures=as_figures(drift[day]))
     return result
 
 

@@ -28,7 +28,8 @@ from platform_assets.records.refused import Attempt
 from platform_assets.spark.tables.staging import TransformError
 
 _QUOTED = re.compile("'[^']*'")
-_BY_CODE = (TransformError, NotRepeatableError, UndeclaredReadError)
+BY_CODE = (TransformError, NotRepeatableError, UndeclaredReadError)
+"""Errors of the user's code."""
 _BY_MACHINE = ("OSError", "MemoryError", "Py4J", "Connection")
 
 
@@ -88,7 +89,7 @@ def failed_by(error: Exception) -> dict[str, str]:
     what = error.what if isinstance(error, PlatformError) else f"{type(error).__name__}: {error}"
     names = [of.__name__ for of in type(error).__mro__]
     by_machine = isinstance(error, PlatformError) or any(name.startswith(_BY_MACHINE) for name in names)
-    is_code = isinstance(error, _BY_CODE) or not by_machine
+    is_code = isinstance(error, BY_CODE) or not by_machine
     # Spark quotes the value that it could not cast, and a verdict is kept for good.
     return {"code" if is_code else "missing": _QUOTED.sub("'…'", what.partition("\n")[0])}
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
-from platform_assets.operations.lineage.provenance import NewSince
+from platform_assets.operations.lineage.provenance import Changes, NewSince
 from platform_assets.planning.day_states import in_force
 from platform_assets.planning.loaded import comes_with
 from platform_assets.quality.findings import ACCEPTABLE
@@ -61,6 +61,7 @@ class HeldDay:
         shown: what readers have of it; None where they have nothing.
         arrivals: that are new since then, in whatever the day is made from, newest first.
         undelivered: the raw table of which nothing was delivered for the day, so that there is nothing to accept yet.
+        changed: code and configurations that are others since then, of whatever the day is made by.
     """
 
     hold: Hold
@@ -70,6 +71,7 @@ class HeldDay:
     arrivals: tuple[ArrivalRecord, ...]
     older: OlderHold | None = None
     undelivered: str | None = None
+    changed: tuple[str, ...] = ()
 
     @property
     def holds(self) -> tuple[Hold, ...]:
@@ -91,10 +93,15 @@ class HeldDay:
         return f"readers see {kind}, {counted(self.shown.delivered, 'row')} of {made}"
 
     @property
+    def by_version(self) -> str:
+        """Which code and configurations may be to blame, to be added to a sentence."""
+        return f"; changed since: {', '.join(self.changed)}" if self.changed else ""
+
+    @property
     def reason(self) -> str:
         """Why it is held, the newest first, without its table and day."""
         before = f"; and since {_moment(self.older.since)}: {_without_day(self.older.hold)}" if self.older else ""
-        return f"{_without_day(self.hold)}{before}"
+        return f"{_without_day(self.hold)}{self.by_version}{before}"
 
     @property
     def sentence(self) -> str:
@@ -140,7 +147,7 @@ def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
     for day in held:
         tied = day.hold.refused.day if isinstance(day.hold.refused, TiedTo) else None
         new = () if tied else tuple(arrival.path for arrival in day.arrivals)
-        groups.setdefault((day.hold.table, day.hold.gate, str(tied), *new), []).append(day)
+        groups.setdefault((day.hold.table, day.hold.gate, str(tied), *day.changed, *new), []).append(day)
     parts = [part for group in groups.values() for part in ([group] if len(group) >= _MANY else [[d] for d in group])]
     return tuple(sorted(map(tuple, parts), key=lambda part: (part[0].hold.table, part[0].hold.day)))
 
@@ -174,9 +181,10 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
         shown = record if record and record.digest else None
         by = platform.ledger.head(shown.publication) if shown else None
         since_then = _as_settled(platform, record) if hold.gate == "settled" and record else record
-        arrivals = new.arrivals(table, day, since_then) if with_arrivals else ()
+        changes = new.changes(table, day, since_then) if with_arrivals else Changes()
+        versions = () if hold.is_of_good_content else changes.versions
         waits = _undelivered(new.snapshot, hold, came)
-        held.append(HeldDay(hold, since, shown, by, arrivals, others[0] if others else None, waits))
+        held.append(HeldDay(hold, since, shown, by, changes.arrivals, others[0] if others else None, waits, versions))
     return tuple(held)
 
 

@@ -313,11 +313,13 @@ class Changes(NamedTuple):
         arrivals: that are new and count, newest first.
         withdrawals: since then, of arrivals whose rows lie there.
         of_older: whether any of these is of an arrival that the day was made from.
+        versions: that are others now, as `the code of gold.tills`: of the table, and of what it is made from.
     """
 
-    arrivals: tuple[ArrivalRecord, ...]
-    withdrawals: tuple[ArrivalRecord, ...]
-    of_older: bool
+    arrivals: tuple[ArrivalRecord, ...] = ()
+    withdrawals: tuple[ArrivalRecord, ...] = ()
+    of_older: bool = False
+    versions: tuple[str, ...] = ()
 
 
 class NewSince:
@@ -350,7 +352,10 @@ class NewSince:
 
     def changes(self, table: str, day: date, record: DayRecord | None) -> Changes:
         """Return the same, and what was withdrawn of what lies there."""
-        days = tuple(self._raw_days(self._platform.catalogue[table], day, record, set()))
+        contract = self._platform.catalogue[table]
+        now = self._platform.version(table) if contract.inputs else None
+        found = tuple(self._behind(contract, day, record, now, set()))
+        days = [raw for raw in found if isinstance(raw, RawDay)]
         since = {(raw.table, path): raw.since for raw in days for path in raw.arrivals}
         came = {(one.table, one.path): self.released(one.publication) for one in self._arrivals}
         gone = tuple(
@@ -364,16 +369,23 @@ class NewSince:
             new_arrivals(days, self._arrivals, self._released),
             gone,
             any(came.get(key, -1) <= since[key] for one in gone for key in [(one.table, one.origin or "")]),
+            tuple(sorted({other for other in found if isinstance(other, str)})),
         )
 
     def released(self, publication: str) -> int:
         """Return the release that made a publication visible; -1 if none did."""
         return self._released.get(publication, -1)
 
-    def _raw_days(
-        self, contract: Contract, day: date, record: DayRecord | None, seen: set[tuple[str, date]]
-    ) -> Iterator[RawDay]:
-        """Yield the raw days behind a day that are not as they were read; of a new day, those of the same day."""
+    def _behind(
+        self, contract: Contract, day: date, record: DayRecord | None, by: Version | None, seen: set[tuple[str, date]]
+    ) -> Iterator[RawDay | str]:
+        """Yield the raw days behind a day that are not as they were read; of a new day, those of the same day.
+
+        Between them come code and configurations that made it and are others now, `by` being what makes it.
+        """
+        if record and by:
+            others = zip(("code", "configuration"), record.made_by.differs(by), strict=True)
+            yield from (f"the {part} of {contract.name}" for part, is_other in others if is_other)
         for read in contract.inputs:
             source, marks = self._platform.catalogue[read.table], self._marks[read.table]
             made = record is not None and bool(record.digest)
@@ -386,7 +398,8 @@ class NewSince:
                     continue
                 seen.add((read.table, each))
                 if source.source is None:
-                    yield from self._raw_days(source, each, then.get(each), seen)
+                    now = Version(marks[each].code_version, marks[each].configuration)
+                    yield from self._behind(source, each, then.get(each), now, seen)
                 else:
                     path, version = self._platform.lake.table_path(read.table), self._shown_by.version(read.table)
                     names = arrivals_named(path, version, [each])

@@ -102,7 +102,7 @@ def refresh_stage(
         write_stage(platform.lake, before)
         stage = Stage(platform, author, before, _keep(platform, before))
         plan = planned(stage, request, plan)
-        spark = analysed(platform, [step.table for step in plan.steps], spark)
+        spark = analysed(platform, [step.table for step in plan.steps], spark, author.run)
         steps, struck = fill(stage, plan, spark, progress, request, accept)
     return RefreshResult((), steps, struck, plan=plan)
 

@@ -159,7 +159,7 @@ def published_events(
             check_name=name,
             passed=not warned,
             severity=dg.AssetCheckSeverity.WARN,
-            description="\n".join(map(visible, [*map(str, warned), sentence])),
+            description="\n".join(map(visible, [*(f"{each}." for each in warned), sentence])),
             metadata={
                 "expected": plain("; ".join(each.expected for each in warned)),
                 "found": plain("; ".join(each.found for each in warned)),
@@ -191,7 +191,7 @@ def _summary(by_day: Mapping[date, Checked]) -> str:
         rest = f"{unknown:,} not judged, the others passed" if unknown < len(by_day) else "none could be judged"
         return f"{days}: {rest if unknown else 'all passed'}."
     counts = {kind: sum(checked.outcome == kind for checked in wrong) for kind in ("blocked", "warned")}
-    sentences = [visible(checked.sentence) for checked in wrong]
+    sentences = [f"{visible(checked.sentence)}." for checked in wrong]
     if len(sentences) > _SHOWN:
         sentences[_SHOWN:] = [f"and {len(sentences) - _SHOWN:,} more"]
     head = f"{days}: {', '.join(f'{count:,} {kind}' for kind, count in counts.items() if count)}."
@@ -228,6 +228,7 @@ def _metadata(contract: Contract, day: date, checked: Checked, held: HeldDay | N
     if held is not None and checked.outcome == "blocked":
         more["held since"] = plain(f"{held.since:%Y-%m-%d %H:%M} UTC")
         more["instead"] = plain(held.instead)
+        more |= {"changed since": plain(", ".join(held.changed))} if held.changed else {}
         more |= _to_be_taken_out([held])
     if checked.outcome == "warned" and contract.inputs:
         more |= _more(contract, day)

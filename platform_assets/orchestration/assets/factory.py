@@ -215,7 +215,7 @@ class _Run:
 
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log
-        spark = analysed(self.platform, self._tables(), lambda: self.spark.session(self.progress))
+        spark = analysed(self.platform, self._tables(), lambda: self.spark.session(self.progress), self.author.run)
         if self.contract.source is not None:
             taken = ingest(self.platform, spark, self.contract, self.author, self.days, self.progress)
             days = counted(len(taken.published), "day")

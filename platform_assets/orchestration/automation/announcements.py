@@ -234,7 +234,7 @@ def _lines(words: Sequence[tuple[date, str]]) -> list[str]:
 
 def _words(hold: Hold, details: HeldDay | None) -> str:
     reason = hold.reason.removeprefix(f"{hold.table} on {hold.day}: ")
-    return reason + (f"; {details.instead}" if details else "")
+    return reason + (f"{details.by_version}; {details.instead}" if details else "")
 
 
 def _as_json(hold: Hold, details: HeldDay | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 from platform_assets.planning.backfill.plan_file import Gate
 from platform_assets.words import counted
@@ -84,7 +84,8 @@ def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdic
     for gate in gates:
         days = [day for day in staged if day.table == gate.table and day.rows[0]]
         if days:
-            verdicts.append(_verdict(gate, days))
+            with localcontext(prec=100):  # sums of 38 digits are compared as they are
+                verdicts.append(_verdict(gate, days))
     return tuple(verdicts)
 
 

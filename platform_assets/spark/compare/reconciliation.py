@@ -23,7 +23,7 @@ from itertools import accumulate
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, IntegralType
+from pyspark.sql.types import DecimalType, IntegralType, StructType
 
 from platform_assets.contracts import DAY, Amount, Reconciliation
 from platform_assets.contracts.checks import Tolerance
@@ -97,14 +97,16 @@ def compared(
     )
     equal = F.lit(True)
     for n, amount in _numbered(declared):
-        equal = equal & _equal(n, amount, declared.allowed)
+        equal = equal & _equal(n, amount, declared.allowed, both.schema)
     kind = F.when(F.isnull("_ours"), "missing").when(F.isnull("_theirs"), "extra").otherwise("unequal")
     return both.withColumn("_kind", F.when(~equal, kind))
 
 
-def _equal(n: int, amount: Amount, tolerance: Tolerance) -> Column:
-    zero = ", 0" if amount.is_additive else ""
-    return F.expr(within_sql(f"coalesce(_ours_{n}{zero})", f"coalesce(_theirs_{n}{zero})", tolerance))
+def _equal(n: int, amount: Amount, tolerance: Tolerance, schema: StructType) -> Column:
+    types = {name: schema[name].dataType for name in (f"_ours_{n}", f"_theirs_{n}")}
+    zero = {name: f", CAST(0 AS {each.simpleString()})" if amount.is_additive else "" for name, each in types.items()}
+    ours, theirs = (f"coalesce({name}{zero[name]})" for name in types)
+    return F.expr(within_sql(ours, theirs, tolerance, tuple(types.values())))
 
 
 def _total(declared: Reconciliation, amount: Amount, side: int, name: str) -> Column:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import ROUND_FLOOR, Context, Decimal
 
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
-from pyspark.sql.types import NumericType
+from pyspark.sql.types import DataType, DecimalType, IntegralType, NullType, NumericType
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.checks import EXACT, Tolerance
@@ -35,6 +36,7 @@ def _with_columns_of(other: DataFrame, frame: DataFrame) -> DataFrame:
 
 
 _LOW_HALF = 0xFFFFFFFF
+_FLOOR = Context(prec=100, rounding=ROUND_FLOOR)
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,31 @@ class Disagreement:
         return tuple(self.values)
 
 
-def within_sql(left: str, right: str, tolerance: Tolerance) -> str:
-    """Return SQL that is true where two figures are equal or within a tolerance, and never null."""
+def within_sql(left: str, right: str, tolerance: Tolerance, types: Sequence[DataType]) -> str:
+    """Return SQL that is true where two figures are equal or within a tolerance, and never null.
+
+    Beside a decimal of another scale Spark rounds, if both do not fit into 38 digits. So figures and bounds first get
+    types that do. A figure that is too large for its type is within no tolerance.
+
+    Args:
+        types: of both figures.
+    """
+    scales = [each.scale if isinstance(each, DecimalType) else 0 for each in types]
+    is_exact = all(isinstance(each, DecimalType | IntegralType) for each in types)
+    equal = f"{left} <=> {right}"
+    if is_exact and types[0] != types[1]:
+        equal = f"({equal} AND {_digits(left)} = {_digits(right)})"
     if tolerance.is_exact:
-        return f"{left} <=> {right}"
-    apart, share = f"abs(try_subtract({left}, {right}))", f"{tolerance.percent / 100}BD"
-    bounds = [f"{tolerance.absolute}BD", *(f"{share} * abs({side})" for side in (left, right) if tolerance.percent)]
-    return f"({left} <=> {right} OR coalesce({' OR '.join(f'{apart} <= {bound}' for bound in bounds)}, false))"
+        return equal
+    share, absolute = (tolerance.percent / 100).normalize(), tolerance.absolute
+    if is_exact:
+        width = 36 - max(0, -int(share.as_tuple().exponent))  # so that a share of a figure has at most 38 digits
+        scale = min(max(scales), width)
+        left, right = (f"try_cast({side} AS decimal({width},{scale}))" for side in (left, right))
+        absolute = min(_FLOOR.quantize(absolute, Decimal(1).scaleb(-scale)), Decimal(10 ** (width + 1 - scale) - 1))
+    apart = f"abs({left} - {right})"
+    bounds = [f"{absolute:f}BD", *(f"{share:f}BD * abs({side})" for side in (left, right) if share)]
+    return f"({equal} OR coalesce({' OR '.join(f'{apart} <= {bound}' for bound in bounds)}, false))"
 
 
 def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tuple[Disagreement, ...]:
@@ -102,9 +122,11 @@ def differing_keys(
     both = outer_union(*sides).groupBy(*by)
     names = [name for side in sides for name in side.columns if name not in by]
     merged = both.agg(*(F.expr(f"max({name})").alias(name) for name in names))
-    numbers = {field.name for field in left.schema.fields if isinstance(field.dataType, NumericType)}
-    allowed = (tolerance if name in numbers else EXACT for name in values)
-    unequal = [f"NOT ({within_sql(f'_0_{n}', f'_1_{n}', one)})" for n, one in enumerate(allowed)]
+    types = [{field.name: field.dataType for field in side.schema} for side in (left, right)]
+    pairs = [[of_side.get(name, NullType()) for of_side in types] for name in values]
+    allowed = (tolerance if isinstance(ours, NumericType) else EXACT for ours, _ in pairs)
+    each = enumerate(zip(allowed, pairs, strict=True))
+    unequal = [f"NOT ({within_sql(f'_0_{n}', f'_1_{n}', one, pair)})" for n, (one, pair) in each]
     differs = ["NOT (_rows_0 <=> _rows_1)", *unequal]
     differs += ["(_rows_0 > 1 AND NOT (_hash_0 <=> _hash_1))"] if tolerance.is_exact else []
     return merged.withColumn("_unequal", F.expr(f"array({', '.join(unequal)})" if unequal else "array(false)")).where(

@@ -118,6 +118,12 @@ def test_all_days_together_keep_a_tolerance(rows, tolerance):
     assert verdict.passed == (abs(after - before) * 100 <= tolerance * before)
 
 
+def test_no_digit_of_a_sum_is_rounded_away_before_it_is_judged() -> None:
+    sums = Decimal("123456789012.000000000000000000"), Decimal("123456789012.000000000000000001")
+    [verdict] = judged([gate("0", metric="sum", column="paid")], [Figures(T, DAY, (1, 1), (1, 1), {"paid": sums})])
+    assert not verdict.passed
+
+
 @pytest.mark.parametrize(("each_day", "passed"), [(False, True), (True, False)])
 def test_a_day_that_is_far_off_counts_by_itself_only_where_that_is_asked_for(each_day, passed):
     [verdict] = judged([gate("5", each_day=each_day)], figures((100, 150), (1000, 951)))
