@@ -97,7 +97,7 @@ def refresh(
         "rollbacks_ended": [ended_json(rollback) for rollback in after.ended],
         "still_stale": after.stale,
         **ahead.scope_json,
-        **left_json(after.problems, ahead.landed.growing, refused),
+        **left_json(ahead.landed, after.problems, refused),
         **({"stopped": result.stopped} if result.stopped else {}),
     }
 
