@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from platform_assets.planning.day_states import Stale, stale_through_data
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.steps import newest_to_take
+from platform_assets.planning.windows import days_later
 from platform_assets.records.refused import Attempt
 from platform_assets.sources.landing import LandedFile, Problem
 
@@ -128,11 +129,14 @@ class Delivered:
         intakes: what it would take, by raw table.
         growing: files somebody still writes, which it would leave.
         problems: what lies there and cannot be taken.
+        missing: days up to today that a source has not delivered yet, by raw table; nothing of a table for which
+            nothing was ever delivered.
     """
 
     intakes: tuple[Intake, ...] = ()
     growing: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
+    missing: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
 
 
 def intakes(platform: Platform) -> tuple[Intake, ...]:
@@ -148,6 +152,7 @@ def delivered(platform: Platform, among: Collection[str] | None = None) -> Deliv
     """
     snapshot = LakeSnapshot.now(platform)
     all_intakes: list[Intake] = []
+    missing: dict[str, tuple[date, ...]] = {}
     growing: list[Problem] = []
     problems: list[Problem] = []
     for contract in platform.catalogue:
@@ -155,13 +160,17 @@ def delivered(platform: Platform, among: Collection[str] | None = None) -> Deliv
             listing = list_arrivals(platform, contract)
             waits = {file.arrival_date for file in listing.pending}
             quiet = quiet_days(snapshot, contract, listing.delivered - waits)
+            have, come = snapshot.delivered_days(contract.name), snapshot.delivered(contract.name)
+            awaited = replace(come, today=days_later(come.today, 1))  # what should come today is not there yet, too
+            missing[contract.name] = missing_days(contract, have, waits, quiet, awaited) if come.newest else ()
             size = sum(file.size for file in listing.pending)
             all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(snapshot, contract)))
             growing += listing.growing
             problems += listing.problems
     takes = tuple(intake for intake in all_intakes if intake.files or intake.quiet or intake.due)
     root = landing_problem(platform.settings, platform.catalogue)
-    return Delivered(takes, each_once(growing), (*([root] if root else []), *each_once(problems)))
+    left = (*([root] if root else []), *each_once(problems))
+    return Delivered(takes, each_once(growing), left, _without_empty(missing))
 
 
 def _without_empty(by_table: Mapping[str, tuple[_T, ...]]) -> dict[str, tuple[_T, ...]]:

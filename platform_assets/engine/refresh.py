@@ -82,7 +82,7 @@ def refresh(
     request: Request = AUTOMATIC,
     plan: Plan | None = None,
 ) -> RefreshResult:
-    """Ingest everything pending and recompute exactly the days that are stale, in dependency order.
+    """Ingest everything pending, if the request takes it, and recompute exactly the stale days, in dependency order.
 
     Every raw table's arrivals are a publication of their own, as they come; all recomputed days are one, at the end.
     A day that turns out unchanged by the time its table is reached, because its inputs came out with the digests they
@@ -107,7 +107,8 @@ def refresh(
     spark = analysed(platform, [table for table, days in wanted.items() if days], spark, author.run)
     ingests: list[IngestResult] = []
     for contract in platform.catalogue:
-        if contract.source is None or not wanted.get(contract.name) or contract.name in before.stopped:
+        is_wanted = request.takes and bool(wanted.get(contract.name))
+        if contract.source is None or not is_wanted or contract.name in before.stopped:
             continue
         # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
         if request.by_person or takes_deliveries(LakeSnapshot.now(platform), contract):

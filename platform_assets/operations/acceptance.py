@@ -55,7 +55,7 @@ def acceptance(platform: Platform, table: str, days: Collection[date]) -> Accept
     """Return what accepting some days would publish; nothing is done.
 
     Raises:
-        AcceptanceError: a day is not held, or by what cannot be accepted.
+        AcceptanceError: a circuit stops the table, or a day is not held, or by what cannot be accepted.
     """
     contract, snapshot = platform.catalogue[table], LakeSnapshot.now(platform)
     holds = list(snapshot.holds_of(contract.name))
@@ -63,6 +63,10 @@ def acceptance(platform: Platform, table: str, days: Collection[date]) -> Accept
         raise AcceptanceError(
             f"{contract.name} holds what was delivered, so no gate holds a day of it.",
             "Name a silver or gold table; `platform-assets status` shows the days that are held.",
+        )
+    if stops := snapshot.stopped.get(contract.name):
+        raise AcceptanceError(
+            f"Nothing was accepted: {stops.reason}.", f"{stops.overruled_by} says how to close it; accept then."
         )
     held = {hold.day for hold in holds}
     tables, states = states_around(snapshot, contract, {*days, *held})

@@ -43,14 +43,16 @@ def freeze(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
 def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     """Close the circuit of a table, whatever opened it, or end the freeze of a domain or of all.
 
-    Verdicts from before count no more. What a domain's or all tables opened by themselves stays open.
+    It also ends an override of the same scope. Verdicts from before count no more. What a domain's or all tables opened
+    by themselves stays open.
 
     Raises:
         BreakerError: nothing is open there, or it is open through a wider scope.
     """
     tables, frozen = tables_of(platform, scope), _frozen(platform)
-    opened = circuits(platform, tables).get(scope)
-    if scope not in frozen and (opened is None or opened.cause is None):
+    states = circuits(platform, tables)
+    opened, overridden = states.get(scope), {state.scope for state in states.values() if state.state == "overridden"}
+    if scope not in {*frozen, *overridden} and (opened is None or opened.cause is None):
         around = (ALL, *(f"{DOMAIN}{domain.name}" for domain in platform.catalogue.domains if len(tables) == 1))
         wider = [each for each in frozen if each in around and tables[0] in tables_of(platform, each)]
         raise BreakerError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from platform_assets.engine.ingest.aside import QuarantineError, chosen
 from platform_assets.engine.ingest.listing import landed_files
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.planning.quarantine import AsideRow, AsideSelection
 from platform_assets.planning.selection import Request
@@ -72,15 +73,22 @@ def replay_quarantined(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> RefreshResult:
-    """Compute the days of quarantined rows of a silver table once more; raw has these rows already.
+    """Compute the days of quarantined rows of a silver table once more, and before them what they read and is stale.
+
+    Raw has these rows already: files that wait stay for the next refresh.
 
     Raises:
-        QuarantineError: nothing of the selection is set aside, or all of it would come out as it is.
+        QuarantineError: nothing of the selection is set aside, or all of it would come out as it is, or a circuit
+            stops the table.
     """
     from platform_assets.engine.refresh import refresh  # and Spark, without which the others answer at once
 
     days = frozenset(row.day for row in chosen(platform, selection, everything=selection.arrival is not None))
-    request = Request(tables=frozenset({selection.table or ""}), days=days, by_person=True)
+    if stops := LakeSnapshot.now(platform).stopped.get(selection.table or ""):
+        raise QuarantineError(
+            f"Nothing was replayed: {stops.reason}.", f"{stops.overruled_by} says how to close it; replay then."
+        )
+    request = Request(tables=frozenset({selection.table or ""}), days=days, by_person=True, takes=False)
     plan = plan_steps(platform, request)
     if not any(step.table == selection.table for step in plan.steps):
         raise QuarantineError(

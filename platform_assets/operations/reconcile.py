@@ -142,7 +142,8 @@ def reconcile(
     totals = [sum(digest.rows for digest in content.values()) for content in contents]
     there_at_all = {day for content in contents for day, digest in content.items() if digest.rows}
     names = left.name, right.name
-    return SidesBeside(names, key, schema, tolerance, len(there_at_all), (totals[0], totals[1]), tuple(beside), keys)
+    rows_of_all, outside = (totals[0], totals[1]), tuple(day for day in differing if day not in platform.calendar)
+    return SidesBeside(names, key, schema, tolerance, len(there_at_all), rows_of_all, tuple(beside), keys, outside)
 
 
 def _opened(platform: Platform, spark: SparkOnDemand, sides: tuple[str, str]) -> tuple[Side, Side]:

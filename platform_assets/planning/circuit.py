@@ -95,6 +95,7 @@ class CircuitState:
         cause: the verdict that opened it; None where a person did, or where it is closed.
         failed: the verdict of the newest day that failed, which is tried.
         wait: from a try that fails to the next one.
+        scope: what a person froze or overrode; empty where nobody did.
     """
 
     state: State = "closed"
@@ -106,6 +107,7 @@ class CircuitState:
     failed: TableVerdict | None = None
     wait: timedelta = timedelta()
     changes: tuple[Change, ...] = ()
+    scope: str = ""
 
     @property
     def stops(self) -> bool:
@@ -118,7 +120,11 @@ class CircuitState:
         then = "; the next run tries it" if self.state == "half-open" else ""
         if self.state == "open":
             then = f"; next try at {self.next_try:%Y-%m-%d %H:%M} UTC, or when its input or code is new"
-        return f"the circuit of {table} is {self.state}{since}: {self.why}{then}"
+        # Tables that one decision stopped share one sentence, so that it is said once.
+        wide = self.state == "frozen" and self.scope != table
+        where = "all tables" if self.scope == ALL else self.scope
+        what = f"every circuit of {where}" if wide else f"the circuit of {table}"
+        return f"{what} is {self.state}{since}: {self.why}{then}"
 
     def hold(self, table: str) -> Hold:
         """Return what keeps days of the table, and of those that read it; each day is filled in."""
@@ -174,8 +180,9 @@ class _Machine:
         self._changes: list[Change] = []
 
     def decide(self, decision: CircuitDecision) -> None:
-        """Follow a person's decision. The newest one counts: it ends what was overridden before."""
-        self._override = decision if decision.kind == "override" else None
+        """Follow a person's decision. It ends an override of before, unless it closes another scope than that."""
+        if decision.kind != "close" or (self._override and self._override.scope == decision.scope):
+            self._override = decision if decision.kind == "override" else None
         if decision.kind == "freeze":
             self._frozen[decision.scope] = decision
         if decision.kind == "close":
@@ -204,12 +211,12 @@ class _Machine:
         until = self._override.until if self._override else None
         stops = self._open.since is not None or bool(self._frozen)
         if stops and self._override and until and now < until:
-            why = _signed(self._override)
-            return replace(self._open, state="overridden", why=why, until=until, changes=changes)
+            why, scope = _signed(self._override), self._override.scope
+            return replace(self._open, state="overridden", why=why, until=until, scope=scope, changes=changes)
         if self._frozen:
             newest = list(self._frozen.values())[-1]
-            why, since = _signed(newest), newest.created_at
-            return replace(self._open, state="frozen", why=why, since=since, next_try=None, changes=changes)
+            frozen = replace(self._open, state="frozen", next_try=None, scope=newest.scope, changes=changes)
+            return replace(frozen, why=_signed(newest), since=newest.created_at)
         if self._open.next_try is None:
             return CircuitState(changes=changes)
         is_due = now >= self._open.next_try

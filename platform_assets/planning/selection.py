@@ -54,6 +54,7 @@ class Request(Selection):
         by_table: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
         protected_too: protected days that are computed all the same, as a plan file says why.
         keys: only rows of these keys are, of the tables and days named alone; all of them by default.
+        takes: whether raw tables first take what was delivered for them.
     """
 
     by_person: bool = False
@@ -61,6 +62,7 @@ class Request(Selection):
     by_table: Mapping[str, frozenset[date]] = field(default_factory=dict, hash=False)
     protected_too: frozenset[date] = frozenset()
     keys: KeyScope | None = None
+    takes: bool = True
 
     def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:
         """Return the days of a table that were asked for by name: the table's, the days', or by force all."""

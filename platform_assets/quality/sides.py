@@ -10,6 +10,7 @@ from typing import Literal
 
 from platform_assets.contracts import DAY
 from platform_assets.contracts.checks import Tolerance
+from platform_assets.planning.windows import which
 from platform_assets.records.differences import KeyCounts
 from platform_assets.records.digest import Digest
 from platform_assets.words import counted
@@ -71,6 +72,7 @@ class SidesBeside:
         rows: on all these days.
         differing: the days whose content differs, oldest first.
         keys: the first keys that differ by more than the tolerance, of each kind.
+        outside: days of `differing` that the calendar does not have.
     """
 
     names: tuple[str, str]
@@ -81,6 +83,7 @@ class SidesBeside:
     rows: tuple[int, int]
     differing: tuple[DayBeside, ...]
     keys: tuple[KeyBeside, ...]
+    outside: tuple[date, ...] = ()
 
     @property
     def different(self) -> tuple[DayBeside, ...]:
@@ -164,6 +167,8 @@ def facts(found: SidesBeside) -> Iterator[str]:
     if found.differing:
         allowed = f", {len(found.differing) - len(found.different):,} of them within {found.tolerance}"
         yield f"{counted(len(found.differing), 'day')} with other content{allowed if found.tolerance else ''}."
+    if found.outside:
+        yield f"The calendar does not have {which(found.outside)}: raw keeps such rows, no table is computed of them."
     if found.differing and (counts := found.counts):
         yield (
             f"Keys: {counts.missing_left:,} missing left, {counts.missing_right:,} missing right, "

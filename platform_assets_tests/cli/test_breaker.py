@@ -82,8 +82,10 @@ def test_a_person_opens_closes_and_overrides_with_reason_and_signature_in_the_ch
     assert {each["state"] for each in opened.json} == {"frozen"}
     with pytest.raises(CircuitOpenError, match="opened for domain:retail by zoe: prices are wrong"):
         compute(products)
-    with pytest.raises(CircuitOpenError, match=r"the circuit of raw.products is frozen|The circuit of raw.products"):
+    with pytest.raises(CircuitOpenError, match=r"(?s)Every circuit of domain:retail is frozen.*show raw\.products"):
         arrive(products, "another.csv", 3)
+    planned = run("refresh", "--explain").out
+    assert [planned.count(word) for word in ("stopped every circuit of domain:retail", "cannot be computed ")] == [1, 1]
     alone = run("breaker", "close", SILVER, *SIGNED)
     assert (alone.code, "is open through domain:retail" in words(alone.err)) == (3, True)
     until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M}"
@@ -101,6 +103,21 @@ def test_a_person_opens_closes_and_overrides_with_reason_and_signature_in_the_ch
     ]
     assert {(each["who"], each["reason"]) for each in decisions} == {("zoe", "prices are wrong")}
     assert run("audit", "verify").code == 0
+
+
+def test_nothing_is_accepted_while_the_table_is_stopped(run: Run, products: Settings) -> None:
+    """The day stays held, and nobody is told otherwise."""
+    fail(products, "night")
+    asked = ("accept", SILVER, "--days", str(DAY), *SIGNED)
+    assert run(*asked, "--dry-run").code == 0
+    assert run("breaker", "open", "domain:retail", *SIGNED).code == 0
+    for more in ((), ("--dry-run",)):
+        refused = run(*asked, *more)
+        assert (refused.code, refused.out) == (3, "")
+        assert re.search(r"Nothing was accepted: .* is frozen since .*: opened for domain:retail", words(refused.err))
+        assert f"`platform-assets breaker show {SILVER}` says how to close it" in words(refused.err)
+    assert "platform-assets breaker close domain:retail" in run("breaker", "show", SILVER).out
+    assert [each["decision"]["kind"] for each in run("audit", "decisions", "--json").json] == ["freeze"]
 
 
 def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(run: Run, products: Settings) -> None:
@@ -179,6 +196,27 @@ def test_the_end_of_a_freeze_leaves_open_what_opened_by_itself(run: Run, product
     assert state_of(run) == "frozen"
     assert run("breaker", "close", "all", *SIGNED).code == 0
     assert state_of(run) == "open"
+    assert run("breaker", "close", SILVER, *SIGNED).code == 0
+    assert run("breaker", "list").code == 0
+
+
+def test_an_override_of_a_table_outlives_the_freeze_around_it_and_is_ended_by_its_own_scope(
+    run: Run, products: Settings
+) -> None:
+    for number in range(5):
+        fail(products, f"night-{number}")
+    until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M}"
+    assert run("breaker", "open", "domain:retail", *SIGNED).code == 0
+    assert run("breaker", "override", SILVER, "--until", until, *SIGNED).code == 0
+    compute(products)
+    closed = run("breaker", "close", "domain:retail", *SIGNED)
+    assert f"overridden {SILVER}: overridden by zoe until" in words(closed.out)
+    assert state_of(run) == "overridden", "a good publication does not close what failures opened"
+    assert run("breaker", "override", "all", "--until", until, *SIGNED).code == 0
+    ended = run("breaker", "close", "all", *SIGNED)
+    assert f"open {SILVER}: 5 of the last 5 runs failed" in words(ended.out)
+    assert run("breaker", "close", "all", *SIGNED).code == 3, "there is nothing left to end"
+    assert run("breaker", "override", SILVER, "--until", until, *SIGNED).code == 0
     assert run("breaker", "close", SILVER, *SIGNED).code == 0
     assert run("breaker", "list").code == 0
 

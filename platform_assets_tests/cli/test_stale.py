@@ -110,7 +110,7 @@ def test_a_table_with_other_columns_than_its_contract_says_what_it_needs(run, pu
     everything = run("refresh", "--explain")
     assert (everything.code, everything.err) == (0, "")
     assert (
-        "cannot be computed gold.daily_sales 2017-01-01 and 1 other day (configuration): raw.transactions"
+        "cannot be computed gold.daily_sales 2017-01-01..2017-01-02, 2 days (configuration): raw.transactions"
         in everything.out
     )
 
@@ -118,13 +118,15 @@ def test_a_table_with_other_columns_than_its_contract_says_what_it_needs(run, pu
 def test_days_named_that_lack_an_input_are_refused_before_any_work(run, products):
     with open_platform(products) as platform:
         publish_on_paper(platform, "raw.transactions", loaded_empty(DAYS[:1]))
-    lacks = "Cannot be computed: silver.transactions 2017-01-02 and 1 other day (never computed): raw.transactions is"
+    lacks = (
+        "Cannot be computed: silver.transactions 2017-01-02..2017-01-03, 2 days (never computed): raw.transactions is"
+    )
     refused = run("refresh", "silver.transactions", "--days", "2017-01-01..2017-01-03")
     assert refused.code == 3
     assert f"{lacks} not delivered yet for 2017-01-02" in " ".join(refused.err.split())
     said = run("refresh", "silver.transactions", "--explain")
     assert said.code == 0
-    assert "cannot be computed silver.transactions 2017-01-02 and 1 other day" in said.out
+    assert "cannot be computed silver.transactions 2017-01-02..2017-01-03, 2 days" in said.out
     assert run("refresh", "--explain", "--json").json["plan"]["cannot_be_computed"] == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from platform_assets.engine.day_contents import loaded_empty
@@ -13,7 +13,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.refused import Attempt
-from platform_assets.settings import Settings
+from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import REASON, TABLE, Run
 from platform_assets_tests.support.cli.products import (
     DAY,
@@ -21,6 +21,7 @@ from platform_assets_tests.support.cli.products import (
     RAW,
     SILVER,
     computed,
+    deliver,
     publish_arrivals,
     publish_on_paper,
 )
@@ -141,6 +142,24 @@ def test_a_held_day_is_stale_and_held_no_more_once_it_would_be_made_from_somethi
     assert "half of the rows are lost; readers see its last good content, 0 rows of release 1" in said
     deliver_other_rows(products)
     assert counts(run, SILVER) == {"days": 3, "missing": 0, "stale": 1, "held": 0, "blocked": 0}
+
+
+def test_a_held_day_that_was_never_published_counts_once(run: Run, state: Path) -> None:
+    with open_platform(load_settings()) as platform:
+        publish_on_paper(platform, RAW, loaded_empty(DAYS))
+        refused = Attempt(computed(platform, SILVER)[DAY].fingerprint, platform.version(SILVER))
+        platform.ledger.hold([Hold(SILVER, DAY, refused, "volume", "too few rows", "a run", datetime.now(UTC))])
+    assert counts(run, SILVER) == {"days": 0, "missing": 2, "stale": 2, "held": 1, "blocked": 0}
+
+
+def test_rows_outside_the_calendar_are_told_by_their_days_and_not_among_the_rows(run: Run, products: Settings) -> None:
+    deliver(products, DAY, 4)
+    for number, day in enumerate((date(2017, 1, 5), date(2017, 1, 20))):
+        deliver(products, day, 2 + number)
+    said = f"outside {RAW} has rows of 2 days that the calendar does not have, 2017-01-05, 2017-01-20"
+    assert said in run("status").out
+    [table] = [table for table in run("status", "--json").json["tables"] if table["table"] == RAW]
+    assert (table["rows"], table["days"], table["days_outside"]) == (4, 3, ["2017-01-05", "2017-01-20"])
 
 
 def test_days_that_wait_for_what_they_read_are_blocked(run: Run, products: Settings) -> None:

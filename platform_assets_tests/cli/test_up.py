@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from platform_assets.cli.commands.up import describe_automation
 from platform_assets.cli.dagster_storage import URL, DagsterStorageError, dagster_instance, storage_error
 from platform_assets.cli.processes import PATIENCE_S, Processes
+from platform_assets.contracts import Catalogue, Comparison
+from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import free_port
@@ -25,10 +28,15 @@ __all__ = ["state"]
 
 def test_it_says_what_runs_by_itself_and_when(settings: Settings) -> None:
     chosen = settings.model_copy(update={"daily_cron": "30 2 * * *"})
-    words = describe_automation(chosen)
+    catalogue = load_catalogue(settings)
+    words = describe_automation(chosen, catalogue)
     assert "files that land are taken within half a minute" in words
     assert "all tables at '30 2 * * *'" in words
     assert "maintenance at '0 4 * * 0'" in words
+    assert "comparisons" not in words
+    compared = [replace(c, comparisons=(Comparison("copy", "/copy"),)) for c in catalogue.domains[0].tables]
+    catalogue = Catalogue.of([replace(catalogue.domains[0], tables=tuple(compared))])
+    assert "comparisons at '0 5 * * *'" in describe_automation(chosen, catalogue)
 
 
 def test_a_folder_for_temporary_files_without_room_for_a_socket_is_told_before_anything_starts(

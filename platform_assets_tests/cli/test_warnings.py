@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -169,6 +170,17 @@ def test_rows_that_broke_a_rule_are_counted_however_few_they_are(capsys: pytest.
     assert not outcome.needs_a_look
     print_parts(refresh_report(result, 1.0, "s1").parts)
     assert f"quarantined {SALES}: 3 rows of 2 days broke a rule\n" in capsys.readouterr().out
+
+
+def test_days_that_one_circuit_keeps_are_one_line_with_their_count(capsys: pytest.CaptureFixture[str]) -> None:
+    stop = "every circuit of domain:shop is frozen since noon: opened by zoe"
+    days = {date(2017, 1, n): f"{stop}. `breaker show {SALES}` says what ends that" for n in range(1, 23)}
+    left = refreshed(left=days | {date(2017, 2, 1): "an input is held"})
+    other = StepResult("gold.tills", blocked={date(2017, 1, 5): f"{stop}. `breaker show gold.tills` says what"})
+    print_parts(refresh_report(replace(left, steps=(*left.steps, other), stopped=(stop,)), 1.0, None).parts)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"not published {SALES} 2017-01-01..2017-01-22, 22 days; gold.tills 2017-01-05: {stop} not pub" in said
+    assert f"not published {SALES} 2017-02-01: an input is held" in said
 
 
 def test_a_day_that_is_told_among_the_held_ones_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:

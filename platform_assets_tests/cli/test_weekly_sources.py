@@ -76,6 +76,10 @@ def test_a_day_on_which_rows_are_expected_is_not_delivered_yet_and_nothing_is_he
                 instance.report_runless_asset_event(dg.AssetMaterialization(asset_key(table)))
             looks = [look for look in freshness_events(instance, platform) if look.check_name == "freshness"]
         assert {look.metadata["days published"].value for look in looks} == {6}
+        said = run("refresh")
+        assert f"not delivered yet raw.sales: {LAST}; days that read these wait" in said.out
+        assert said.code == 0, "to wait is no failure"
+        assert run("refresh", "--json").json["not_delivered"] == {"raw.sales": [str(LAST)]}
         assert f"raw.sales is not delivered yet for {LAST}" in run("why", "gold.beyond", str(LAST)).out
         [raw] = world.recompute(["raw.sales"], [LAST]).ingests
         assert raw.missing == (LAST,)

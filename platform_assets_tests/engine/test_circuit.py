@@ -67,7 +67,7 @@ def test_a_table_whose_code_fails_is_stopped_tried_with_new_input_and_closed_by_
             run(world, "second")
         opened = state(world)
         assert (opened.state, opened.failed and opened.failed.day) == ("open", DAY)
-        assert opened.why.startswith("code: silver.transactions cannot be computed by its rules and its transform")
+        assert opened.why.startswith("code: silver.transactions cannot be computed by its transform")
 
         # Nobody tries it in vain: no session starts, and what is made from it waits by name.
         left = run(world, "third", spark=False)

@@ -194,11 +194,15 @@ def test_a_quarantined_row_comes_back_with_its_day_once_its_rule_is_mended(
         # Also the one that somebody discarded: it breaks another rule of that name.
         assert sorted(row.attempts for row in aside(platform, chosen)) == [2, 2]
     with importable(write_domain(tmp_path / "right", contracts=(("paid >= 0", "paid > -9"),))):
+        late = {"till": 3, "at": "2017-01-01T02:00:00Z", "paid": "0.00"}
+        world.deliver_rows("sales", "2017-01-02", "b.jsonl", [late])
         with world.open() as platform:
-            replay_quarantined(platform, lambda: world.spark, chosen, person())
+            done = replay_quarantined(platform, lambda: world.spark, chosen, person())
             assert aside(platform, chosen) == ()
+            assert not done.ingests, "a file that waits is not this person's to sign"
+            assert [each.path for each in platform.ledger.arrivals(RAW)] == ["sales/2017-01-01/a.jsonl"]
         world.refresh()
-        assert len(world.rows(SILVER)) == 2
+        assert len(world.rows(SILVER)) == 3
         assert sum(row["paid"] for row in world.rows("gold.tills")) == -1
 
 

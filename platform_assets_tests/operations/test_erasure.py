@@ -81,7 +81,10 @@ def test_after_an_erasure_all_is_as_in_an_installation_that_never_had_the_rows(v
     with visits.world.open() as platform:
         old = platform.current_release().number
     (on_disk(lake.table_path("raw.visits")) / "notes.txt").write_text("of others, in no publication's folder")
+    waits = [each.deliver("2017-01-04", "waits", visit(30, 8, "2017-01-04")) for each in (visits, never)]
     done = visits.erase()
+    with visits.world.open() as platform:
+        assert platform.ledger.arrival("raw.visits", waits[0]) is None, "whoever erases signs no delivery"
     assert done.is_whole, (done.left, done.not_refreshed)
     assert {table: sum(days.values()) for table, days in done.found.rows.items()} == {
         "raw.visits": 5,  # one of them a tombstone

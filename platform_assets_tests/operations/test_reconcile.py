@@ -236,3 +236,6 @@ def test_what_cannot_be_compared_is_refused_with_table_field_and_remedy(
     (tmp_path / "damaged" / "notes.parquet").write_text("no Parquet")
     with pytest.raises(SideError, match="cannot be read"):
         beside(platform, world, SILVER, str(tmp_path / "damaged"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SideError, match=r"empty holds no Parquet file\."):
+        beside(platform, world, SILVER, str(tmp_path / "empty"))

@@ -19,6 +19,7 @@ from platform_assets.quality.sides import (
     days_to_join,
     difference,
     differing_days,
+    facts,
     outcome_of,
     shared_columns,
 )
@@ -173,7 +174,8 @@ def test_the_sums_of_all_days_are_those_of_each() -> None:
         DayBeside(DAYS[0], "different", (5, 4), {"x": (Decimal(3), Decimal(1)), "y": (Decimal(1), None)}, KeyCounts(1)),
         DayBeside(DAYS[1], "within tolerance", (5, 5), {"x": (Decimal(1), Decimal(2)), "y": (None, None)}, KeyCounts()),
     )
-    found = SidesBeside(("a", "b"), ("k",), (), Tolerance.parse("1"), 4, (20, 19), days, ())
+    found = SidesBeside(("a", "b"), ("k",), (), Tolerance.parse("1"), 4, (20, 19), days, (), (DAYS[0],))
+    assert f"The calendar does not have {DAYS[0]}: raw keeps such rows" in " ".join(facts(found))
     assert found.sums == {"x": (Decimal(4), Decimal(3)), "y": (None, None)}
     assert (found.counts, found.different, found.agree) == (KeyCounts(1), days[:1], False)
     assert days[0].figures == {"rows": (5, 4), "x": (Decimal(3), Decimal(1)), "y": (Decimal(1), None)}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_parts
 from platform_assets.cli.options import AsJson, By, Days, DryRun, Reason, TableName, decided_by
 from platform_assets.cli.session import computing
+from platform_assets.operations.lineage.plan_report import kept_lines
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.words import counted
 
@@ -50,8 +51,8 @@ def accept(
     left = sorted(done.not_published.items())
     parts = [
         f"{counted(len(done.published), 'day')} of {accepted.table} published.",
-        *(Note("red", "not published", f"{accepted.table} {day}: {why}") for day, why in left),
-        "The next refresh mends what reads them.",
+        *(Note("red", "not published", line) for line in kept_lines((accepted.table, *each) for each in left)),
+        *(["The next refresh mends what reads them."] if done.published else []),
     ]
     data = _json(accepted) | {"published": sorted(done.published), "not_published": dict(left)}
     return Report(parts, data, bool(left))

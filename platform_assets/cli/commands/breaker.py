@@ -61,7 +61,7 @@ def open_circuit(scope: Scope, reason: Reason = None, by: By = None) -> Report:
 
 @app.command()
 def close(scope: Scope, reason: Reason = None, by: By = None) -> Report:
-    """Close the circuit of a table, or end what `breaker open` opened for a domain or all; the next run publishes."""
+    """Close the circuit of a table, or end a freeze or an override of a scope; the next run publishes."""
     author = decided_by(reason, by)
     from platform_assets.operations.breaker import close as close_circuit
 
@@ -113,7 +113,7 @@ def _report(platform: Platform, tables: Collection[str], *, in_short: bool = Fal
         why = state.why if by == table else f"waits for {by}"
         rows.append((table, state.state, _moment(state.since), _moment(state.next_try), why))
     names = ("table", "state", "since (UTC)", "next try (UTC)", "why")
-    brief = [Note("", state.state, table) for table, (state, _) in shown.items()]
+    brief = [Note("", state.state, ": ".join(filter(None, (table, state.why)))) for table, (state, _) in shown.items()]
     data = [_json(table, *of_it) for table, of_it in shown.items()]
     return Report(brief if in_short else [Table("Circuits", names, rows, whole=names[:2])], data, bool(stops))
 
@@ -128,7 +128,7 @@ def _circuit_parts(table: str, state: CircuitState, stops: str, verdicts: tuple[
         yield Table("The last verdicts", names, rows, whole=("when (UTC)", "day"))
     if state.stops:
         todo = "Correct the code or the input: the next `platform-assets refresh` tries the newest day that failed. Or "
-        closes = f"`platform-assets breaker close {table} --reason … --by …`."
+        closes = f"`platform-assets breaker close {state.scope or table} --reason … --by …`."
         yield f"{'' if state.state == 'frozen' else todo}{closes}"
 
 

@@ -92,6 +92,7 @@ def replay(
     from platform_assets.operations.quarantine import replay_quarantined
 
     why: dict[str, str] = {}
+    before: dict[str, int] = {}
     with (
         opened_platform() as platform,
         computing(platform.settings, "quarantine replay") as (spark, progress),
@@ -106,6 +107,7 @@ def replay(
         else:
             steps = replay_quarantined(platform, spark, selection, author, progress).steps
             changed, entered = {day for step in steps if step.table == table for day in step.published}, []
+            before = {step.table: len(step.published) for step in steps if step.table != table and step.published}
             how = f"judged once more, with {counted(len(changed), 'day')} computed again"
         left = aside(platform, selection, everything=named)
     stay = sum(row.rows for row in left)
@@ -114,6 +116,7 @@ def replay(
         f"{counted(tried, 'row')} of {table} {how}; {stay:,} stay.",
         *(Note("green", "entered", path) for path in entered),
         *(Note("red", "refused", f"{path}: {because}") for path, because in why.items()),
+        *(Note("", "computed before", f"{name}: {counted(days, 'day')}") for name, days in before.items()),
         *([_table(grouped(left))] if left else []),
         *(["The next refresh mends what reads them."] if changed else []),
     ]

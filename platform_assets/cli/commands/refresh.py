@@ -32,7 +32,7 @@ from platform_assets.operations.lineage.ended_rollbacks import (
     ended_rollbacks,
 )
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.operations.lineage.plan_report import plan_json
+from platform_assets.operations.lineage.plan_report import kept_lines, plan_json
 from platform_assets.operations.plan_record import refuse_stage_of_a_plan
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.key_scope import scope_of
@@ -97,7 +97,7 @@ def refresh(
         "rollbacks_ended": [ended_json(rollback) for rollback in after.ended],
         "still_stale": after.stale,
         **ahead.scope_json,
-        **left_json(after.problems, ahead.landed.growing, refused),
+        **left_json(ahead.landed, after.problems, refused),
         **({"stopped": result.stopped} if result.stopped else {}),
     }
 
@@ -106,7 +106,7 @@ def refresh(
             yield f"Planned anew once the files were taken: {counted(anew.days, 'day')} to recompute."
         yield from outcome.parts
         yield from map(ended_note, after.ended)
-        yield from (Note("red", "stopped", sentence) for sentence in result.stopped)
+        yield from (Note("red", "stopped", sentence) for sentence in result.stopped if sentence not in ahead.stopped)
         yield from held_parts(after.held, in_short=True)
         files = tuple(file for file in after.refused if file.path in refused_now)
         yield from left_anew_parts(platform.settings.state, after.problems, refused, files)
@@ -236,7 +236,7 @@ def refresh_report(
     taken = [arrival for arrival in arrivals if arrival.reason is None]
     published = {done.table: len(done.published) for done in result.ingests if done.published}
     published |= {done.table: new for done in result.steps if (new := len(done.published) - len(done.unchanged))}
-    left = [(done.table, str(day), why) for done in result.steps for day, why in sorted(done.not_published.items())]
+    left = [(done.table, day, why) for done in result.steps for day, why in sorted(done.not_published.items())]
     refused_files = {arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None}
     replays, undated = (
         {arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(kind)}
@@ -253,7 +253,7 @@ def refresh_report(
         "staged" if stage else "published": published,
         "unchanged": {done.table: len(done.unchanged) for done in result.steps if done.unchanged},
         "struck": {table: len(days) for table, days in result.struck.items()},
-        "left": [{"table": table, "day": day, "reason": why} for table, day, why in left],
+        "left": [{"table": table, "day": str(day), "reason": why} for table, day, why in left],
         "files": len(taken),
         "refused_files": [{"path": path, "reason": why} for path, why in refused_files.items()],
         "refused_rows": _rows(taken, "refused"),
@@ -280,8 +280,9 @@ def refresh_report(
             by = f"{other.by.run} of {other.by.who} ({other.by.why}), publication {other.by.publication}"
             theirs = f"{other.table}: {counted(other.days, 'day')} not by this run but by {by}"
             yield Note("", "published meanwhile", f"{theirs}, release {other.by.release}")
-        for table, day, why in (each for each in left if each[:2] not in told):
-            yield Note("red", f"not {'staged' if stage else 'published'}", f"{table} {day}: {why}")
+        untold = [(table, day, why) for table, day, why in left if (table, str(day)) not in told]
+        for line in kept_lines(untold, result.stopped):
+            yield Note("red", f"not {'staged' if stage else 'published'}", line)
         yield from (Note("red", "refused", line) for line in refused_lines(refused_files))
         for table, rows in data["refused_rows"].items():
             files = [file for file in taken if file.table == table]

@@ -42,6 +42,7 @@ from platform_assets.operations.stages.store import (
 )
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import Request, wanted_days
+from platform_assets.planning.windows import which
 from platform_assets.records.history import ArrivalRecord, Hold
 from platform_assets.report import Note, Part, Report
 from platform_assets.sources.landing import Problem
@@ -93,11 +94,13 @@ class Ahead:
             what = f"{table} {tried.day}, computed and judged without publishing it: its circuit is open"
             yield Note("bold", "try", what)
         if self.request.keys:
-            which = f"rows of {self.request.keys}; the others are carried over, and estimates are of whole days"
-            yield Note("bold", "only", which)
+            alone = f"rows of {self.request.keys}; the others are carried over, and estimates are of whole days"
+            yield Note("bold", "only", alone)
         held = self.held if explain or plan.is_empty or self.stage else ()
         yield from held_parts(held, in_short=True)
         yield from (Note("yellow", "not taken yet", line) for line in growing_lines(self.landed.growing))
+        for table, days in self.landed.missing.items():
+            yield Note("yellow", "not delivered yet", f"{table}: {which(days)}; days that read these wait")
         yield from (Note("yellow", "cannot be computed", line) for line in blocked_lines(plan))
         yield from (Note("yellow", "out of date", line) for line in bereft_lines(plan))
         yield from (Note("bold", "take", line) for line in intake_lines(plan.intakes))
@@ -135,7 +138,7 @@ class Ahead:
             "held": [held_json(day) for day in self.held],
             "rollbacks_ending": [ended_json(rollback) for rollback in self.ending],
             **self.scope_json,
-            **left_json(self.landed.problems, self.landed.growing, self.refused),
+            **left_json(self.landed, self.landed.problems, self.refused),
             **({"stopped": self.stopped} if self.stopped else {}),
         }
         left_out = self.refused or self.plan.blocked or self.held or self.stopped
@@ -193,11 +196,13 @@ def refused_of(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord,
     return tuple(file for file in refused_files(platform).there if file.table in raw)
 
 
-def left_json(
-    problems: Sequence[Problem], growing: Sequence[Problem], refused: Sequence[ArrivalRecord]
-) -> dict[str, Any]:
-    """What lies in the landing area and is in no table; nothing of what there is none of."""
-    there = {"landing": [*problems, *growing], "refused_files": refused_json(refused)}
+def left_json(landed: Delivered, problems: Sequence[Problem], refused: Sequence[ArrivalRecord]) -> dict[str, Any]:
+    """What lies in the landing area and is in no table, and what is not there yet; nothing of what there is none of."""
+    there = {
+        "landing": [*problems, *landed.growing],
+        "refused_files": refused_json(refused),
+        "not_delivered": landed.missing,
+    }
     return {name: files for name, files in there.items() if files}
 
 

@@ -55,9 +55,9 @@ def _parts(done: Reload) -> Iterator[Part]:
         return
     arrivals = done.taken.arrivals
     taken, refused, late = (sum(getattr(one, of) for one in arrivals) for of in ("taken", "refused", "late"))
-    rows, days = counted(taken, "row"), counted(len(done.taken.published), "day")
+    taken_rows, days = counted(taken, "row"), counted(len(done.taken.published), "day")
     of_table = f"{counted(len(arrivals), 'file')} of {done.table} taken anew"
-    yield f"{of_table}: {rows} in {days}, {refused:,} refused, {late:,} waiting."
+    yield f"{of_table}: {taken_rows} in {days}, {refused:,} refused, {late:,} waiting."
     whole = [arrival for arrival in arrivals if arrival.reason is not None]
     yield from (Note("red", "refused", f"{arrival.path}: {arrival.reason}") for arrival in whole[:_REFUSED_SHOWN])
     if len(whole) > _REFUSED_SHOWN:

@@ -20,6 +20,7 @@ from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns
 from platform_assets.cli.session import computing
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.errors import PlatformError, did_you_mean
+from platform_assets.operations.lineage.plan_report import kept_lines
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.windows import which
@@ -255,9 +256,8 @@ def _published_parts(name: str, done: StagePublished, stale: Mapping[str, Sequen
     since = "others published these days, or what they read, since they were staged"
     for table, days in done.again.items():
         yield Note("yellow", "computed again", f"{table} {which(days)}: {since}")
-    for table, reasons in done.not_published.items():
-        for day, reason in sorted(reasons.items()):
-            yield Note("red", "not published", f"{table} {day}: {reason}")
+    kept = ((table, day, why) for table, days in done.not_published.items() for day, why in sorted(days.items()))
+    yield from (Note("red", "not published", line) for line in kept_lines(kept))
     for table, left in stale.items():
         yield Note("yellow", "stale", f"{table} {which(left)}: `refresh` computes {counted(len(left), 'day')}")
 

@@ -33,7 +33,7 @@ from platform_assets.operations.metrics import table_metrics
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, TableStates, missing_days
 from platform_assets.planning.days_on_demand import newest as newest_of
 from platform_assets.planning.loaded import delays, loaded_days
-from platform_assets.planning.windows import between, days_later, which
+from platform_assets.planning.windows import days_later, which
 from platform_assets.quality.baseline import quiet_days
 from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import DayMark, DayRecord, DayTotals
@@ -134,10 +134,11 @@ def _table_status(
     delay = delays(platform.catalogue)[contract.name]
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
-    missing = sorted(due.intersection(missing_days(contract.name, tables)))
+    held = {day for day, state in states.items() if isinstance(state, Held)}
+    missing = sorted(due.intersection(missing_days(contract.name, tables)) - held)
     beyond = [day for day in delivered if platform.counted_on(contract.name, day) not in tables.calendar]
     records = snapshot.days(contract.name, beyond) if beyond else {}
-    outside = [day for day, record in records.items() if record.delivered]
+    outside = {day: record.delivered for day, record in records.items() if record.delivered}
     return TableStatus(
         table=contract.name,
         newest=newest,
@@ -145,13 +146,12 @@ def _table_status(
         missing=len(missing),
         awaited=tuple(missing) if contract.source else (),
         stale=sum(isinstance(state, Stale) for state in states.values()),
-        held=sum(isinstance(state, Held) for state in states.values()),
+        held=len(held),
         blocked=sum(day in due for day, state in blocked.items() if state.otherwise or day not in loaded),
-        rows=totals.delivered,
+        rows=totals.delivered - sum(outside.values()),
         quarantined=totals.quarantined,
         refused=refused,
-        outside=len(outside),
-        days_outside=(min(outside), max(outside)) if outside else None,
+        days_outside=tuple(sorted(outside)),
     )
 
 
@@ -162,16 +162,15 @@ class TableStatus:
     Args:
         newest: newest of `days`.
         days: loaded days, empty ones included, but not those on which nothing was expected and nothing came.
-        missing: days of the calendar that are not loaded and should be.
+        missing: days of the calendar that are not loaded and should be, without those that are held.
         stale: days that would become something else, and can be computed; those that never were among them.
         held: days that are left alone, because they would come out as they were refused.
         blocked: days that should be computed, and wait for days that they read.
-        rows: rows readers see.
+        rows: rows readers see on days of the calendar.
         quarantined: rows of published days that broke a rule.
         refused: rows refused at parsing, for raw tables.
-        outside: days with rows that the calendar does not have, for raw tables. Their rows are not counted: raw keeps
-            each as often as it was delivered, and nobody computes which of them counts.
-        days_outside: first and last of these days.
+        days_outside: days with rows that the calendar does not have, oldest first, for raw tables. Their rows are not
+            counted: raw keeps each as often as it was delivered, and nobody computes which of them counts.
         awaited: the missing days of a raw table: what its source has not delivered yet.
     """
 
@@ -185,8 +184,7 @@ class TableStatus:
     rows: int
     quarantined: int
     refused: int
-    outside: int = 0
-    days_outside: tuple[date, date] | None = None
+    days_outside: tuple[date, ...] = ()
     awaited: tuple[date, ...] = ()
 
 
@@ -371,8 +369,8 @@ def _rows_parts(known: Status) -> Iterator[Part]:
     if known.ahead:
         yield Note("", "ahead", f"{counted(known.ahead, 'row', 'wait')} for the day to come: platform-assets late list")
     for table in known.tables:
-        if table.days_outside:
-            days = f"{counted(table.outside, 'day')} that the calendar does not have, {between(*table.days_outside)}"
+        if days_outside := table.days_outside:
+            days = f"{counted(len(days_outside), 'day')} that the calendar does not have, {which(days_outside)}"
             yield Note("", "outside", f"{table.table} has rows of {days}")
 
 

@@ -22,6 +22,7 @@ from platform_assets.cli.files_view import left_parts
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.processes import Processes
 from platform_assets.cli.progress import hush, telling
+from platform_assets.contracts import Catalogue
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.aside import refused_files
@@ -80,7 +81,8 @@ def up(
     settings = load_settings()
     refuse_another_pyspark()
     password = os.environ.pop(_PASSWORD, "")
-    refuse_wrong_functions(load_catalogue(settings))
+    catalogue = load_catalogue(settings)
+    refuse_wrong_functions(catalogue)
     home = dagster_home(settings)
     address = f"http://127.0.0.1:{port}"
     environment = PATIENT | os.environ | _SAY_ONCE | {"DAGSTER_HOME": str(home)}
@@ -106,7 +108,7 @@ def up(
     if read_only:
         parts.append("What commands publish from now on is shown once `up` runs, or this is started again.")
     else:
-        parts.append(f"By itself: {describe_automation(settings)}.")
+        parts.append(f"By itself: {describe_automation(settings, catalogue)}.")
         parts.append("Each can be switched off there, under Automation; docs/automation.md says more.")
     show(Report(parts, {"address": address, "read_only": read_only}), as_json)
     if not as_json:
@@ -140,13 +142,15 @@ def up(
         raise KeyboardInterrupt  # told as of every command, now that nothing is left running
 
 
-def describe_automation(settings: Settings) -> str:
+def describe_automation(settings: Settings, catalogue: Catalogue) -> str:
     """Return what runs without being asked, and when."""
     crons = {
         "all tables": settings.daily_cron,
         "the deep restatement": settings.deep_restatement_cron,
         "maintenance": settings.maintenance_cron,
     }
+    if any(contract.comparisons for contract in catalogue):
+        crons["comparisons"] = settings.reconcile_cron
     timed = ", ".join(f"{what} at '{cron}'" for what, cron in crons.items())
     return f"files that land are taken within half a minute; in UTC, as cron has it, {timed}"
 

@@ -150,7 +150,7 @@ def _prepare_silver(
     if len(raw_days) > len(set(days)) or (source.source is not None and source.source.replaces):
         for day, rows in delivered_rows(effective_raw_rows(spark, source, raw_days, snapshot)).items():
             delivered[platform.counted_on(source.name, day)] += rows  # also what others replace: it is superseded
-    with users_code(contract.name):
+    with users_code(contract.name, "rules"):
         counts = with_withdrawn(row_balances(raw, source, rules), withdrawn, delivered)
     looked_into = {also.table: _input(spark, also, days, snapshot) for also in contract.inputs[1:]}
     any_bad = any(balance["quarantined"] for balance in counts.values())

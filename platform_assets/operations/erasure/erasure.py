@@ -37,6 +37,7 @@ from platform_assets.operations.pins import pinned_releases, unpin
 from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import open_stages, stage_names
 from platform_assets.planning.backfill.days import reached_days
+from platform_assets.planning.selection import AUTOMATIC
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.records.manifest import Erasure, new_publication
 from platform_assets.secret import installation_secret, name_of
@@ -286,11 +287,11 @@ def _publish(
 def _refresh(
     platform: Platform, spark: SparkOnDemand, where: Reach, done: Erased, author: Author, progress: OnProgress
 ) -> Erased:
-    """Compute what is stale, as a schedule would; what could not be computed is told."""
+    """Compute what is stale, as a schedule would, but take no file; report what could not be computed."""
     from platform_assets.engine.refresh import refresh  # and Spark, without which a dry run answers at once
 
     stood = platform.ledger.holds()
-    result = refresh(platform, spark, author, progress)
+    result = refresh(platform, spark, author, progress, request=replace(AUTOMATIC, takes=False))
     steps = [step for step in result.steps if step.table in where.derived]
     counting = _counting(platform, where)
     left: dict[str, dict[date, str]] = {table: _held(platform, table) for table in where.derived}

@@ -107,22 +107,42 @@ def protected_lines(steps: Iterable[PlannedStep]) -> Iterator[str]:
 def blocked_lines(plan: Plan, only: Selection = EVERYTHING, *, are_there: bool | None = None) -> Iterator[str]:
     """Days that are to be recomputed and cannot be: why they are to be, and what keeps them.
 
-    One line for each table and kind of cause.
+    One line for each cause, with the days that it keeps of every table.
 
     Args:
         plan: with them.
         only: of its tables and days.
         are_there: only those that are kept by a day that has content, or by one that has none; all by default.
     """
+    lines: dict[str, list[str]] = {}
     for table in (table for table in plan.blocked if only.has_table(table)):
         causes: dict[tuple[bool, Reasons], dict[date, Blocked]] = {}
         for day, (state, reasons) in sorted(plan.blocked[table].items()):
             if are_there in (None, state.is_there) and only.has_day(day):
                 causes.setdefault((state.is_there, reasons), {})[day] = state
         for (_, reasons), some in causes.items():
-            day, first = next(iter(some.items()))
-            others = f" and {counted(len(some) - 1, 'other day')}" if len(some) > 1 else ""
-            yield f"{table} {day}{others} ({', '.join(reasons)}): {cause(first)}"
+            first = next(iter(some.values()))
+            lines.setdefault(cause(first), []).append(f"{_days_of(table, some)} ({', '.join(reasons)})")
+    yield from (f"{'; '.join(abouts)}: {why}" for why, abouts in lines.items())
+
+
+def kept_lines(left: Iterable[tuple[str, date, str]], stops: Collection[str] = ()) -> Iterator[str]:
+    """Say what kept days from being published, one line for each reason.
+
+    Args:
+        left: table, day and reason.
+        stops: why circuits are open. Days that one of these kept are one line, whatever else their reason says.
+    """
+    lines: dict[str, dict[str, list[date]]] = {}
+    for table, day, why in left:
+        by = next((stop for stop in stops if why.startswith(stop)), why)
+        lines.setdefault(by, {}).setdefault(table, []).append(day)
+    for why, tables in lines.items():
+        yield f"{'; '.join(_days_of(table, days) for table, days in tables.items())}: {why}"
+
+
+def _days_of(table: str, days: Collection[date]) -> str:
+    return f"{table} {which(days)}{f', {len(days):,} days' if len(days) > 1 else ''}"
 
 
 def cause(state: Blocked) -> str:

@@ -78,7 +78,8 @@ def readable(sides: Collection[str], copies: Collection[str]) -> Iterator[None]:
         if not copies:
             todo = "`platform-assets doctor` looks at Spark, `platform-assets verify` at the tables."
             raise SideError(f"{' and '.join(sides)} cannot be compared: {first}", todo) from error
-        what = f"{' or '.join(copies)} cannot be read: {first}"
+        is_empty = isinstance(error, PySparkException) and error.getCondition() == "UNABLE_TO_INFER_SCHEMA"
+        what = f"{' or '.join(copies)} {'holds no Parquet file.' if is_empty else f'cannot be read: {first}'}"
         raise SideError(what, "Name a folder of Parquet files, of a Delta table, or a CSV with a header.") from error
 
 

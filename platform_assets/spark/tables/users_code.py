@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import date
+from typing import Literal
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
@@ -20,18 +21,18 @@ _NOT_THEIRS = (PlatformError, PySparkException, Py4JError, OSError, MemoryError)
 
 
 @contextmanager
-def users_code(table: str) -> Iterator[None]:
-    """Around the rules and the transform of a table."""
+def users_code(table: str, part: Literal["rules", "transform"] = "transform") -> Iterator[None]:
+    """Explain what goes wrong in the rules or the transform of a table, within, by table, part and line."""
     try:
         yield
     except AnalysisException as error:
-        raise _explained(table, first_line(error), error) from error
+        raise _explained(table, part, first_line(error), error) from error
     except _THEIRS as error:
-        raise _explained(table, f"{type(error).__name__}: {error}", error) from error
+        raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
     except _NOT_THEIRS:
         raise
     except (Exception, SystemExit) as error:
-        raise _explained(table, f"{type(error).__name__}: {error}", error) from error
+        raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
 
 
 @contextmanager
@@ -56,10 +57,10 @@ def first_line(error: AnalysisException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _explained(table: str, what: str, error: BaseException) -> TransformError:
+def _explained(table: str, part: str, what: str, error: BaseException) -> TransformError:
     line = users_line(error)
     where = f" ({line})" if line else ""
     return TransformError(
-        f"{table} cannot be computed by its rules and its transform{where}: {what}",
+        f"{table} cannot be computed by its {part}{where}: {what}",
         "Correct it; no day of the table was published by it. `platform-assets stale` shows what waits.",
     )
