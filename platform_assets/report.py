@@ -184,4 +184,6 @@ def plain(value: Any) -> Any:
         return plain(value.model_dump())
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(plain, value), key=str)
     return str(value)

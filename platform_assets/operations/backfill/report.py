@@ -285,7 +285,9 @@ def _compared(pair: Pair) -> tuple[str, str, str]:
     (before, after), (was, now) = pair, ("not there" if one is None else f"{one:,}" for one in pair)
     if before is None or after is None:
         return was, now, ""
-    return was, now, f"{after - before:+,}" if before != after else "0"
+    difference = after - before
+    percent = f" ({difference / before:+.2%})" if before else ""
+    return was, now, f"{difference:+,}{percent}" if difference else "0"
 
 
 def _plots(table: TableReport) -> Iterator[Part]:
