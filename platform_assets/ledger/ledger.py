@@ -235,13 +235,6 @@ class Ledger:
                 by_day[row["day"]].append(Revision(row["release"], row["digest"], row["rows"], tombstones))
         return {day: tuple(revisions) for day, revisions in by_day.items()}
 
-    def days_since(self, publication: str, tables: Sequence[str]) -> int:
-        """How many days of some tables were published after a publication; cheap enough to ask every second."""
-        day = schema.days.c
-        newer = select(day.table, day.day).where(day.publication > publication, day.table.in_(tables)).distinct()
-        count: int = self._database.rows(select(func.count().label("days")).select_from(newer.subquery()))[0]["days"]
-        return count
-
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
         """Everything a day has ever been, newest first."""
         return self.histories(table, [day])[day]
