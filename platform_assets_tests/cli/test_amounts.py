@@ -84,7 +84,7 @@ def test_the_report_of_a_plan_tells_them_and_where_nothing_changed(run: Run, sol
             write_record(sold, done.model_copy(update={"name": f"mend-{release}"}))
     page = tmp_path / "record.html"
     told = run("plan", "report", "mend-1", "--html", str(page)).out
-    assert f"| {SALES} | price | 11.99 | 32.99 | +21.00 |" in run("plan", "report", "mend-1").out
+    assert f"| {SALES} | price | 11.99 | 32.99 | +21.00 (+175.15%) |" in run("plan", "report", "mend-1").out
     assert f"| {SALES} | 1 | 1 | 2 | 3 |" in run("plan", "report", "mend-1").out
     html = page.read_text()
     assert '<td>price</td><td class="n">11.99</td><td class="n">32.99</td>' in html, told

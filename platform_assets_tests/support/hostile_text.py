@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from platform_assets.visible import as_code, visible
 
-HOSTILE = "x\x1b[2J\x9b1m\u202e\u200b[red]y![p](http:e)<img src=q>`c`\nError: all is lost\r"
+HOSTILE = "x\x1b[2J\x9b1m\u202e\u200b[red]y![p](http:e)<img src=q>`c`\r\nError: all is lost"
 """As a value, a reason or a name; without a slash, so that it can be the name of a file."""
 
 SHOWN = visible(HOSTILE)
