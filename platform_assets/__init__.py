@@ -50,7 +50,7 @@ def read(
 
 
 def current_release(settings: Settings | None = None) -> Release:
-    """The release that readers see now: pass it to `read` and `views` to see several tables at the same one.
+    """Return the release that readers see now: pass it to `read` and `views` to see several tables at the same one.
 
     Args:
         settings: where the lake is; read from the environment by default.

@@ -70,7 +70,7 @@ def _mistake(package: str, found: Gathered) -> Mistake:
 
 
 def _between(package: str, error: ContractError) -> Mistake:
-    """A mistake between tables, which is found once all are declared: the place is that of its table's declaration."""
+    """Return a mistake between tables; its place is the declaration of the table."""
     return Mistake.of(error, package, _declared_in(package, error.table) if error.table else None)
 
 

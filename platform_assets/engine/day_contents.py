@@ -70,7 +70,7 @@ def are_there(table_path: Location, files: Collection[DataFile]) -> bool:
 
 
 def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: str) -> str:
-    """The schema that a table has at a release, where days of another one are to be published; empty if it has none.
+    """Return the schema that a table has at a release where days of another one are published; empty if it has none.
 
     Args:
         table: `<layer>.<table>`.
@@ -125,7 +125,7 @@ def appended(
 
 
 def _compared_so(day: DayRecord | None, compared: int) -> dict[str, int]:
-    """The figures of a raw day once more of its rows were compared so far with other days; it may not have been there.
+    """Return the figures of a raw day after more of its rows were compared with other days; it may not have been there.
 
     All of its rows were compared as far as those that were least; a contract may have looked farther, and then less.
     """

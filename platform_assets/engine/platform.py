@@ -280,7 +280,7 @@ class Commits:
         return head + DIRTY if self._asked(root, "status", "--porcelain", "--", *named) else head
 
     def _asked(self, folder: Path, *question: str) -> str | None:
-        """What git says; None where it does not, as outside of a repository or in one that belongs to another user."""
+        """Return what git answers; None outside of a repository or in one that belongs to another user."""
         asked = folder, question
         if asked not in self._said:
             self._said[asked] = _said(self._git, folder, question)

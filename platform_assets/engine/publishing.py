@@ -174,7 +174,7 @@ def publish_rest(
 
 @contextmanager
 def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, dict[str, Location]]]:
-    """A fresh publication and its private folder in each table; an error removes what was staged and not published.
+    """Begin a publication with its private folder in each table; an error removes what was staged and not published.
 
     The folders appear with the first file that Spark writes.
     """

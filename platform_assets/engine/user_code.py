@@ -43,7 +43,7 @@ def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
 
 
 def reached_files(code: UserCode, domain: Domain, contract: Contract) -> tuple[Path, ...]:
-    """The files of all that a table's transform can reach; of what a version set by hand stands for, those known."""
+    """Return the files that a table's transform can reach; of a version set by hand, those known."""
     module = transform_module(domain, contract)
     try:
         modules = reached_code(code.find, code.below, module, contract.table).modules

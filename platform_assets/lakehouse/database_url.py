@@ -17,7 +17,7 @@ _HIDDEN = "***"
 
 
 def masked(url: URL) -> str:
-    """The URL without a password before the host, among the options, or where a sign left unescaped has moved it."""
+    """Return the URL without a password, before the host, among the options, or moved by a sign left unescaped."""
     shown = url.update_query_dict(dict.fromkeys(_secret_options(url), _HIDDEN))
     if "@" in (url.host or ""):
         shown = shown.set(host=_HIDDEN)

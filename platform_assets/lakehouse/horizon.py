@@ -66,7 +66,7 @@ class Horizon(BaseModel):
         return number >= self.before or number in self.kept
 
     def moved(self, first: int, pinned: Iterable[int], now: datetime, cut: Cut) -> Horizon:
-        """The horizon after everything was deleted that neither releases from a first one on need, nor pinned ones."""
+        """Return the horizon after all was deleted that neither releases from a first one on need, nor pinned ones."""
         before = max(self.before, first)
         kept = tuple(pin for pin in pinned if self.has(pin) and pin < before)
         return Horizon(before=before, kept=kept, at=now, cut=max(self.cut, cut, key=lambda cut: cut.before))

@@ -144,7 +144,7 @@ class Lake:
 
 
 def located(place: str | os.PathLike[str]) -> Location:
-    """The location that a person or a library names: a path of this machine, a `file:` URL, or that of an object store.
+    """Return the location that a person or library names: a path here, a `file:` URL, or that of an object store.
 
     Raises:
         LakeError: it is on something that cannot keep a lake.

@@ -220,7 +220,7 @@ def _session_or_file(lake: Lake, name: str, timeout_s: float) -> AbstractContext
 
 
 def _lake_id(lake: Lake) -> str:
-    """What two machines agree on that have mounted the lake at different places: a name kept in the lake itself."""
+    """Return the name kept in the lake, on which two machines agree that have mounted it at different places."""
     file = lake.locks_path / "lake_id"
     content = file.read()
     if content is None and not file.write_new(content := token_hex(16).encode()):

@@ -65,7 +65,7 @@ def version_in(lake: Lake, table: str, release: Release, declared: Collection[st
 
 
 def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[date] | None = None) -> TableSnapshot:
-    """What a table is made of at a release that has it, once it is sure that the files of some days are still there.
+    """Return the files of a table at a release that has it, checking that those of some days are still there.
 
     Raises:
         DamagedTableError: the table, the version or a file is gone, or a file has another length.
@@ -138,7 +138,7 @@ def row_reader(
     release: int | Release | None = None,
     days: Collection[date] | None = None,
 ) -> Iterator[pa.RecordBatchReader]:
-    """Some columns of a table, file by file, for what needs no more of Arrow: its datasets import pandas.
+    """Read some columns of a table, file by file, for what needs no more of Arrow: its datasets import pandas.
 
     Args:
         columns: those of them that it has, in the table's order.

@@ -144,7 +144,7 @@ def finish(
 
 
 def _require_none_but(lake: Lake, table: str, publication: str, now: Release, before: TableSnapshot | None) -> None:
-    """A release must not show half of another publication, whose publisher believes to have the lock too."""
+    """Refuse a release that would show half of another publication, whose publisher believes to have the lock too."""
     for commit in commits.commits_after(lake.table_path(table), now.versions.get(table, -1)):
         other = commits.require_ours(table, commit)
         if other != publication and before is not None and commit.version <= before.version:

@@ -167,7 +167,7 @@ def erasures_by(lake: Lake, publication: str) -> tuple[Erasure, ...]:
 
 @lru_cache(maxsize=8)
 def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
-    """The manifest of a publication from what is stored; the last few are kept, since one work asks several times.
+    """Return the manifest of a publication from what is stored; the last few are cached, since one work asks often.
 
     Raises:
         ManifestError: it cannot be read, or is that of another publication.
@@ -193,7 +193,7 @@ def _parsed(lake: Lake, publication: str, content: bytes, what: type[_Said]) -> 
 
 
 def computed_by(lake: Lake, table: str, published_by: Mapping[date, str]) -> dict[date, str]:
-    """The publications that computed days of a table: those that published them, or whose content these took over.
+    """Return the publications that computed days of a table: those that published them, or from which they took over.
 
     Args:
         published_by: the publication of each day; the manifest of each is read once.
@@ -213,7 +213,7 @@ def manifest_file(lake: Lake, publication: str) -> Location:
 
 
 def released_as(lake: Lake, manifest: Manifest, after: int = -1) -> int | None:
-    """The release that already shows a publication, by no clock: that by which it was made may have been another.
+    """Return the release that already shows a publication, without a clock: another machine may have made it.
 
     Args:
         after: the newest release from before its manifest was stored, where that is known.
@@ -269,7 +269,7 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
 
 
 def _vector(versions: dict[str, int]) -> bytes:
-    """The rows of a release as Parquet; by way of JSON: `pa.array` of Python values imports pandas, half a second."""
+    """Return the rows of a release as Parquet, by way of JSON: `pa.array` of Python values imports pandas, 0.5 s."""
     import pyarrow as pa
     import pyarrow.json as pa_json
     import pyarrow.parquet as pq

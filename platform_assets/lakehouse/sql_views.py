@@ -32,7 +32,7 @@ _DUCKDB_TYPES = {
 
 
 def spark_view(table: str) -> str:
-    """The name of a table's view in Spark, whose temporary views have no database: `silver_sales` of `silver.sales`."""
+    """Return the name of a table's temporary view in Spark, without a database: `silver_sales` of `silver.sales`."""
     return table.replace(".", "_")
 
 

@@ -92,7 +92,7 @@ def forget_dead_holders(lake: Lake) -> None:
 
 @contextmanager
 def private_folder(lake: Lake) -> Iterator[Location]:
-    """A folder for what is only looked at: outside of every table, and gone afterwards.
+    """Open a folder for what is only looked at: outside of every table, and gone afterwards.
 
     What a killed process left there goes with it: its lock ended when it did.
 

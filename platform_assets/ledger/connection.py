@@ -180,7 +180,7 @@ def switch_to_wal(url: URL) -> None:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction for questions.
+    """Begin a transaction for questions.
 
     Raises:
         LedgerError: the database failed.
@@ -212,7 +212,7 @@ def _text_of(content: bytes) -> str:
 
 @contextmanager
 def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Connection]:
-    """A transaction nobody else writes beside; all of it happens or nothing.
+    """Begin a transaction nobody else writes beside; all of it happens or nothing.
 
     Args:
         waits_s: how long for others that write; a server makes all wait that have no limit of their own.
@@ -245,7 +245,7 @@ def _translated(error: DBAPIError, url: URL) -> Exception:
 
 
 def _behave(engine: Engine, *, writable: bool) -> None:
-    """Settings of every SQLite connection."""
+    """Set what holds for every SQLite connection."""
 
     @event.listens_for(engine, "connect")
     def _on_connect(connection: sqlite3.Connection, _: object) -> None:

@@ -114,7 +114,7 @@ def open_database(url: str, *, read_only: bool) -> Database:
 
 
 def copied_database(url: str) -> Database:
-    """The database as it is, copied into memory: it can be caught up where nothing can be written, and is not kept.
+    """Copy the database into memory as it is: it can be caught up where nothing can be written, and is not kept.
 
     A server's database is opened for reading instead; see `Ledger.open_copy`.
     """

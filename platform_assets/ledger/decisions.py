@@ -106,7 +106,7 @@ def _signature(record: PublicationRecord) -> dict[str, Any]:
 
 
 def _lifts(new: Iterable[PublicationRecord], lifted: Collection[Hold]) -> Iterator[LiftDecision]:
-    """What somebody overruled who put days back: what they refused is published now, and was not put back itself."""
+    """Return the holds that a person overruled by putting days back: they are published now, and not put back since."""
     left = {(hold.table, hold.day) for hold in lifted}
     for record in new:
         if record.kind in (ROLL_BACK, COMPACTION):
@@ -120,7 +120,7 @@ def _lifts(new: Iterable[PublicationRecord], lifted: Collection[Hold]) -> Iterat
 
 
 def entries(database: Database, *among: ColumnElement[bool]) -> tuple[Entry, ...]:
-    """The chain, or a part of it, by number, as it lies there; bytes in a text's place, on SQLite, as another text."""
+    """Return the chain, or a part of it, by number, as stored; on SQLite bytes in a text's place come as a text."""
     rows = _rows(database, select(decisions).where(*among).order_by(decisions.c.number))
     return tuple(Entry(row["number"], *(_text(row[name]) for name in ("content", "before", "chain"))) for row in rows)
 

@@ -143,7 +143,7 @@ class Ledger:
         return {row["publication"]: row["release"] for row in rows}
 
     def newest(self) -> PublicationRecord | None:
-        """The publication of the highest release, without its days and arrivals, if every release up to it is indexed.
+        """Return the publication of the highest release, without days and arrivals, if all up to it are indexed.
 
         None also where there is a gap, or nothing.
         """
@@ -279,7 +279,7 @@ class Ledger:
         return next(map(to_arrival, self._database.rows(query)), None)
 
     def deliveries(self, table: str, *, at: int, alike_only: bool) -> tuple[Delivery, ...]:
-        """What of a release's arrivals says where their rows stand in the order of versions, those withdrawn aside.
+        """Return where a release's arrivals, but those withdrawn, stand in the order of versions.
 
         Args:
             alike_only: only those whose content came more than once.

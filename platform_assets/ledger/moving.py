@@ -131,7 +131,7 @@ def move_ledger(file: Path, url: str) -> Moved:
 
 @contextmanager
 def _alone(connection: Connection, file: Path) -> Iterator[None]:
-    """A transaction that nobody writes beside, on a file that nobody else had open when it began."""
+    """Begin a transaction that nobody writes beside, on a file that nobody else had open when it began."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     deadline = time.monotonic() + _WAITS_S

@@ -210,7 +210,7 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
 
 
 def day_records(change: TableChange, publication: str, find: Find | None = None) -> list[DayRecord]:
-    """What is kept of the days of one table; of a stage, where nothing is put back, no other manifest is needed."""
+    """Return the records of the days of one table; a stage puts nothing back, so it needs no other manifest."""
     records: list[DayRecord] = []
     configurations: dict[str, str] = {}  # worked out once for all days that came of the same publication
     for day, content in sorted(change.days.items()):

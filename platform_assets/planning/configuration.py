@@ -81,7 +81,7 @@ def need_of(changes: Iterable[ContractChange]) -> Need:
 
 
 def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
-    """The parts of a contract that a day's content follows from, and those of its inputs by which it is computed."""
+    """Return the parts of a contract, and of its inputs, from which a day's content follows."""
     judged = {rule.name: _judged(rule) for rule in contract.rules if rule.allowed is not None}
     return Configuration(
         {

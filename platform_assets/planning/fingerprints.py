@@ -66,7 +66,7 @@ def fingerprints(
 
 
 def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
-    """The first day as of which rows that a day reads may be joined: the first that it reads of any other input."""
+    """Return the first day as of which a day's rows may be joined: the first that it reads of any other input."""
     windows = [read.window for read in contract.inputs if read.window not in _ALONE]
     return min((first for window in windows for first, _ in ranges_read(window, day, calendar)), default=day)
 

@@ -58,7 +58,7 @@ class Since:
     mark: str = ""
 
     def open_days(self, table: str) -> frozenset[date]:
-        """The days of a table of which nothing is known beforehand; every other day of the calendar was up to date."""
+        """Return the days of a table of which nothing is known yet; every other day of the calendar was up to date."""
         return frozenset({*self.look.open_days.get(table, ()), *self.published.get(table, ()), *self.new_days})
 
     def is_of_most_days(self, tables: Collection[str]) -> bool:

@@ -160,7 +160,7 @@ def make_plan(
     request: Request = AUTOMATIC,
     intakes: Collection[Intake] = (),
 ) -> Plan:
-    """The steps that bring what is asked for up to date: every stale day, and every day that one of them reaches.
+    """Plan the steps that bring what is asked for up to date: all stale days, and all days that one of them reaches.
 
     Args:
         states: of every day of every table with a transform, as `day_states` has them.
@@ -242,7 +242,7 @@ def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
 def _kept_from(
     contract: Contract, states: Mapping[date, DayState], tables: TableStates, steps: Mapping[str, PlannedStep]
 ) -> dict[date, Blocked]:
-    """The days that are blocked now and stay so once the steps before are done; each by what is left in its way."""
+    """Return the days that are blocked and stay so after the steps before, each with what blocks it."""
     kept: dict[date, Blocked] = {}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
     to_come = {read.table: frozenset(steps[read.table].days if read.table in steps else ()) for read in contract.inputs}

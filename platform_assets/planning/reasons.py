@@ -84,7 +84,7 @@ def ordered(reasons: Collection[Reason]) -> Reasons:
 
 
 def leading(reasons: Reasons) -> Reason:
-    """The one that stands for all of a day: what happened comes before that a day changes which reads what happened."""
+    """Return the reason that stands for all of a day: an event comes before a change of a day that reads it."""
     return next((reason for reason in reasons if reason != "upstream content"), reasons[0])
 
 

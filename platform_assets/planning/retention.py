@@ -183,7 +183,7 @@ def _beside(path: str) -> str:
 def days_to_compact(
     files: Mapping[date, Mapping[str, int]], held: Collection[date], most: int, small_bytes: int = SMALL_BYTES
 ) -> dict[date, tuple[str, ...]]:
-    """The days with more than so many small files, and these files, which become one, or as many as the day has parts.
+    """Return days with more small files than allowed, and these files, which become one, or one per part of the day.
 
     Args:
         files: of every day, bytes by path; without files that must stay as they are.

@@ -103,7 +103,7 @@ def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> d
 
 
 def days_to_probe(rows: Mapping[date, int], together: int) -> tuple[date, ...]:
-    """The days that are most likely to show what a transform should not do; none where they could show nothing new.
+    """Return the days most likely to show what a transform should not do; none where they could show nothing new.
 
     One with days on both sides, because it tells both who looks back and who looks ahead; among those the one with most
     rows, because it has most ties. Without such a day all that there are: each tells only who looks at the other.

@@ -225,7 +225,7 @@ class Read:
 def first_outside(
     contract: Contract, days: Collection[date], calendar: Calendar, read: FilesRead
 ) -> tuple[str, date] | None:
-    """The input and day of it that was read though no window of these days holds it; None where all is as declared."""
+    """Return the input and its day that was read outside the window of all these days; None if all is as declared."""
     for declared in contract.inputs:
         spans = union_read(declared.window, days, calendar)
         for day in sorted(read.get(declared.table, ())):

@@ -279,7 +279,7 @@ def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delive
 
 
 def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
-    """The files, few of them with different looks in a part: what Spark plans does not grow with their number."""
+    """Group files so that few in a part look different: what Spark plans does not grow with their number."""
     alike: defaultdict[_Look, list[LandedFile]] = defaultdict(list)
     for file in files:
         alike[_look(file, seen[file])].append(file)
@@ -410,7 +410,7 @@ def copies_for_spark(
     *,
     of_all: bool,
 ) -> Iterator[dict[LandedFile, Location]]:
-    """What Spark reads instead of some files, in a folder that is empty again afterwards.
+    """Copy what Spark reads instead of some files, in a folder that is empty again afterwards.
 
     Args:
         of_all: whether Spark is to read none of the files where they lie.

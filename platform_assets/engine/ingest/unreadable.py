@@ -36,7 +36,7 @@ def untakeable(
     described: Callable[[LandedFile], DataFrame],
     files: Sequence[LandedFile],
 ) -> dict[LandedFile, str]:
-    """The files that Spark cannot take even alone, each with the reason; found by halving, so that few cost little.
+    """Find the files that Spark cannot take even alone, each with the reason, by halving, so that few cost little.
 
     No rows are written. Where they come through, so that it was writing them that failed, no file is to blame; nor
     where Spark fails as well with a file that is as it should be.

@@ -114,7 +114,7 @@ def days_due(snapshot: LakeSnapshot, contract: Contract) -> tuple[date, ...]:
 
 
 def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[LateSelection, ...]:
-    """What of the late queue the contracts leave to the periodic deep restatement, one selection per raw table."""
+    """Select what the contracts leave to the periodic deep restatement of the late queue, by raw table."""
     snapshot = LakeSnapshot.now(platform)
     selections = (
         deep_restatement(queue, contract.name, most)

@@ -159,7 +159,7 @@ def _new_ties(
         return versions[version].get(day, ())
 
     def shown_elsewhere(day: date, files: Collection[DataFile]) -> set[date]:
-        """The published days that may show records of a day that never was: by other rules, or what was withdrawn."""
+        """Return published days that may show records they should not: of other rules, or withdrawn."""
         near = within_reach([day], within_days) & before.keys()
         otherwise = {there for there in near if not settled_by.same_for(before[there])}
         showing = otherwise & moved(path, (), files) if otherwise else set()
@@ -228,7 +228,7 @@ def _holding(table: Location, files: Iterable[DataFile], kind: str) -> Iterator[
 
 @lru_cache(maxsize=_FILES_KEPT)
 def _told(file: Location, kind: str, column: str) -> frozenset[Any]:
-    """The values that rows of a kind have in a column of a file; kept, since a file never changes and many ask."""
+    """Return the values that rows of a kind have in a column of a file; cached, since a file never changes."""
     return frozenset(
         value for rows in _of_kind(file, kind, (column,)) for value in rows.column(column).unique().to_pylist()
     )

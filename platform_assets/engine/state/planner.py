@@ -239,7 +239,7 @@ def _views_at(
     table: str,
     read_at: Mapping[str, Mapping[date, Mapping[str, int]]],
 ) -> dict[int, View]:
-    """What was valid on which day of a table at every release at which a stale day read it, as far as it matters."""
+    """Return what was valid on which day of a table at every release that a stale day read, as far as it matters."""
     newest: dict[int, date] = {}
     for days in read_at.values():
         for day, releases in days.items():
@@ -320,7 +320,7 @@ _WHOLE = "Compute it whole: leave out the keys."
 
 
 def scoped_plan(snapshot: LakeSnapshot, request: Request, scope: KeyScope) -> Plan:
-    """The days that a person names, of the tables named and no others: what they read is taken as the snapshot has it.
+    """Plan the days that a person names, of the tables named and no others; what they read is as the snapshot has it.
 
     Raises:
         ScopeError: tables or days are not named, or the rest of a day cannot be carried over.

@@ -72,7 +72,7 @@ def view_of(table: str, snapshot: LakeSnapshot, content: str | None = None) -> V
 
 
 def content_of(digests: Mapping[date, str], key: Sequence[str], order: Sequence[str]) -> str:
-    """What a table's days hold and how its rows follow each other, as one hash: a view is a function of just that."""
+    """Hash what a table's days hold and how its rows follow each other: a view is a function of just that."""
     days = "".join(f"{day}={digest}," for day, digest in digests.items())
     return hashlib.sha256(f"{days}|{','.join(key)}|{','.join(order)}".encode()).hexdigest()[:32]
 
@@ -83,7 +83,7 @@ def history_key(catalogue: Catalogue, table: str) -> tuple[str, ...]:
 
 
 def history_order(catalogue: Catalogue, table: str) -> tuple[str, ...]:
-    """The columns by which the rows of a thing follow each other: those of one day by when on it they took effect."""
+    """Return the columns that order the rows of a key: those of one day by when on it they took effect."""
     effective = _effective(catalogue, table)
     return (DAY, effective) if effective and effective in catalogue[table].key else (DAY,)
 
@@ -100,7 +100,7 @@ def _computed(
     key: Sequence[str],
     order: Sequence[str],
 ) -> View:
-    """The sum of the hashes of all valid rows: a row adds its own on its day and takes away that of the one before.
+    """Add up the hashes of all valid rows: a row adds its own on its day and takes away that of the one before.
 
     MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
     """

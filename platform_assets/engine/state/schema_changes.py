@@ -57,7 +57,7 @@ def changes_of_contract(
 
 
 def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks) -> dict[str, Need]:
-    """The tables that have other columns, or days of another key, than their contract says, and what each needs."""
+    """Return the tables whose columns or key differ from their contract, and what each needs."""
     needs = {
         contract.name: need_of(changes_of_contract(snapshot, contract, marks.get(contract.name, {})))
         for contract in contracts

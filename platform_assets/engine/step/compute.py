@@ -362,7 +362,7 @@ def _until_now(
     schema: StructType,
     spans: Collection[tuple[date, date]],
 ) -> DataFrame | None:
-    """The published days in the columns of the contract, as far as they have them; None if they have another key."""
+    """Return the published days in the columns of the contract that they have; None if they have another key."""
     rows = published_rows(session, contract, snapshot, spans)
     there = rows.schema
     if types_in(there.json()) == types_in(schema.json()):

@@ -220,7 +220,7 @@ def _versions(
     days: Collection[date],
     snapshot: LakeSnapshot,
 ) -> DataFrame:
-    """The raw rows of some days that count, in their order, with what other days within reach tell of their keys."""
+    """Return the raw rows of some days that count, in order, with what other days within reach say of their keys."""
     before = _days_before(source, days, snapshot)
     raw = effective_raw_rows(spark, source, {*days, *before}, snapshot)
     raw = in_order(raw, source, *snapshot.places(source))

@@ -54,7 +54,7 @@ def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapsho
 
 
 def refuse_jobs_of_its_own(contract: Contract, jobs: int) -> None:
-    """A transform describes its rows; what it computes while it does so, nobody can bound.
+    """Refuse a transform that computes while it describes its rows: nobody can bound that.
 
     Raises:
         UndeclaredReadError: it started jobs.

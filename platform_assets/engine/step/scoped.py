@@ -58,7 +58,7 @@ def with_scope(
     state: Readiness,
     computed: Mapping[date, Digest],
 ) -> dict[date, DayContent]:
-    """What is on record of staged days as a whole: all that they are made from and by, only where the rest is so, too.
+    """State of staged days as a whole what they are made from and by, only where that holds for the rest, too.
 
     Of which keys rows were computed, every staged day says, so that nobody computes all of one that came out as it was.
 

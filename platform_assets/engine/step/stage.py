@@ -272,7 +272,7 @@ def overtaken(
     changed: Mapping[str, Collection[date]],
     calendar: Calendar,
 ) -> dict[str, tuple[date, ...]]:
-    """The staged days that somebody published since, and those that read, directly or not, a day that is another one.
+    """Return the staged days that somebody published since, and those that read a day that changed, directly or not.
 
     Args:
         contracts: of all tables, inputs before what is made from them.

@@ -92,7 +92,7 @@ class Staged:
         return {**self.profile(day).rules, **rule_counts(tolerant, (self.counts or {}).get(day, {}))}
 
     def figures(self, day: date) -> dict[str, int]:
-        """Counts to publish with a day: with how many it was computed, and of silver, what became of its raw rows."""
+        """Count what is published with a day: with how many it was computed, and what became of silver's raw rows."""
         together = {TOGETHER: len(self.profiles)}
         if self.counts is None:
             return together

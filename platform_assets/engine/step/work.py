@@ -74,7 +74,7 @@ def begin(
     at_once: bool,
     scope: KeyScope | None = None,
 ) -> Work:
-    """What a step is going to do, decided before anything is computed; `at_once` if it publishes all days together.
+    """Decide what a step is going to do, before anything is computed; `at_once` if it publishes all days together.
 
     Raises:
         AcceptError: a check is none of those that can be accepted.

@@ -83,7 +83,7 @@ def checkpoint_hint(table_path: Location) -> int:
 
 
 def head_version(table_path: Location) -> int:
-    """The newest version of a table; -1 if there is no table. Costs a file look-up per commit since the checkpoint."""
+    """Return the newest version of a table, -1 if there is none; it looks up a file per commit since the checkpoint."""
     version = max(checkpoint_hint(table_path), 0)
     if not has_commit(table_path, version):
         return -1 if version == 0 else max(listed_versions(table_path), default=-1)

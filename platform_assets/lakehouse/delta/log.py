@@ -145,7 +145,7 @@ def live_files(table_path: Location, version: int | None = None) -> dict[date, t
 
 
 def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[date, tuple[DataFile, ...]]]:
-    """What a publication staged for a table: Delta schema, and the files of each day relative to the table's folder.
+    """Return the Delta schema that a publication staged for a table, and the files of each day relative to its folder.
 
     Raises:
         StagedFileError: nothing was staged.
@@ -214,7 +214,7 @@ _EXACT = {"byte": int, "short": int, "integer": int, "long": int, "boolean": boo
 
 
 def types_of(schema_string: str) -> dict[str, Any]:
-    """The type of every column but the day as a Delta schema has it: a text, or a value of its own for a nested one."""
+    """Return the type of every column of a Delta schema but the day: a text, or a value of its own for a nested one."""
     fields = json.loads(schema_string)["fields"]
     return {field["name"]: field["type"] for field in fields if field["name"] != DAY}
 

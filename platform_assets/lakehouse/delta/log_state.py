@@ -56,7 +56,7 @@ class State:
         self.days: dict[str, date | None] = {}
 
     def apply(self, actions: Iterable[commits.Action]) -> None:
-        """Removes first: within a commit their order to the adds means nothing."""
+        """Apply a commit's actions, removes first: their order to the adds means nothing."""
         actions = list(actions)
         for action in actions:
             if (remove := action.get("remove")) is not None:
@@ -112,7 +112,7 @@ def is_schema(text: object) -> bool:
 
 
 def from_checkpoint(table_path: Location, version: int) -> tuple[int, State]:
-    """What the newest usable checkpoint up to a version says, with its version; -1 and nothing where there is none."""
+    """Read the newest usable checkpoint up to a version, with its version; -1 and nothing where there is none."""
     hint = commits.checkpoint_hint(table_path)
     folder = table_path / "_delta_log"
     if 0 <= hint <= version:

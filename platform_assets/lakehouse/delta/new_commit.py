@@ -115,7 +115,7 @@ def commit_difference(
 
 @contextmanager
 def _only_on(table_path: Location, head: int, publication: str) -> Iterator[None]:
-    """A commit on a version that is not the newest any more fails, and whoever made the next one is named.
+    """Fail a commit on a version that is not the newest any more, and name who made the next one.
 
     One that seemed to fail may be there: a store can write a commit and not get to say so. It is asked again then, and
     says that there is one already.
