@@ -11,6 +11,7 @@ from platform_assets.contracts import Circuit
 from platform_assets.records.decisions import CircuitDecision
 from platform_assets.records.history import CIRCUIT, Hold
 from platform_assets.records.refused import UNTIL_LIFTED, Attempt
+from platform_assets.words import counted
 
 ROLLED_BACK = "rollback"
 """In place of a class of failure: a publication of the table was rolled back."""
@@ -164,7 +165,7 @@ def _settled(verdicts: Collection[TableVerdict], policy: Circuit, now: datetime)
         if not verdict.is_pending:
             yield verdict
         elif minutes is not None and now - verdict.at > timedelta(minutes=minutes):
-            yield replace(verdict, failed={"missing": f"no verdict came within {minutes} minutes"})
+            yield replace(verdict, failed={"missing": f"no verdict came within {counted(minutes, 'minute')}"})
 
 
 class _Machine:
