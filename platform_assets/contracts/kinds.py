@@ -112,7 +112,7 @@ def length(column: str, least: int = 0, most: int | None = None) -> Kind:
     counted = f"char_length({_name(column)})"
     text = f"{counted} >= {least}" if most is None else f"{counted} BETWEEN {least} AND {most}"
     wrong = ""
-    if not all(type(bound) is int for bound in (least, most) if bound is not None):
+    if not all(type(bound) is int for bound in (least, 0 if most is None else most)):
         wrong = f"has a length from {least!r} to {most!r}: write whole numbers"
     elif least < 0 or (most is not None and least > most):
         wrong = f"lets no length through: {least} to {most}"

@@ -192,6 +192,7 @@ class _Machine:
                 self._close()
         state = {"freeze": "frozen", "close": "closed", "override": "overridden"}[decision.kind]
         self._changes.append(Change(decision.created_at, state, _signed(decision)))
+        self._end_override()
 
     def judge(self, verdict: TableVerdict) -> None:
         """Follow a verdict: it opens a closed circuit; of an open one only tries count."""
@@ -205,13 +206,13 @@ class _Machine:
             self._open = replace(self._open, failed=_newer(self._open.failed, verdict))
         if verdict.is_try:
             self._tried(verdict)
+        self._end_override()
 
     def state(self, now: datetime) -> CircuitState:
         """Return where it stands at a moment."""
         changes = tuple(self._changes)
         until = self._override.until if self._override else None
-        stops = self._open.since is not None or bool(self._frozen)
-        if stops and self._override and until and now < until:
+        if self._override and until and now < until:
             why, scope = _signed(self._override), self._override.scope
             return replace(self._open, state="overridden", why=why, until=until, scope=scope, changes=changes)
         if self._frozen:
@@ -222,6 +223,11 @@ class _Machine:
             return CircuitState(changes=changes)
         is_due = now >= self._open.next_try
         return replace(self._open, state="half-open" if is_due else "open", changes=changes)
+
+    def _end_override(self) -> None:
+        """End an override with what it lets pass: a circuit that opens later stops again."""
+        if self._open.since is None and not self._frozen:
+            self._override = None
 
     def _close(self) -> None:
         self._open, self._window, self._successes = CircuitState(), [], 0

@@ -129,6 +129,7 @@ def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(run: Run, products
         (("override", SILVER, "--until", "2999-01-01T00:00", "--by", "zoe"), "A decision needs --reason"),
         (("override", SILVER, *SIGNED), "An override needs an end"),
         (("override", SILVER, "--until", "soon", *SIGNED), "'soon' is not a time"),
+        (("override", SILVER, "--until", "9999-12-31T23:59-12:00", *SIGNED), "is not a time"),
         (("override", SILVER, "--until", "2017-01-01T00:00", *SIGNED), "would be over already"),
         (("override", SILVER, "--until", "2999-01-01T00:00", *SIGNED), f"No circuit of {SILVER} is open"),
         (("show", "silver.nothing"), "There is no table 'silver.nothing'"),

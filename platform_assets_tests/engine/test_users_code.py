@@ -67,7 +67,14 @@ def broken(transactions: DataFrame) -> DataFrame:
     return transactions.limit(len(transactions.columns) // 0)
 
 
-@pytest.mark.parametrize(("transform", "told"), [(misspelt, "`quantty`"), (broken, "ZeroDivisionError")])
+def lost(transactions: DataFrame) -> DataFrame:
+    """A file of its own that is not there."""
+    return transactions.limit(len(Path("/nowhere/rates.csv").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("transform", "told"), [(misspelt, "`quantty`"), (broken, "ZeroDivisionError"), (lost, "FileNotFoundError")]
+)
 def test_a_transform_that_fails(
     world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame], told: str
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from platform_assets.engine.circuits import CircuitOpenError
 from platform_assets.engine.pending import waiting as all_that_waits
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -21,6 +22,7 @@ from platform_assets.lakehouse.errors import InterruptedPublicationError
 from platform_assets.ledger import ledger as indexing
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.sync import rebuild
+from platform_assets.operations.breaker import close, freeze
 from platform_assets.operations.lineage.ended_rollbacks import rollback_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
@@ -174,7 +176,13 @@ def test_what_is_rolled_forward_again_is_refused_no_more(platform: Platform) -> 
         "first",
         "second",
     }, "neither what was rolled back, nor the same by today's code"
-    put_back(platform, platform.ledger.current_days(SILVER)[DAY].publication)
+    forward = platform.ledger.current_days(SILVER)[DAY].publication
+    somebody = Author("r", "a test", "zoe")
+    freeze(platform, SILVER, somebody)
+    with pytest.raises(CircuitOpenError, match="nothing was published"):
+        put_back(platform, forward)
+    close(platform, SILVER, somebody)
+    put_back(platform, forward)
     again = platform.ledger.current_days(SILVER)[DAY]
     assert again.digest == "0-2-0-0-0"
     made = again.fingerprint

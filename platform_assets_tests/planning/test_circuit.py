@@ -17,6 +17,7 @@ from platform_assets_tests.support.models.circuit import TABLE, Model, at, decis
 FIVE = [verdict(n, n, "volume") for n in range(1, 6)]
 ONCE = Circuit(at_once=("contract",))
 OPENED = [verdict(1, 0, "contract")]
+CONTRACT, FROZEN = verdict(3, 6, "contract"), decision("freeze", 0, scope="all")
 TWICE = [verdict(1, 0, ROLLED_BACK, publication="p1"), verdict(2, 60, ROLLED_BACK, publication="p2")]
 
 
@@ -37,7 +38,6 @@ TWICE = [verdict(1, 0, ROLLED_BACK, publication="p1"), verdict(2, 60, ROLLED_BAC
         ("closed", ONCE, [verdict(1, 0, "volume")], [], 0),
         ("closed", Circuit(), TWICE, [], 60),
         ("open", Circuit(rollbacks=(2, 1)), TWICE, [], 60),
-        ("closed", Circuit(rollbacks=(2, 0)), TWICE, [], 60),
         ("half-open", ONCE, OPENED, [], 60),
         ("open", ONCE, [*OPENED, verdict(2, 60, "volume", is_try=True)], [], 179),
         ("half-open", ONCE, [*OPENED, verdict(2, 60, "volume", is_try=True)], [], 180),
@@ -55,6 +55,9 @@ TWICE = [verdict(1, 0, ROLLED_BACK, publication="p1"), verdict(2, 60, ROLLED_BAC
         ("overridden", ONCE, OPENED, [decision("override", 1, until=30)], 29),
         ("open", ONCE, OPENED, [decision("override", 1, until=30)], 30),
         ("frozen", ONCE, OPENED, [decision("override", 1, until=30), decision("freeze", 1)], 29),
+        ("open", ONCE, [*OPENED, verdict(2, 5, is_try=True), CONTRACT], [decision("override", 1, until=30)], 7),
+        ("open", ONCE, [CONTRACT], [FROZEN, decision("override", 0, until=30), decision("close", 0, scope="all")], 7),
+        ("open", ONCE, [CONTRACT], [decision("override", 0, until=30)], 7),
         ("closed", Circuit(), [verdict(1, 0, is_pending=True)], [], 999),
         ("closed", Circuit(at_once=("missing",), verdict_within_minutes=9), [verdict(1, 0, is_pending=True)], [], 9),
         ("open", Circuit(at_once=("missing",), verdict_within_minutes=9), [verdict(1, 0, is_pending=True)], [], 10),

@@ -89,9 +89,9 @@ def _until(text: str | None) -> datetime:
         raise UsageError("An override needs an end.", "Add --until TIME, in UTC, as --until 2017-04-09T18:00.")
     try:
         end = datetime.fromisoformat(text)
-    except ValueError as error:
+        return end.astimezone(UTC) if end.tzinfo else end.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"{text!r} is not a time.", "Write it as 2017-04-09T18:00, in UTC.") from error
-    return end.astimezone(UTC) if end.tzinfo else end.replace(tzinfo=UTC)
 
 
 def _decide(decide: Callable[[Platform], Collection[str]]) -> Report:

@@ -14,6 +14,7 @@ from datetime import date
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.publishing import in_turns, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
@@ -42,7 +43,7 @@ from platform_assets.planning.rollback import Restoration, TableDay, following, 
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.code_version import Version
-from platform_assets.records.history import COMPACTION, DayRecord, Hold, PublicationRecord
+from platform_assets.records.history import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import DayContent, Manifest, TableChange, change_of, new_publication
 from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
@@ -100,6 +101,7 @@ def rollback(
         OvertakenError: others kept publishing; nothing was changed.
         BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
         StagedFileError: a file of before is gone.
+        CircuitOpenError: a rollback would be taken back of a table whose circuit is open.
     """
     with unsearched():
         # In each turn decided anew: what others published may be half of a move, or build on it.
@@ -162,6 +164,10 @@ def _roll_back(
         progress(Progress("rolling back", table, 0, len(put_back)))
         changes.append(_change(platform, table, planned, now, _undone(restored, table), manifests))
     refuse_what_is_deleted(platform, changes)
+    # What a rollback took back is shown again by rolling that back: an open circuit is there to stop just this.
+    shows_again = any(publication.kind == ROLL_BACK for publication in chosen)
+    if shows_again:
+        refuse_stopped(platform, "recompute", {change.table for change in changes})
     if dry_run:
         return planned
     with meanwhile(progress, "publishing"):
@@ -169,7 +175,7 @@ def _roll_back(
             day: [record for record in histories[day] if record.publication in restored.undone[day]] for day in records
         }
         becomes = {day: then for day, (_, then) in records.items()}
-        number = _publish(platform, with_refusals(platform, now, changes, gone, becomes), author, now.number)
+        number = _publish(platform, with_refusals(platform, now, changes, gone, becomes), author, now.number, shows_again)
     for change in changes:
         days_done, rows = len(change.days), sum(content.rows for content in change.days.values())
         progress(Progress("rolling back", change.table, days_done, days_done, rows=rows, finished=True))
@@ -192,10 +198,14 @@ def _loaded(record: DayRecord | None) -> DayRecord | None:
     return record if record and record.digest else None
 
 
-def _publish(platform: Platform, changes: Sequence[TableChange], author: Author, on_release: int) -> int:
+def _publish(
+    platform: Platform, changes: Sequence[TableChange], author: Author, on_release: int, shows_again: bool
+) -> int:
     failpoint("rollback.planned")
     try:
-        number = publish_changes(platform, new_publication(), "roll back", changes, author, on_release=on_release)
+        number = publish_changes(
+            platform, new_publication(), "roll back", changes, author, on_release=on_release, shows_new=shows_again
+        )
     except StagedFileError:
         refuse_what_is_deleted(platform, changes)
         raise

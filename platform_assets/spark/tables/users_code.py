@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -16,8 +18,8 @@ from platform_assets.spark.tables.staging import TransformError
 
 _THEIRS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
 """Some are PySpark's as well: what a function of it was called with."""
-_NOT_THEIRS = (PlatformError, PySparkException, Py4JError, OSError, MemoryError)
-"""A disk that is full, a JVM that is gone: whoever called Spark is not to blame."""
+_NOT_THEIRS = (PlatformError, PySparkException, Py4JError, MemoryError)
+"""A JVM that is gone: whoever called Spark is not to blame."""
 
 
 @contextmanager
@@ -31,6 +33,10 @@ def users_code(table: str, part: Literal["rules", "transform"] = "transform") ->
         raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
     except _NOT_THEIRS:
         raise
+    except OSError as error:
+        if error.errno == errno.ENOSPC or _met_in_spark(error):
+            raise
+        raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
     except (Exception, SystemExit) as error:
         raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
 
@@ -55,6 +61,12 @@ def values_explained(table: str, days: Collection[date]) -> Iterator[None]:
 def first_line(error: AnalysisException) -> str:
     """Return what Spark says, without the plan that it shows below."""
     return str(error).strip().partition("\n")[0]
+
+
+def _met_in_spark(error: OSError) -> bool:
+    """Return whether an error comes from the connection to the JVM, and not from a file or server of the user's."""
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(module.partition(".")[0] in ("pyspark", "py4j") for module in modules)
 
 
 def _explained(table: str, part: str, what: str, error: BaseException) -> TransformError:

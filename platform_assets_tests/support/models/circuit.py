@@ -81,6 +81,8 @@ class Model:
             self.next_try = event.at
             if self.successes == self.policy.successes:
                 self.close()
+        if not self.frozen and self.opened is None:
+            self.until = None  # there is nothing left that an override would let pass
 
     def state(self, now: datetime) -> str:
         if (self.frozen or self.opened) and self.until and now < self.until:
