@@ -22,7 +22,8 @@ from platform_assets.records.history import ROLL_BACK, Hold, PublicationRecord
 from platform_assets.records.refused import Attempt
 
 _NEWEST = 300
-"""Verdicts of a table that are read, besides tries: more than three for each of the runs of the longest policy."""
+"""Failures and warnings of a table that are read, with all tries and passes since the first of them: three for each of
+the runs or dates of the longest policy."""
 
 _LOOKS_BACK = 100
 """Runs that a contract can look back. A run that passed is written down only after one of these that did not."""
@@ -38,10 +39,14 @@ class Verdicts:
 
     def of(self, tables: Collection[str]) -> dict[str, tuple[TableVerdict, ...]]:
         """Return the newest verdicts of some tables, by number; nothing of tables without any."""
-        # Tries do not count: for them, what opened the circuit must not be forgotten.
-        counted = case((verdicts.c.is_try, 0), else_=1)
+        # Neither tries nor passes count: for them, what opened the circuit must not be forgotten.
+        found_nothing = verdicts.c.failed.is_(None) & verdicts.c.warned.is_(None) & ~verdicts.c.is_pending
+        counted = case((verdicts.c.is_try | found_nothing, 0), else_=1)
+        # A verdict that was to come, and came, is there by itself.
+        has_come = found_nothing & ~verdicts.c.is_try & (verdicts.c.publication == "")
         place = func.sum(counted).over(partition_by=verdicts.c.table, order_by=verdicts.c.number.desc())
-        ranked = select(verdicts, place.label("place")).where(verdicts.c.table.in_(sorted(tables))).subquery()
+        asked = verdicts.c.table.in_(sorted(tables))
+        ranked = select(verdicts, place.label("place")).where(asked, ~has_come).subquery()
         query = select(*(ranked.c[column.name] for column in verdicts.columns)).where(ranked.c.place <= _NEWEST)
         found: defaultdict[str, list[TableVerdict]] = defaultdict(list)
         for row in self._database.rows(query.order_by(ranked.c.number)):

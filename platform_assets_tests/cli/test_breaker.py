@@ -190,6 +190,22 @@ def test_what_opened_a_circuit_is_not_forgotten_for_however_many_tries_that_fail
     assert state.why.startswith("5 of the last 5 runs failed")
 
 
+def test_failures_of_many_dates_open_a_circuit_however_many_runs_pass_on_each(
+    products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_circuit(monkeypatch, failures=(5, 5), per="dates")
+    fail(products, "night-0")
+    with open_platform(products) as platform:
+        ((first,),) = platform.ledger.verdicts.of([SILVER]).values()
+        for date in range(1, 5):
+            at = first.at + timedelta(days=date)
+            platform.ledger.verdicts.add(replace(first, at=at, run=f"night-{date}"))
+            for run in range(80):
+                passed = replace(first, at=at, run=f"{date}-{run}", day=None, failed={}, publication=f"{date}-{run}")
+                platform.ledger.verdicts.add(passed)
+        assert circuits(platform, [SILVER])[SILVER].stops
+
+
 def test_the_end_of_a_freeze_leaves_open_what_opened_by_itself(run: Run, products: Settings) -> None:
     for number in range(5):
         fail(products, f"night-{number}")

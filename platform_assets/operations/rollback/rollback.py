@@ -13,8 +13,8 @@ from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
-from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.circuits import refuse_stopped
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
@@ -175,7 +175,8 @@ def _roll_back(
             day: [record for record in histories[day] if record.publication in restored.undone[day]] for day in records
         }
         becomes = {day: then for day, (_, then) in records.items()}
-        number = _publish(platform, with_refusals(platform, now, changes, gone, becomes), author, now.number, shows_again)
+        refusing = with_refusals(platform, now, changes, gone, becomes)
+        number = _publish(platform, refusing, author, now.number, shows_again)
     for change in changes:
         days_done, rows = len(change.days), sum(content.rows for content in change.days.values())
         progress(Progress("rolling back", change.table, days_done, days_done, rows=rows, finished=True))
