@@ -44,17 +44,17 @@ class Access:
 
     @classmethod
     def of(cls, state: str, lake: str) -> Access:
-        """As settings say it."""
+        """Return the access that settings name."""
         return cls(int(state, 8), int(lake or state, 8))
 
     @property
     def umask(self) -> int:
-        """What a process is never to give; what one folder gives and another one must not, that folder keeps back."""
+        """Return what a process never permits; what one folder permits and another does not, the folder withholds."""
         return _ALL & ~(self.state | self.lake)
 
     @property
     def lake_is_wider(self) -> bool:
-        """Whether there is somebody who may read the lake and not the state folder."""
+        """Return whether there is somebody who may read the lake and not the state folder."""
         return bool(self.lake & ~self.state)
 
 

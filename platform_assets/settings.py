@@ -377,7 +377,7 @@ class Settings(BaseSettings):
 
     @property
     def access(self) -> Access:
-        """Who may look into what the platform writes."""
+        """Return who may look into what the platform writes."""
         return Access.of(self.state_mode, self.lake_mode)
 
     def make_state(self) -> None:
@@ -387,12 +387,12 @@ class Settings(BaseSettings):
 
     @property
     def batch_bytes(self) -> int:
-        """What should be read for a batch before it ends."""
+        """Return what should be read for a batch before it ends."""
         return self.batch_mib * 1024 * 1024
 
     @property
     def part_bytes(self) -> int:
-        """Of a day, what one task computes and one file holds."""
+        """Return the bytes of a day that one task computes and one file holds."""
         return max(int(self.part_mib * 1024 * 1024), 1)
 
     def last_day(self) -> date:

@@ -72,7 +72,7 @@ class Tolerance:
 
     @property
     def is_exact(self) -> bool:
-        """Whether two figures have to be equal."""
+        """Return whether two figures have to be equal."""
         return not (self.absolute or self.percent)
 
     def __bool__(self) -> bool:
@@ -253,7 +253,7 @@ class Amount:
 
     @property
     def is_additive(self) -> bool:
-        """Whether both sides are sums or counts, so that an absent key counts as zero."""
+        """Return whether both sides are sums or counts, so that an absent key counts as zero."""
         return all(side is not None and side.function in ("sum", "count") for side in self.sides)
 
 

@@ -102,7 +102,7 @@ class Column:
 
     @property
     def digits(self) -> tuple[int, int] | None:
-        """As `digits_of` its type."""
+        """Return the digits of its type."""
         return digits_of(self.type)
 
 

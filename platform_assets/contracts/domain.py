@@ -105,7 +105,7 @@ class Catalogue:
 
     @property
     def exposures(self) -> tuple[Exposure, ...]:
-        """Those of all domains."""
+        """Return those of all domains."""
         return tuple(exposure for domain in self.domains for exposure in domain.exposures)
 
     def told_of(self, tables: Collection[str]) -> dict[str, tuple[str, ...]]:

@@ -107,5 +107,5 @@ class LandingFiles:
 
     @property
     def marks_files(self) -> bool:
-        """Whether each file has a marker of its own, instead of the folder of an arrival date."""
+        """Return whether each file has a marker of its own, instead of the folder of an arrival date."""
         return self.complete is not None and self.complete.startswith(".")

@@ -92,17 +92,17 @@ class Rule:
 
     @property
     def kind(self) -> Kind:
-        """What it asks of rows."""
+        """Return what it asks of rows."""
         return self.expression if isinstance(self.expression, Kind) else condition(self.expression)
 
     @property
     def allowed(self) -> RowTolerance | None:
-        """How many rows may break it before the day is refused or warned of; None where any number may."""
+        """Return how many rows may break it before the day is refused or warned of; None where any number may."""
         return None if self.quarantines and not self.tolerance.strip() else RowTolerance.parse(self.tolerance)
 
     @property
     def quarantines(self) -> bool:
-        """Whether a row that breaks it is set aside."""
+        """Return whether a row that breaks it is set aside."""
         return self.severity == "quarantine"
 
     def _problems(self) -> Iterator[ContractError]:

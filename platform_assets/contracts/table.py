@@ -394,7 +394,7 @@ class Contract:
 
     @property
     def takes_undated(self) -> bool:
-        """Whether a delete may lack the event time, since its key says which record it takes back."""
+        """Return whether a delete may lack the event time, since its key says which record it takes back."""
         is_whole = self.source is None or self.source.replaces is not None
         return self.voided is not None and not is_whole and self.event_time not in {*self.key, *self.versioned_by}
 

@@ -62,7 +62,7 @@ def engine_of(platform: Platform, contract: Contract) -> EngineName:
 
 
 def why_spark(platform: Platform, contract: Contract) -> str:
-    """Why Spark computes a table, as the end of a sentence; empty if Sail does."""
+    """Return why Spark computes a table, as the end of a sentence; empty if Sail does."""
     if platform.settings.engine == "spark":
         return "PLATFORM_ENGINE is spark"
     return why_no_sail(platform.settings) or why_not_admitted(platform, contract.name)
@@ -78,7 +78,7 @@ def not_by_sail(platform: Platform, tables: Iterable[str]) -> dict[str, str]:
 
 
 def why_no_sail(settings: Settings) -> str:
-    """Why an installation cannot use Sail, whatever the table; empty if it can."""
+    """Return why an installation cannot use Sail, whatever the table; empty if it can."""
     if is_object_store(settings.lake):
         return "Sail was not tried with a lake in an object store"
     if settings.spark_remote:
@@ -87,7 +87,7 @@ def why_no_sail(settings: Settings) -> str:
 
 
 def why_not_admitted(platform: Platform, table: str) -> str:
-    """Why Spark computes a table and not Sail, as the end of a sentence; empty if it is admitted."""
+    """Return why Spark computes a table and not Sail, as the end of a sentence; empty if it is admitted."""
     known = admissions(platform).get(table)
     if known is None:
         return "it was not verified"

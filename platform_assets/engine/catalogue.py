@@ -131,7 +131,7 @@ def _load_module(package: str) -> ModuleType:
 
 
 def _is_absent(package: str, error: BaseException) -> bool:
-    """Whether the setting names what is not there, or is no name at all, in contrast to an import inside of it."""
+    """Return whether the setting names what is not there or is no name, and not an import inside of it."""
     if isinstance(error, ModuleNotFoundError):
         return f"{package}.".startswith(f"{error.name}.")
     return not all(part.isidentifier() for part in package.split("."))

@@ -64,7 +64,7 @@ def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
 
 
 def erased_of_arrivals(platform: Platform, table: str) -> Counter[str]:
-    """How many delivered rows of each arrival were taken out of a raw table again, by path."""
+    """Return how many delivered rows of each arrival were taken out of a raw table again, by path."""
     counts: Counter[str] = Counter()
     for _, erasures in made(platform):
         for erasure in erasures:

@@ -28,7 +28,7 @@ class PublishedMeanwhile:
 def published_meanwhile(
     platform: Platform, since: int, run: str, days: Mapping[str, Collection[date] | None]
 ) -> tuple[PublishedMeanwhile, ...]:
-    """Who else published days that a run had planned.
+    """Return who else published days that a run had planned.
 
     Args:
         platform: with a ledger that is not behind the lake.

@@ -114,7 +114,7 @@ def advice(catalogue: Catalogue, tables: Collection[str]) -> Iterator[Mistake]:
 
 
 def may_move(contract: Contract, catalogue: Catalogue) -> bool:
-    """Whether a key of a silver table is to lie on one day, though its event time can be corrected.
+    """Return whether a key of a silver table is to lie on one day, though its event time can be corrected.
 
     A key that contains the event time moves nowhere. Without `updated_at` a key may well have a row on every day.
     """

@@ -126,7 +126,7 @@ class Platform:
 
     @cached_property
     def masking(self) -> Masking:
-        """How sensitive values are shown."""
+        """Return how sensitive values are shown."""
         return Masking(installation_secret(self.settings))
 
     @cached_property
@@ -148,7 +148,7 @@ class Platform:
 
     @cached_property
     def configurations(self) -> dict[str, Configuration]:
-        """What each table's contract says about its content."""
+        """Return what each table's contract says about its content."""
         return {contract.name: configuration(self.catalogue, contract) for contract in self.catalogue}
 
     @cached_property
@@ -157,12 +157,12 @@ class Platform:
         return lru_cache(maxsize=16)(lambda table, version: live_files(self.lake.table_path(table), version))
 
     def version(self, table: str) -> Version:
-        """By what a table with a transform is computed today."""
+        """Return the version by which a table with a transform is computed today."""
         return Version(self.code_versions[table], self.configurations[table].hash)
 
     @property
     def versions(self) -> dict[str, Version]:
-        """By what every table with a transform is computed today."""
+        """Return the version by which every table with a transform is computed today."""
         return {table: self.version(table) for table in self.code_versions}
 
     def current_release(self) -> Release:
@@ -328,7 +328,7 @@ def described_in_utc(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @contextmanager
 def in_utc() -> Iterator[None]:
-    """As long as this is open, local time of this process is UTC; afterwards it is what it was."""
+    """Make UTC the local time of this process while this is open."""
     with _WITHIN.lock:
         if not _WITHIN.count:
             _WITHIN.before = os.environ.get(_ZONE)

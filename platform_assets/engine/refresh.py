@@ -49,7 +49,7 @@ class RefreshResult:
 
     @property
     def why_struck(self) -> str:
-        """Of the days that were struck, in a few words; of a day that is held, readers have what they had."""
+        """Say of struck days why, in a few words; of a held day, readers have what they had."""
         held = " or were not published" if any(step.not_published for step in self.steps) else ""
         return f"their inputs came out as they were{held}"
 

@@ -75,7 +75,7 @@ class StepResult:
 
     @property
     def days(self) -> int:
-        """How many days it is done with."""
+        """Return how many days it is done with."""
         return len(self.published) + len(self.held) + len(self.blocked) + len(self.up_to_date)
 
     @property

@@ -59,7 +59,7 @@ class LakeSnapshot:
 
     @property
     def number(self) -> int:
-        """Of the release."""
+        """Return the number of the release."""
         return self.release.number
 
     @property
@@ -80,7 +80,7 @@ class LakeSnapshot:
 
     @cached_property
     def stopped(self) -> Mapping[str, Hold]:
-        """What open circuits keep from being published, by table; nothing while one of them is tried."""
+        """Return what open circuits keep from being published, by table; nothing while one of them is tried."""
         return {} if self.is_try else stopped(self.platform)
 
     @cached_property
@@ -107,15 +107,15 @@ class LakeSnapshot:
 
     @property
     def is_staged(self) -> bool:
-        """Whether anything lies over the release."""
+        """Return whether anything lies over the release."""
         return bool(self.staged.tables or self.staged.over or self.staged.holds)
 
     def version(self, table: str) -> int | None:
-        """Of a table at the release; None where it was never published."""
+        """Return the version of a table at the release; None where it was never published."""
         return self.release.versions.get(table)
 
     def has(self, table: str) -> bool:
-        """Whether anything of a table was ever published, or is staged."""
+        """Return whether anything of a table was ever published, or is staged."""
         return table in self.staged.tables or table in self.release.versions
 
     def reads(self, tables: Iterable[str]) -> dict[str, int]:
@@ -125,7 +125,7 @@ class LakeSnapshot:
         }
 
     def released_files(self, table: str) -> Files:
-        """As `files`, of what the release has, whatever is staged over it."""
+        """Return the files that the release has, whatever is staged over it."""
         version = self.version(table)
         return {} if version is None else self.platform.remembered_files(table, version)
 
@@ -204,7 +204,7 @@ class LakeSnapshot:
         return DaysOnDemand(self.calendar, since.open_days(table), fetched)
 
     def delivered(self, table: str) -> Delivered:
-        """How far the deliveries for a raw table have come."""
+        """Return how far the deliveries for a raw table have come."""
         newest = self.platform.ledger.newest_arrival_date(table, at=self.number)
         return Delivered(self.calendar, self.platform.settings.current_day(), newest)
 
@@ -244,7 +244,7 @@ class LakeSnapshot:
 
     @cached_property
     def holds(self) -> tuple[Hold, ...]:
-        """What is held, by table and day, oldest first."""
+        """Return what is held, by table and day, oldest first."""
         there = [hold for hold in self.platform.ledger.holds() if hold not in self.staged.over]
         return tuple(sorted([*there, *self.staged.holds], key=lambda hold: (hold.table, hold.day, hold.created_at)))
 

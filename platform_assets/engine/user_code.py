@@ -54,7 +54,7 @@ def reached_files(code: UserCode, domain: Domain, contract: Contract) -> tuple[P
 
 
 def transform_module(domain: Domain, contract: Contract) -> str:
-    """Where the function that computes a table is found, under the table's name."""
+    """Return where the function that computes a table is found, under the table's name."""
     return f"{domain.transforms}.{contract.layer}"
 
 
@@ -151,7 +151,7 @@ class UserCode:
             raise _unknowable(name, f"{error.msg} in {users_line(error)}", is_python=False) from error
 
     def file(self, name: str) -> str | None:
-        """Where the source of a module lies."""
+        """Return where the source of a module lies."""
         spec = self._spec(name)
         return spec.origin if spec else None
 
@@ -161,7 +161,7 @@ class UserCode:
         return self._specs[name]
 
     def _located(self, name: str) -> ModuleSpec | None:
-        """Where a module would be loaded from; packages around it are not imported for that."""
+        """Return where a module would be loaded from; packages around it are not imported for that."""
         loaded = getattr(sys.modules.get(name), "__spec__", None)
         if isinstance(loaded, ModuleSpec):
             return loaded
@@ -199,7 +199,7 @@ def _unknowable(name: str, why: str, *, is_python: bool = True) -> ContractError
 
 
 def _is_installed(spec: ModuleSpec) -> bool:
-    """Whether a module belongs to the standard library or to an installed package."""
+    """Return whether a module belongs to the standard library or to an installed package."""
     if spec.has_location and spec.origin:
         return _lies_among_installed(Path(spec.origin))
     # Without folders either it is built into Python.

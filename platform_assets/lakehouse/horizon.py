@@ -62,7 +62,7 @@ class Horizon(BaseModel):
     cut: Cut = NO_CUT
 
     def has(self, number: int) -> bool:
-        """Whether all files of a release are there."""
+        """Return whether all files of a release are there."""
         return number >= self.before or number in self.kept
 
     def moved(self, first: int, pinned: Iterable[int], now: datetime, cut: Cut) -> Horizon:
@@ -73,7 +73,7 @@ class Horizon(BaseModel):
 
 
 def horizon_of(lake: Lake) -> Horizon:
-    """Where the history of a lake was cut; before release 0 if nothing was ever deleted.
+    """Return where the history of a lake was cut; before release 0 if nothing was ever deleted.
 
     Raises:
         LakeError: the file that says so cannot be read.

@@ -108,7 +108,7 @@ def stage_lock(lake: Lake, publication: str) -> Iterator[None]:
 
 
 def is_staging(lake: Lake, publication: str) -> bool:
-    """Whether a process that is alive is at work on the stages of a publication."""
+    """Return whether a process that is alive is at work on the stages of a publication."""
     if not lake.lock_url and not stage_file(lake, publication, "lock").exists():
         return False
     try:

@@ -176,7 +176,7 @@ def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, TableSnapsho
 
 
 def _reloaded_since(lake: Lake, manifest: Manifest) -> bool:
-    """Whether a table that days were made from was reloaded since, or rows of it erased, which stay away."""
+    """Return whether a table that days were made from was reloaded since, or rows of it erased, which stay away."""
     read = {(table, version) for change in manifest.tables for table, version in change.reads.items() if version >= 0}
     return any(
         commit.kind in (RELOAD, ERASURE)

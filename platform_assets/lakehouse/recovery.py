@@ -76,7 +76,7 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
 
 
 def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
-    """Whether a publication was made from what the release shows, and its files and days are as it left them."""
+    """Return whether a publication was made from what the release shows, and its files and days are as it left them."""
     if manifest.on_release not in (None, now.number):
         return False
     if any(now.versions.get(table, -1) != version for table, version in manifest.on_versions.items()):
@@ -91,7 +91,7 @@ def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
 
 
 def _is_whole(lake: Lake, manifest: Manifest) -> bool:
-    """Whether its files are there: who committed after losing the lock may refer to what others deleted meanwhile."""
+    """Return whether its files are there: who committed after losing the lock may refer to deleted ones."""
     try:
         require_files(lake, manifest)
     except StagedFileError:

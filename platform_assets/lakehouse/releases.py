@@ -203,12 +203,12 @@ def computed_by(lake: Lake, table: str, published_by: Mapping[date, str]) -> dic
 
 
 def made_by(lake: Lake, publication: str, table: str, day: date) -> TableChange:
-    """As `computed_by` of one day, what that publication made of the table."""
+    """Return the publication that computed one day of a table."""
     return change_of(manifest_of(lake, computed_by(lake, table, {day: publication})[day]), table)
 
 
 def manifest_file(lake: Lake, publication: str) -> Location:
-    """Where the manifest of a publication lies."""
+    """Return where the manifest of a publication lies."""
     return lake.publication_path(publication) / "manifest.json"
 
 

@@ -65,7 +65,7 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest, before: TableSn
 def difference(
     before: TableSnapshot | None, days: Mapping[date, Sequence[DataFile]]
 ) -> tuple[list[Entry], list[Entry]]:
-    """Which live files of the named days leave, and which files enter, sorted by path."""
+    """Return which live files of the named days leave, and which files enter, sorted by path."""
     live = before.by_day() if before else {}
     removes: list[Entry] = []
     adds: list[Entry] = []

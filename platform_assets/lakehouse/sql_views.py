@@ -90,7 +90,7 @@ def _select(lake: Lake, table: str, snapshot: TableSnapshot) -> str:
 
 
 def _all_have(snapshot: TableSnapshot, columns: Set[str]) -> bool:
-    """Whether the statistics of every file speak of all columns; of those it lacks a file says nothing."""
+    """Return whether the statistics of every file speak of all columns; of those it lacks a file says nothing."""
     return all(columns <= json.loads(file.stats).get("nullCount", {}).keys() for file in snapshot.files.values())
 
 

@@ -114,7 +114,7 @@ def _empty(folder: Location) -> None:
 
 
 def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:
-    """Whether a stage holds rows that cannot be published because they have no day."""
+    """Return whether a stage holds rows that cannot be published because they have no day."""
     return None in table_snapshot(lake.stage_path(table, publication)).days.values()
 
 

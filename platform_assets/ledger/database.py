@@ -75,7 +75,7 @@ class Database:
         return writing(self.engine)
 
     def writing_soon(self) -> AbstractContextManager[Connection]:
-        """As `writing`, for what may as well not be written: others that write are waited for a second.
+        """Begin to write what may as well not be written: others that write are waited for a second.
 
         Raises:
             LedgerReadOnlyError: as for `writing`.
@@ -159,7 +159,7 @@ def revisions() -> tuple[str, ...]:
 
 
 def schema_state(engine: Engine) -> Literal["blank", "old", "current"]:
-    """Whether there is a ledger in the database, and whether its schema is the newest.
+    """Return whether there is a ledger in the database, and whether its schema is the newest.
 
     Raises:
         LedgerVersionError: the schema is newer than this code.

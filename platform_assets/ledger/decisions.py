@@ -95,7 +95,7 @@ def of_publication(record: PublicationRecord) -> PublicationDecision | None:
 
 
 def _signature(record: PublicationRecord) -> dict[str, Any]:
-    """Of whoever published something, for what that carried out."""
+    """Return who published something, as the signature of what that carried out."""
     return {
         "reason": record.why,
         "who": record.who,
@@ -135,7 +135,7 @@ def _text(value: object) -> str:
 
 
 def chain_head(database: Database) -> Head:
-    """Where the chain stands."""
+    """Return where the chain stands."""
     newest = _rows(database, _NEWEST)
     return Head(newest[0]["number"], _text(newest[0]["chain"])) if newest else Head()
 

@@ -48,7 +48,7 @@ class LedgerFullError(LedgerReadOnlyError):
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether a database failed because its disk has no room; SQLite needs some even to read beside a writer."""
+    """Return whether a database failed because its disk has no room; SQLite needs some even to read beside a writer."""
     lower = str(error).lower()
     name = getattr(error, "sqlite_errorname", None)
     return name in _FULL or "is full" in lower or "no space" in lower

@@ -161,7 +161,7 @@ class Ledger:
         return head.release
 
     def knows(self, release: int) -> bool:
-        """Whether every release up to one is indexed."""
+        """Return whether every release up to one is indexed."""
         query = select(func.count().label("releases")).select_from(schema.publications).where(its_release <= release)
         count: int = self._database.rows(query)[0]["releases"]
         return count == release + 1
@@ -201,7 +201,7 @@ class Ledger:
         return tuple((row["table"], row["day"]) for row in self._database.rows(queries.marked_otherwise()))
 
     def warned(self, tables: Collection[str], *, at: int) -> tuple[DayRecord, ...]:
-        """As `current_days`, of some tables the days that were published with warnings, the newest published first."""
+        """Return the current days of some tables that were published with warnings, the newest published first."""
         day = schema.days.c
         query = select(*DAY_COLUMNS).join_from(schema.days, schema.publications).where(day.table.in_(sorted(tables)))
         query = query.where(is_current(at), its_release <= at, day.warnings.is_not(None))
@@ -209,7 +209,7 @@ class Ledger:
         return tuple(map(to_day, self._database.rows(query)))
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
-        """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""
+        """Return of every day of some tables what planning looks at, oldest day first."""
         marks: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
         its = schema.days.c
         # Of days that were published for the first time after that release, this finds what they are, too.
@@ -240,7 +240,7 @@ class Ledger:
         return self.histories(table, [day])[day]
 
     def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
-        """As `history`, of several days of a table at once."""
+        """Return the history of several days of a table at once."""
         by_day: dict[date, list[DayRecord]] = {day: [] for day in among}
         query = select(*DAY_COLUMNS).join_from(schema.days, schema.publications).order_by(its_release.desc())
         for row in self._database.rows(query.where(schema.days.c.table == table, *is_among(among))):
@@ -258,12 +258,12 @@ class Ledger:
         return tuple(map(to_arrival, self._database.rows(queries.all_arrivals(table, refused_only=refused_only))))
 
     def known_files(self, table: str) -> Sequence[Row[tuple[str, int, int, str, bool]]]:
-        """As `arrivals`, of each only path, size, time of its last change, hash, and whether all of it was refused."""
+        """Return of arrivals only path, size, modification time, hash, and whether all of each was refused."""
         with self._database.reading() as connection:
             return connection.execute(queries.known_files(table)).all()
 
     def refused_rows(self) -> dict[str, int]:
-        """How many rows of each raw table were refused at parsing; of those without any, nothing."""
+        """Return how many rows of each raw table were refused at parsing; of those without any, nothing."""
         return {row["table"]: row["rows"] for row in self._database.rows(queries.refused_rows())}
 
     def withdrawn(self, table: str) -> frozenset[str | None]:
@@ -348,7 +348,7 @@ class Ledger:
         return entries(self._database)
 
     def decision_head(self) -> Head:
-        """Where the chain of decisions stands."""
+        """Return where the chain of decisions stands."""
         return chain_head(self._database)
 
 

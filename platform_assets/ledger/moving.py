@@ -151,7 +151,7 @@ def _alone(connection: Connection, file: Path) -> Iterator[None]:
 
 
 def _is_only_found(old: Connection, new: Connection) -> bool:
-    """Whether a server's ledger has only what it found in the lake, of publications that the file has as well."""
+    """Return whether a server's ledger only has what it found in the lake, which the file has as well."""
     others = [select(table) for table in _TABLES if table not in (*_FROM_LAKE, *_FROM_ROLLBACKS, verdicts)]
     others.append(select(verdicts).where(verdicts.c.publication == ""))  # the rest are of publications
     others += [select(table).where(table.c.gate != ROLL_BACK) for table in _FROM_ROLLBACKS]

@@ -50,7 +50,7 @@ class Outbox:
         return tuple(Message(**row) for row in self._database.rows(query))
 
     def open_by_target(self) -> dict[str, Counter[MessageState]]:
-        """How many messages wait, and how many are given up, by target."""
+        """Return how many messages wait, and how many are given up, by target."""
         counts: dict[str, Counter[MessageState]] = {}
         columns = (outbox.c.target, outbox.c.state)
         query = select(*columns, func.count().label("messages")).where(outbox.c.state.in_(_OPEN))
@@ -208,6 +208,6 @@ class Notes:
             connection.execute(insert(catch_ups).values(**vars(note)))
 
     def catch_ups(self) -> tuple[CatchUp, ...]:
-        """How often it had been behind, oldest first."""
+        """Return how often it had been behind, oldest first."""
         fields = [column for column in catch_ups.c if column.name != "id"]
         return tuple(CatchUp(**row) for row in self._database.rows(select(*fields).order_by(catch_ups.c.id)))

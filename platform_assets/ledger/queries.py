@@ -58,7 +58,7 @@ def current_days(table: str, at: int | None, among: Collection[date] | None = No
 
 
 def digests(table: str, at: int, among: Collection[date]) -> Select[Any]:
-    """As `current_days`, of some days only their digests."""
+    """Return the digests of some current days."""
     query = select(days.c.day, days.c.digest).join_from(days, publications)
     return query.where(days.c.table == table, is_current(at), its_release <= at, *is_among(among))
 
@@ -72,7 +72,7 @@ def indexed(names: Collection[str], at: Collection[int]) -> Select[Any]:
 
 
 def is_current(at: int | None) -> ColumnElement[bool]:
-    """Whether a release shows a day's content, provided that it was published by then.
+    """Return whether a release shows a day's content, provided that it was published by then.
 
     A day rolled back to before its first publication has no digest: it is as if it had never been computed.
     """
@@ -104,7 +104,7 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
 
 
 def known_files(table: str) -> Select[Any]:
-    """As `all_arrivals` of one table, of each only what tells whether a file is the one that was taken."""
+    """Return what identifies each arrival's file of one table."""
     file = arrivals.c
     # Platforms of before gave no reason to a file of which each row was refused.
     is_refused = or_(file.reason.is_not(None), and_(file.refused > 0, file.refused == file.landed))
@@ -211,7 +211,7 @@ def publication_row(record: PublicationRecord) -> Row:
 
 
 def days_of(publication: str) -> Select[Any]:
-    """Which days of which tables a publication made."""
+    """Return which days of which tables a publication made."""
     return select(days.c.table, days.c.day).where(days.c.publication == publication)
 
 

@@ -250,7 +250,7 @@ _FOLLOW = "let the ledger follow the lake with `platform-assets ledger rebuild`"
 
 
 def is_of_another_lake(indexed: Mapping[str, int], released: Mapping[str, int]) -> bool:
-    """Whether a ledger was made from another lake.
+    """Return whether a ledger was made from another lake.
 
     Args:
         indexed: release of every publication that the ledger knows.

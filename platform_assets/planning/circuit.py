@@ -112,7 +112,7 @@ class CircuitState:
 
     @property
     def stops(self) -> bool:
-        """Whether nothing of the table may be published."""
+        """Return whether nothing of the table may be published."""
         return self.state in ("open", "half-open", "frozen")
 
     def sentence(self, table: str) -> str:

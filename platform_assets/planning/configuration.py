@@ -160,7 +160,7 @@ def _columns(before: Mapping[str, list[Any]], after: Mapping[str, list[Any]]) ->
 
 
 def is_wider(new: str, old: str) -> bool:
-    """Whether a type holds every value of another one exactly, in a contract's words."""
+    """Return whether a type holds every value of another one exactly, in a contract's words."""
     if old == "int":
         return new in ("long", "double")
     before, after = digits_of(old), digits_of(new)
@@ -233,7 +233,7 @@ def _judged(rule: Rule) -> str:
 
 
 def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]]:
-    """How the rows of inputs are told apart and put in order: of raw tables by silver, of as-of inputs by gold."""
+    """Return how input rows are told apart and put in order: of raw tables by silver, of as-of inputs by gold."""
     order: dict[str, dict[str, Any]] = {}
     for read in contract.inputs:
         source = catalogue[read.table]

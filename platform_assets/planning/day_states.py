@@ -314,7 +314,7 @@ class TableStates:
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[date, Hold]]:
-        """Of every held day the hold that says what readers have, by table."""
+        """Return for every held day the hold that says what readers have, by table."""
         return {
             table: {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
             for table, holds in self.holds.items()

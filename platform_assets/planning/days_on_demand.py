@@ -106,7 +106,7 @@ def first_and_last(days: Collection[date]) -> tuple[date, date]:
 
 
 def not_known_beforehand(days: Mapping[date, T]) -> Mapping[date, T]:
-    """Of days on demand those of which nothing was known beforehand, as far as they are there; of others all."""
+    """Return the days of which nothing is known beforehand; of a plain mapping, all of them."""
     if isinstance(days, DaysOnDemand):
         found = cast("DaysOnDemand[T]", days)
         return {day: found[day] for day in sorted(found.open_days) if day in found}

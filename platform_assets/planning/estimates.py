@@ -34,7 +34,7 @@ class Estimate:
 
 
 def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """How much some days will probably have, without how long it takes; None where the table has no day."""
+    """Return how much some days will probably have, without how long it takes; None where the table has no day."""
     recent = newest(known, _NEWEST)
     if not days or not recent:
         return None
@@ -75,7 +75,7 @@ def total(estimates: Iterable[Estimate | None]) -> Estimate | None:
 
 
 def is_brief(written: Estimate | None, taken_bytes: int) -> bool:
-    """Whether work ends before a JVM has compiled well what it executes: few rows to write, little to take in.
+    """Return whether work ends before a JVM has compiled well what it executes: few rows to write, little to take in.
 
     Args:
         written: by all steps that are planned; None if a table was never computed, so that nothing is known of it.

@@ -36,12 +36,12 @@ class KeyScope:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """That have to have certain values."""
+        """Return that have to have certain values."""
         return tuple(name for name, _ in self.keys)
 
     @property
     def texts(self) -> dict[str, tuple[str, ...]]:
-        """As a manifest has it."""
+        """Return the scope as a manifest has it."""
         return dict(self.keys)
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ def mixed(before: str, now: str) -> str:
 
 
 def is_mixed(*recorded: str) -> bool:
-    """Whether a day's fingerprint or code version says that its rows do not share one."""
+    """Return whether a day's fingerprint or code version says that its rows do not share one."""
     return any(text.startswith(MIXED) for text in recorded)
 
 

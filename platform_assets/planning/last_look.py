@@ -62,13 +62,13 @@ class Since:
         return frozenset({*self.look.open_days.get(table, ()), *self.published.get(table, ()), *self.new_days})
 
     def is_of_most_days(self, tables: Collection[str]) -> bool:
-        """Whether so many days of some tables have to be looked at that fetching all of them takes less."""
+        """Return whether so many days of some tables have to be looked at that fetching all of them takes less."""
         asked = sum(len(self.open_days(table)) for table in tables)
         return asked > _MANY and asked * 4 > len(self.calendar.days()) * len(tables)
 
     @property
     def new_days(self) -> tuple[date, ...]:
-        """Those that the calendar did not have."""
+        """Return those that the calendar did not have."""
         return tuple(day_range(date.fromordinal(self.look.last.toordinal() + 1), self.calendar.last))
 
 

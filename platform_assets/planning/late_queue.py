@@ -19,12 +19,12 @@ State = Literal["waiting", "ahead", "refused", "withdrawn"]
 
 
 def late_table(raw_table: str) -> str:
-    """Where the rows of a raw table wait that came too late, or too far ahead."""
+    """Return where the rows of a raw table wait that came too late, or too far ahead."""
     return f"late.{raw_table.partition('.')[2]}"
 
 
 def days_late(arrival_date: date, day: date) -> int:
-    """How many days after its day a row arrived; less than 0 where it came before."""
+    """Return how many days after its day a row arrived; less than 0 where it came before."""
     return (arrival_date - day).days
 
 
@@ -51,12 +51,12 @@ class LateRows:
 
     @property
     def days_late(self) -> int:
-        """How many days after their day they arrived; less than 0 where they came before it."""
+        """Return how many days after their day they arrived; less than 0 where they came before it."""
         return days_late(self.arrival_date, self.day)
 
     @property
     def is_ahead(self) -> bool:
-        """Whether they arrived before their day."""
+        """Return whether they arrived before their day."""
         return self.days_late < 0
 
 

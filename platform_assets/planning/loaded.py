@@ -23,7 +23,7 @@ class Content(Protocol):
 
     @property
     def rows(self) -> int:
-        """Of the whole content."""
+        """Return the number of rows of the whole content."""
         ...
 
 
@@ -50,7 +50,7 @@ def comes_with(contract: Contract, day: date) -> date:
 
 
 def loaded_days(contract: Contract, days: Mapping[date, _Content], delivered: Delivered) -> dict[date, _Content]:
-    """Of the days of a raw table that have rows, or are known to have none, those that count as loaded.
+    """Return the days of a raw table that count as loaded, of those that have rows or are known to have none.
 
     A day counts once anything of the arrival date that brings its rows, or of a later one, was taken: which files of
     other days have been taken by then makes no difference. Where deliveries come on change alone, there may never be
@@ -129,7 +129,7 @@ def missing_days(
 
 
 def delays(catalogue: Catalogue) -> dict[str, int]:
-    """How many days after itself a day of each table is delivered.
+    """Return how many days after itself a day of each table is delivered.
 
     Those of a derived table wait for the slowest of the raw tables that they are made from.
     """

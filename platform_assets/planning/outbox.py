@@ -26,7 +26,7 @@ _MOST_WARNED = 20
 
 
 def key_of(publication: str, exposure: str) -> str:
-    """By which an exposure knows that it was told of a publication before: the same whoever indexes it, and when."""
+    """Return the key by which an exposure knows a publication again, the same whoever indexes it, and when."""
     return sha256(f"{publication}\0{exposure}".encode()).hexdigest()[:32]
 
 
@@ -88,7 +88,7 @@ def _warning(warned: Sequence[DayRecord]) -> Iterator[str]:
 
 
 def next_try(key: str, tries: int, now: datetime) -> datetime | None:
-    """When a message is tried again.
+    """Return when a message is tried again.
 
     Pauses double, up to a longest one, and each is up to a fifth longer, by a share that follows from the message: no
     two that failed together come back together, and the same question has the same answer.

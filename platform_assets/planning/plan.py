@@ -131,12 +131,12 @@ class Plan:
 
     @property
     def estimate(self) -> Estimate | None:
-        """Of all steps; None if nothing is known of one of them."""
+        """Add up the estimates of all steps; None if nothing is known of one of them."""
         return total(step.estimate for step in self.steps)
 
     @property
     def days(self) -> int:
-        """How many days of tables are recomputed."""
+        """Return how many days of tables are recomputed."""
         return sum(len(step.days) for step in self.steps)
 
     @property
@@ -148,7 +148,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that can be done."""
+        """Return whether there is nothing that can be done."""
         return not self.intakes and not self.steps and not self.tries
 
 
@@ -230,7 +230,7 @@ def make_plan(
 
 
 def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
-    """How many days have each reason; a day that has two counts for both."""
+    """Return how many days have each reason; a day that has two counts for both."""
     counts: defaultdict[Reason, int] = defaultdict(int)
     for step in steps:
         for reasons, days in step.by_reasons.items():
@@ -267,7 +267,7 @@ def _through_inputs(
     past: Past,
     steps: Mapping[str, PlannedStep],
 ) -> defaultdict[date, set[Reason]]:
-    """Why days are stale through data, or will be once the steps before are done; also days that cannot be computed."""
+    """Return why days are stale through data, now or after the steps before; also days that cannot be computed."""
     reasons_of: defaultdict[date, set[Reason]] = defaultdict(set)
     taken = stale_through_data({day: unblocked(state) for day, state in states.items()})
     for day, reasons in through_data(contract, taken, tables, past).items():
@@ -311,7 +311,7 @@ def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Requ
 
 
 def _is_due(state: DayState, reasons: Reasons, request: Request) -> bool:
-    """Whether the step of a planned day is to compute it, or to say what keeps it."""
+    """Return whether the step of a planned day is to compute it, or to say what keeps it."""
     match state:
         case UpToDate():
             return False

@@ -89,14 +89,14 @@ def leading(reasons: Reasons) -> Reason:
 
 
 def never_computed(days: Collection[date], computed: Collection[date]) -> dict[date, Reasons]:
-    """Why days that are not among the computed ones are to be computed."""
+    """Return why days that are not among the computed ones are to be computed."""
     never = [day for day in days if day not in computed]
     first, last = first_and_last(computed) if never else (date.max, date.min)
     return {day: ("gap",) if first < day < last else ("never computed",) for day in never}
 
 
 def through_data(contract: Contract, days: Collection[date], tables: TableStates, past: Past) -> dict[date, Reasons]:
-    """Why days whose fingerprint would be another one now are stale.
+    """Return why days whose fingerprint would be another one now are stale.
 
     Args:
         days: stale through data, or held though made from what they were made from: what had changed has come back.
@@ -110,7 +110,7 @@ def through_data(contract: Contract, days: Collection[date], tables: TableStates
 
 
 def through_version(states: Mapping[date, DayState]) -> dict[date, Reasons]:
-    """Which days are stale because people changed the code, or what the contract says about content."""
+    """Return which days are stale because people changed the code, or what the contract says about content."""
     return {
         day: _BY_VERSION[state.by_code, state.by_configuration]
         for day, state in states.items()
@@ -134,7 +134,7 @@ def digest_at(revisions: Sequence[Revision], release: int) -> str | None:
 
 
 def what_happened(revisions: Sequence[Revision], read_at: int) -> frozenset[Reason]:
-    """Why a raw day is not what it was at a release: rows came, for a day that had none or some; a key moved away."""
+    """Return why a raw day differs from what it was at a release: rows came, or a key moved away."""
     reasons: set[Reason] = set()
     empty = Revision(-1, "")
     before = [revision for revision in revisions if revision.release <= read_at][-1:] or [empty]

@@ -105,7 +105,7 @@ class StagingFolder:
     in_use: bool = False
 
     def is_settled(self, now: datetime, safe_age: timedelta) -> bool:
-        """Whether nobody will write to it, or publish it, any more."""
+        """Return whether nobody will write to it, or publish it, any more."""
         return not self.in_use and self.written <= now - safe_age
 
 
@@ -129,7 +129,7 @@ class Deletion:
 
     @property
     def bytes(self) -> int:
-        """Of all files."""
+        """Return the bytes of all files."""
         return sum(self.files.values())
 
     @property
@@ -163,13 +163,13 @@ def deletion_of(folder: StagingFolder, use: FileUsage, now: datetime, safe_age: 
 
 
 def needed_of(folder: StagingFolder, use: FileUsage) -> tuple[int, int] | None:
-    """How many files of a folder releases that stay need, and the newest of these releases; None if none."""
+    """Return how many files of a folder releases that stay need, and the newest of these releases; None if none."""
     needed = [use.needed[path] for path in folder.files if path in use.needed]
     return (len(needed), max(needed)) if needed else None
 
 
 def _holds_rows(path: str) -> bool:
-    """Whether a path is `<publication>/event_date=…/….parquet`."""
+    """Return whether a path is `<publication>/event_date=…/….parquet`."""
     parts = path.split("/")
     return len(parts) == 3 and parts[1].startswith(f"{DAY}=") and parts[2].endswith(".parquet")
 
@@ -198,5 +198,5 @@ def days_to_compact(
 
 
 def wants_checkpoint(head: int, last: int) -> bool:
-    """Whether enough was committed since the last checkpoint."""
+    """Return whether enough was committed since the last checkpoint."""
     return head - last >= CHECKPOINT_COMMITS

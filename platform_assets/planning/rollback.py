@@ -64,7 +64,7 @@ def restoration(
 
 
 def is_back_already(chosen: Collection[str], history: Sequence[str], rollback: str, back_to: str) -> bool:
-    """Whether a rollback that stands in the way of another put its day back to before all that is to go.
+    """Return whether a rollback that stands in the way of another put its day back to before all that is to go.
 
     Args:
         chosen: publications to roll back, one of the day's at least.
@@ -107,7 +107,7 @@ def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[Attem
 
 
 def back_again(refused: Collection[Attempt], fingerprint: str, made_by: Version) -> set[Attempt]:
-    """Of what people refused of a day, that which it is all the same, with what they refused of the same input.
+    """Return what people refused of a day and it is all the same, with what they refused of the same input.
 
     Args:
         made_by: by what it was computed, as far as that is known.

@@ -32,11 +32,11 @@ class Selection:
     days: frozenset[date] | None = None
 
     def has_table(self, table: str) -> bool:
-        """Whether a table is among them."""
+        """Return whether a table is among them."""
         return not self.tables or table in self.tables
 
     def has_day(self, day: date | None) -> bool:
-        """Whether a day is among them; where any is, so is what lies on none."""
+        """Return whether a day is among them; where any is, so is what lies on none."""
         return self.days is None or day in self.days
 
 
@@ -74,7 +74,7 @@ class Request(Selection):
         return frozenset(wanted) if self.days is None else self.days.intersection(wanted)
 
     def leaves(self, table: str, day: date) -> bool:
-        """Whether a day that is stale by code alone stays so: days of a table are named, and it is none of them."""
+        """Return whether a day that is stale by code alone stays so: days of a table are named, and not this one."""
         return bool(self.by_table) and table in self.tables and day not in self.by_table.get(table, ())
 
 
@@ -160,7 +160,7 @@ def protected_in(
 def protected_without_data(
     catalogue: Catalogue, reasons: Mapping[str, Mapping[date, Reasons]], known: Mapping[str, Collection[date]]
 ) -> dict[str, dict[date, str]]:
-    """As `protected_in`, of days for which no data of theirs asks; so also of those that nobody knows a reason for."""
+    """Return protected days for which no data of theirs asks, with those that nobody knows a reason for."""
     without_data = {
         table: [day for day, why in of_table.items() if "asked for" in why or _NOT_DATA.issuperset(why)]
         for table, of_table in reasons.items()

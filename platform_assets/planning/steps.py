@@ -65,7 +65,7 @@ def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> l
 
 
 def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: float, most_bytes: float) -> list[tuple[int, int]]:
-    """Where batches of groups (days, bytes) start and end."""
+    """Return where batches of groups (days, bytes) start and end."""
     spans: list[tuple[int, int]] = []
     start = days = size = before = 0
     for n, (more_days, more_bytes) in enumerate(sizes):
@@ -82,7 +82,7 @@ def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: float, most_b
 
 
 def newest_to_take(files_by_date: Mapping[date, int], most_files: int) -> date | None:
-    """How far a run goes that takes files oldest first, whole arrival dates at a time.
+    """Return how far a run goes that takes files oldest first, whole arrival dates at a time.
 
     Args:
         files_by_date: number of files that wait, by arrival date.
@@ -178,5 +178,5 @@ def bytes_among(files: Mapping[date, Collection[DataFile]], names: Collection[st
 
 
 def has_heavy_key(parts: int, rows: int, most: int) -> bool:
-    """Whether rows of a single key are more than a part of its day, so that one task would work while others wait."""
+    """Return whether rows of one key are more than a part of its day: one task would work while others wait."""
     return parts > 1 and most * parts > rows

@@ -90,7 +90,7 @@ def _chosen(window: Offsets, day: date, sign: int = 1) -> list[date]:
 
 
 def days_before_calendar(window: Window, day: date, calendar: Calendar) -> int:
-    """How many days of a day's window lie before the calendar: they do not exist, and the day is made without them.
+    """Count the days of a window that lie before the calendar: they do not exist, and the day is made without them.
 
     Refusing such days would leave a trailing window without its first ones for ever.
     """
@@ -103,7 +103,7 @@ def days_before_calendar(window: Window, day: date, calendar: Calendar) -> int:
 
 
 def days_around(window: Span | MonthToDate, day: date) -> tuple[int, int]:
-    """How many days before a day, and how many after it, it reads."""
+    """Return how many days before a day, and how many after it, it reads."""
     return (window.before, window.after) if isinstance(window, Span) else (day.day - 1, 0)
 
 

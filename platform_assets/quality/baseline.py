@@ -250,7 +250,7 @@ class Verdict:
 
     @property
     def is_known(self) -> bool:
-        """Whether there was enough to compare the day with."""
+        """Return whether there was enough to compare the day with."""
         return not isinstance(self.usual, Undecided)
 
     @property
@@ -360,7 +360,7 @@ def is_loss(rows: int, before: int) -> bool:
 
 
 def not_missed(withdrawn: int, came: int) -> int:
-    """Of the rows that people took out of what a day is made from, those that nobody need miss.
+    """Count rows that people took out of what a day is made from and that nobody need miss.
 
     None where others came at the same time: in their place, as far as anybody can tell, and then all should be back.
     """

@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def blocks(self) -> bool:
-        """Whether the day stays unpublished."""
+        """Return whether the day stays unpublished."""
         return self.severity == "block"
 
 
@@ -76,7 +76,7 @@ class Checked:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether the day passed, and if not, whether it is published nevertheless."""
+        """Return whether the day passed, and if not, whether it is published nevertheless."""
         if not self.findings:
             return "passed" if self.judged else "not judged"
         return "blocked" if any(finding.blocks for finding in self.findings) else "warned"
@@ -98,7 +98,7 @@ class Checked:
 
     @property
     def accepted(self) -> int:
-        """How many of the findings would have blocked the day, had a person not accepted them."""
+        """Return how many of the findings would have blocked the day, had a person not accepted them."""
         return sum(finding.accepted for finding in self.findings)
 
 
@@ -120,7 +120,7 @@ class DayChecks:
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
-        """What keeps the day unpublished; the first of it is the reason of its hold."""
+        """Return what keeps the day unpublished; the first of it is the reason of its hold."""
         return tuple(finding for finding in self.findings if finding.blocks)
 
     def failing(self, finding: Finding) -> DayChecks:
@@ -132,7 +132,7 @@ class DayChecks:
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
-        """What the day is published with, unless it is held: found, not blocking, and not accepted by anybody."""
+        """Return the findings that a day is published with, unless it is held: not blocking and not accepted."""
         return tuple(
             Warned(gate=finding.check, found=finding.actual, expected=finding.expected)
             for finding in self.findings
@@ -141,7 +141,7 @@ class DayChecks:
 
     @property
     def figures(self) -> dict[str, int]:
-        """What a published day keeps: findings accepted by hand, as `accepted_<check>`, and from what its rows fell.
+        """Return what a published day keeps: accepted findings, as `accepted_<check>`, and where its rows fell.
 
         And what checks want kept besides.
         """

@@ -315,7 +315,7 @@ def _is_sensitive(contract: Contract, amount: Amount) -> bool:
 
 
 def _described(contract: Contract, declared: Reconciliation, difference: Difference, masking: Masking) -> str:
-    """As `store_id 5: net 10.00, not 12.50 (-2.50)`."""
+    """Describe a difference as `store_id 5: net 10.00, not 12.50 (-2.50)`."""
     key = masking.shown_key(contract, declared.by, difference.key)
     ours, theirs = difference.ours, difference.theirs
     parts = []

@@ -92,7 +92,7 @@ class SidesBeside:
 
     @property
     def agree(self) -> bool:
-        """Whether both sides say the same, as far as the tolerance goes."""
+        """Return whether both sides say the same, as far as the tolerance goes."""
         return not (self.schema or self.different)
 
     @property

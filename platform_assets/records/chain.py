@@ -48,12 +48,12 @@ class Entry:
 
     @property
     def head(self) -> Head:
-        """Where the chain stands with it."""
+        """Return where the chain stands with it."""
         return Head(self.number, self.chain)
 
     @property
     def is_whole(self) -> bool:
-        """Whether it says what it said when it was written, or whoever changed it made the hash again."""
+        """Return whether it says what it said when it was written, or whoever changed it made the hash again."""
         return self.chain == linked(self.before, hash_of(self.content.encode()))
 
 
@@ -99,7 +99,7 @@ class Head:
     chain: str = ""
 
     def __str__(self) -> str:
-        """As it is written down: number and hash."""
+        """Write it as one value: number and hash."""
         return f"{self.number}:{self.chain}" if self.chain else "none"
 
     def is_in(self, chain: Mapping[int, str]) -> bool:
@@ -118,7 +118,7 @@ class Heads:
     decisions: Head = Head()
 
     def __str__(self) -> str:
-        """As one value without a space."""
+        """Write both as one value without a space."""
         return f"releases={self.releases},decisions={self.decisions}"
 
     @classmethod

@@ -54,7 +54,7 @@ class Differences:
 
     @property
     def differing(self) -> int:
-        """How many keys differ, in whatever way."""
+        """Return how many keys differ, in whatever way."""
         return self.missing + self.extra + self.unequal
 
     def __bool__(self) -> bool:

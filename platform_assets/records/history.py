@@ -49,7 +49,7 @@ class DayRecord:
 
     @property
     def made_by(self) -> Version:
-        """By what it was computed, as far as that is recorded."""
+        """Return by what the day was computed, as far as that is recorded."""
         return Version(self.code_version, self.configuration)
 
     @property
@@ -158,7 +158,7 @@ class PublicationRecord:
 
     @property
     def what(self) -> str:
-        """What it was, in the words of whoever decided it: of some kinds a person decides opposite things."""
+        """Return what it was, in the words of whoever decided it: of some kinds a person decides opposite things."""
         return self.decides or self.kind
 
 
@@ -201,12 +201,12 @@ class Hold:
 
     @property
     def is_of_good_content(self) -> bool:
-        """Whether the day is what a person put back, so that whoever reads it need not wait."""
+        """Return whether the day is what a person put back, so that whoever reads it need not wait."""
         return self.gate == ROLL_BACK
 
     @property
     def lasts(self) -> bool:
-        """Whether a person put the day back until it is lifted, so that neither new input nor force ends that."""
+        """Return whether a person put the day back until it is lifted: neither new input nor force ends that."""
         return self.refused == UNTIL_LIFTED
 
     @property
@@ -224,7 +224,7 @@ class Hold:
 
 
 def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
-    """Of every held day the hold that says what readers have: a person's if there is one, else the newest.
+    """Return for every held day the hold that says what readers have: a person's if there is one, else the newest.
 
     What a person put back is there whatever gates refuse of the day, before or since, and by whichever clock.
 

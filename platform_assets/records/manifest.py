@@ -110,7 +110,7 @@ class DayContent(_Value):
 
     @property
     def keeps_files(self) -> bool:
-        """Whether the day has the files that it had, so that readers see nothing new."""
+        """Return whether the day has the files that it had, so that readers see nothing new."""
         return {file.path for file in self.files} == set(self.base)
 
 

@@ -98,7 +98,7 @@ class JsonNames:
                     return
 
     def missing(self) -> str | None:
-        """As `missing_columns`; nothing of a file without any object."""
+        """Return missing columns; none of a file without any object."""
         if not self.objects or not self._unseen:
             return None
         seen = {*self._contract.column_names} - {*self._unseen.values()}

@@ -154,7 +154,7 @@ def _unquoted(content: bytes, at: int) -> tuple[int, int, str]:
 
 
 def _quoted(content: bytes, at: int, quoted: re.Match[bytes] | None) -> tuple[int, int, str]:
-    """As `_unquoted`, of a field that begins with a quote."""
+    """Return the rest of a field that begins with a quote."""
     ended = None if quoted is None else _END.match(content, quoted.end())
     if quoted is not None and ended is not None and quoted.end() - at <= LONGEST_FIELD:
         return quoted.end(), ended.end(), ""

@@ -109,7 +109,7 @@ def landed_files(
 
 
 def _with_what_counts(problem: Problem, contract: Contract) -> Problem:
-    """Of a replaced file also what makes its correction count, else it is taken and changes nothing."""
+    """Add to a replaced file what makes its correction count; else it is taken and changes nothing."""
     if not problem.is_replaced:
         return problem
     todo = "deliver a correction with a later arrival date, since of each key the newest arrival counts"

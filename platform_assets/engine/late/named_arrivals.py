@@ -49,7 +49,7 @@ def named_arrivals(platform: Platform, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def taken(platform: Platform, paths: Sequence[str]) -> Mapping[str, tuple[ArrivalRecord, ...]]:
-    """By table that took any of some arrivals, and from which they were not withdrawn yet: their newest records.
+    """Return the newest records of arrivals that were not withdrawn yet, by table that took any of them.
 
     What entered of their waiting rows, because a person approved them or their day had come, is with them.
 
@@ -118,7 +118,7 @@ def _counting(platform: Platform, path: str, arrivals: Sequence[ArrivalRecord]) 
 def _nothing_counts(
     platform: Platform, path: str, arrival: ArrivalRecord, withdrawn: ArrivalRecord | None
 ) -> WithdrawalError:
-    """Why nothing can be taken back of an arrival that is on record."""
+    """Return why nothing can be taken back of an arrival that is on record."""
     if withdrawn is not None:
         made = platform.ledger.publication(withdrawn.publication)
         assert made is not None

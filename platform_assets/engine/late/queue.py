@@ -55,7 +55,7 @@ def late_queue(platform: Platform) -> tuple[LateRows, ...]:
 
 
 def late_counts(platform: Platform) -> dict[str, LateCounts]:
-    """How many rows of each raw table wait, without reading them where nobody decided about any."""
+    """Return how many rows of each raw table wait, without reading them where nobody decided about any."""
     now = platform.current_release()
     decisions = _decisions(platform, as_far_as_readable=True)
     refused = {decision.table for decision in decisions.values() if decision.kind == "refusal"}
@@ -225,7 +225,7 @@ def _about(rows: LateRows | LateDecision) -> _About:
 
 
 def _because(platform: Platform, queue: Collection[LateRows], selection: LateSelection) -> str:
-    """Why nothing waits, for the end of a sentence."""
+    """Return why nothing waits, for the end of a sentence."""
     decided = [rows for rows in queue if rows in selection]
     if refused := [rows for rows in decided if rows.state == "refused"]:
         return f": it was refused by {refused[0].decided}."

@@ -56,7 +56,7 @@ class Tied:
     beyond: frozenset[date] = frozenset()
 
     def reason(self, contract: Contract, day: date) -> str:
-        """Why a day is blocked, and what to do."""
+        """Return why a day is blocked, and what to do."""
         root = self.blocked[day]
         if root in self.beyond:
             return (
@@ -222,7 +222,7 @@ def _sent_home(table: Location, new: Collection[DataFile], after: Collection[Dat
 
 
 def _holding(table: Location, files: Iterable[DataFile], kind: str) -> Iterator[Location]:
-    """Those of some files that can hold rows of a kind and are there."""
+    """Return those of some files that can hold rows of a kind and are there."""
     return (there for file in files if may_hold(file, "_kind", kind) and (there := table / file.path).exists())
 
 
@@ -246,12 +246,12 @@ def _of_kind(file: Location, kind: str, columns: Collection[str]) -> Iterator[pa
 
 
 def has_ties(platform: Platform, contract: Contract) -> bool:
-    """Whether records can move between days of a table."""
+    """Return whether records can move between days of a table."""
     return contract.layer == "silver" and moves_within_days(platform, contract) > 0
 
 
 def moves_within_days(platform: Platform, contract: Contract) -> int:
-    """How far records of a table can move."""
+    """Return how far records of a table can move."""
     return platform.catalogue[contract.inputs[0].table].moves_within_days
 
 
@@ -264,7 +264,7 @@ class SettledBy:
         self._known = {self._now.hash: settling(self._now.parts)}
 
     def same_for(self, record: DayRecord, other: DayRecord | None = None) -> bool:
-        """Whether it was for one day as it was for another, or is today; so it is where nobody recorded it."""
+        """Return whether it was for one day as it was for another, or is today; so it is where nobody recorded it."""
         now = self._now.hash if other is None else other.configuration
         if not record.configuration or not now or record.configuration == now:
             return True
@@ -278,7 +278,7 @@ class SettledBy:
 
 
 def version_read(record: DayRecord, raw: str) -> int | None:
-    """Of raw, by what a day was made from; None where it read nothing of it."""
+    """Return the version of raw that a day was made from; None where it read nothing of it."""
     version = record.reads.get(raw, -1)
     return version if version >= 0 else None
 

@@ -139,7 +139,7 @@ def effective_raw_rows(
 
 
 def reach_of_moves(contract: Contract, snapshot: LakeSnapshot) -> int:
-    """How far from a version's day there can be tombstones of it: as far as contracts have ever looked."""
+    """Return how far from a version's day there can be tombstones of it: as far as contracts have ever looked."""
     compared = (record.figures.get(FARTHEST, 0) for record in snapshot.days(contract.name).values())
     return max(contract.moves_within_days, *compared, 0)
 
@@ -150,7 +150,7 @@ def bounded_key(contract: Contract) -> list[str]:
 
 
 def has_withdrawals(table: str, days: Collection[date], snapshot: LakeSnapshot) -> bool:
-    """Whether anything was withdrawn from some raw days, as their manifests say."""
+    """Return whether anything was withdrawn from some raw days, as their manifests say."""
     loaded = snapshot.days(table)
     return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)
 

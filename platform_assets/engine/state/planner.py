@@ -263,7 +263,7 @@ def _views_at(
 def reasons_now(
     snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, asked: Collection[date]
 ) -> dict[date, Reasons]:
-    """Why days of one table are to be computed; a day that is not stale was asked for.
+    """Return why days of one table are to be computed; a day that is not stale was asked for.
 
     Args:
         asked: those of them that were asked for whatever their state.
@@ -277,7 +277,7 @@ def reasons_now(
 
 
 def still_to_do(snapshot: LakeSnapshot, step: PlannedStep, request: Request) -> LeftToDo:
-    """As `left_to_do`, on what is there by now."""
+    """Return what is left to do on what is there by now."""
     _, states = states_around(snapshot, snapshot.platform.catalogue[step.table], step.days)
     return left_to_do(step, states, request)
 

@@ -57,7 +57,7 @@ def readiness(
     forced: Collection[date] = (),
     accept: Collection[Check] = (),
 ) -> Readiness:
-    """Where some days of a silver or gold table stand.
+    """Return where some days of a silver or gold table stand.
 
     Args:
         forced: those of them that count neither as up to date nor as refused before.
@@ -115,7 +115,7 @@ def _no_day(platform: Platform, day: date) -> str:
 
 
 def _notes(platform: Platform, contract: Contract, day: date, holds_on: Mapping[str, HoldsByDay]) -> tuple[str, ...]:
-    """Which inputs count with the last good content of held days."""
+    """Return which inputs count with the last good content of held days."""
     notes: list[str] = []
     for read in contract.inputs:
         holds = holds_on.get(read.table, {})

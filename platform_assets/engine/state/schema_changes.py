@@ -84,7 +84,7 @@ def refuse_what_tables_cannot_take(snapshot: LakeSnapshot, request: Request) -> 
 
 
 def takes_deliveries(snapshot: LakeSnapshot, contract: Contract) -> bool:
-    """Whether a raw table on disk can take rows of its contract, and what reads it can tell them apart and in order."""
+    """Return whether a raw table on disk can take its contract's rows, and its readers can tell and order them."""
     return not _unable(snapshot, contract)
 
 
@@ -99,14 +99,14 @@ def refuse_deliveries(snapshot: LakeSnapshot, contract: Contract) -> None:
 
 
 def _unable(snapshot: LakeSnapshot, contract: Contract) -> list[Contract]:
-    """Of a raw table and those that read it, the ones that on disk cannot follow their contract."""
+    """Return which of a raw table and its readers cannot follow their contract on disk."""
     readers = [c for c in snapshot.platform.catalogue if any(read.table == contract.name for read in c.inputs)]
     needs = changing(snapshot, [contract, *readers], snapshot.marks([c.name for c in readers]))
     return [c for c in (contract, *readers) if needs.get(c.name) == "another table"]
 
 
 def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, at_once: bool) -> bool:
-    """Whether some days of a table can be published only together with all its others.
+    """Return whether some days of a table can be published only together with all its others.
 
     Args:
         at_once: whether they are all published together.

@@ -106,7 +106,7 @@ def _unimportable(contract: Contract, error: OSError) -> TransformError:
 def _contract_errors(
     spark: SparkSession, contract: Contract, sources: tuple[Contract, ...]
 ) -> tuple[PlatformError, ...]:
-    """Of conditions and reconciliations: all at once, and each by itself where something is wrong with any."""
+    """Return errors of conditions and reconciliations: all at once, and each by itself where any is wrong."""
     errors: list[PlatformError] = []
     if contract.void_condition:
         what = f"`voided` of {contract.name} is no condition over its columns: {contract.voided}"
@@ -197,7 +197,7 @@ def _without_tolerance(
 
 
 def _is_right(describe: Callable[[], DataFrame]) -> bool:
-    """Whether Spark can make sense of all of it; what it cannot, it tells by looking at the parts."""
+    """Return whether Spark can make sense of all of it; what it cannot, it tells by looking at the parts."""
     try:
         describe().schema  # noqa: B018
     except AnalysisException:

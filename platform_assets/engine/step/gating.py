@@ -358,7 +358,7 @@ def losses(
 def _share_left(
     snapshot: LakeSnapshot, shown_by: ReleaseIndex, contract: Contract, day: date, there: DayRecord
 ) -> float:
-    """Of the rows that a day was made from, how many of its inputs are left: the least share of any of them, at most 1.
+    """Return how much of a day's input rows is left: the least share of any input, at most 1.
 
     Reference data has no part in how many rows a day has.
     """

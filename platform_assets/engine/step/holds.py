@@ -106,7 +106,7 @@ def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...
 
 
 def refused_before(hold: Hold) -> Finding:
-    """Why a day stays held that is not tried again."""
+    """Return why a day stays held that is not tried again."""
     retry = "since neither what it reads nor its code has changed: correct one of them, or recompute it by force"
     if hold.lasts:
         retry = f"whatever comes: {hold.overruled_by} lifts it"

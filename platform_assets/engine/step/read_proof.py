@@ -24,7 +24,7 @@ class UndeclaredReadError(PlatformError):
 
 
 def files_read(contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame) -> FilesRead:
-    """How many files of which days of its inputs a step reads.
+    """Return how many files of which days of its inputs a step reads.
 
     Args:
         frame: their rows, not computed yet.

@@ -138,7 +138,7 @@ class _Trial:
         return {of_day: made.digest for of_day, made in profile(self.frame(day, arranged), (), ()).items()}
 
     def is_proved_by_plan(self, day: date) -> bool:
-        """Whether each row is made from one row of the same day, by expressions that are the same every time."""
+        """Return whether each row is made from one row of the same day, by expressions that are the same every time."""
         given = self._given(day)
         rows = [frame for frame in given.values() if isinstance(frame, DataFrame)]
         transform = transform_of(self._basis.platform.catalogue, self._contract)
@@ -153,7 +153,7 @@ def _turned(rows: DataFrame) -> DataFrame:
 
 
 def _cause(trial: _Trial, day: date, turned: Mapping[date, Digest]) -> tuple[Cause, DataFrame]:
-    """Why a day came out otherwise, and rows that show it."""
+    """Return why a day came out otherwise, and rows that show it."""
     alone = trial.digests(day)
     if trial.digests(day) != alone:
         return "again", trial.frame(day)

@@ -171,7 +171,7 @@ def moved_keys(
 
 
 def _can_move(platform: Platform, read: Input, scope: KeyScope) -> bool:
-    """Whether one record of an input can be of other keys than before: not if they are in its own key."""
+    """Return whether one record of an input can be of other keys than before: not if they are in its own key."""
     source = platform.catalogue[read.table]
     return not isinstance(read.window, AsOf) and any(
         name in source.column_names and name not in source.key for name in scope.columns
@@ -179,7 +179,7 @@ def _can_move(platform: Platform, read: Input, scope: KeyScope) -> bool:
 
 
 def _made(platform: Platform, record: DayRecord) -> Iterator[_Made]:
-    """By what the rows of a day were made, the newest first; one, but where only some keys were computed last."""
+    """Return by what the rows of a day were made, newest first; one, unless only some keys were computed last."""
     later: tuple[KeyScope, ...] = ()
     while True:
         name = computed_by(platform.lake, record.table, {record.day: record.publication})[record.day]
@@ -281,7 +281,7 @@ class _Then:
         return by_days.collect()
 
     def _counted(self, source: Contract) -> Column:
-        """Whether a row of then is counted in the day as it is, and not only in what was made again since."""
+        """Return whether a row of then is counted in the day as it is, and not only in what was made again since."""
         counted = F.lit(True) if self.made.of is None else in_scope(self.contract, self.made.of, source.column_names)
         for later in self.made.but:
             if set(later.columns) <= set(source.column_names):

@@ -81,7 +81,7 @@ class Stage:
 
     @property
     def snapshot(self) -> LakeSnapshot:
-        """What the next step reads."""
+        """Return what the next step reads."""
         return LakeSnapshot(self.platform, self.release, self.staged, self._is_try)
 
     def step(

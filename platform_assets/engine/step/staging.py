@@ -72,7 +72,7 @@ class Staged:
     to_come: Collection[date] = ()
 
     def profile(self, day: date) -> Profile:
-        """Of any staged day, an empty one included."""
+        """Return the profile of any staged day, an empty one included."""
         return self.profiles.get(day, Profile())
 
     def digest(self, day: date) -> Digest:

@@ -69,7 +69,7 @@ def commit_file(table_path: Location, version: int) -> Location:
 
 
 def has_commit(table_path: Location, version: int) -> bool:
-    """Whether there is one. Asked for its size, a file costs a store one request less than if it may be a folder."""
+    """Return whether there is one. Its size is asked for: that costs a store one request less than a folder might."""
     return commit_file(table_path, version).size() is not None
 
 
@@ -118,13 +118,13 @@ def actions(table_path: Location, version: int) -> list[Action]:
 
 
 def is_torn(table_path: Location, version: int) -> bool:
-    """Whether a commit is there but was cut short, as a machine without power leaves it."""
+    """Return whether a commit is there but was cut short, as a machine without power leaves it."""
     content = commit_file(table_path, version).read()
     return content is not None and _parsed(content) is None
 
 
 def is_of_a_publication(table_path: Location, version: int) -> bool:
-    """Whether a commit is there, whole, and made by a publication."""
+    """Return whether a commit is there, whole, and made by a publication."""
     content = commit_file(table_path, version).read()
     said = None if content is None else _parsed(content)
     return said is not None and made_by(version, said).publication is not None
@@ -139,7 +139,7 @@ def _parsed(content: bytes) -> list[Action] | None:
 
 
 def commit(table_path: Location, version: int) -> Commit:
-    """Who made a version.
+    """Return who made a version.
 
     Raises:
         DamagedTableError: there is no such commit, or a power cut tore it.
@@ -148,7 +148,7 @@ def commit(table_path: Location, version: int) -> Commit:
 
 
 def made_by(version: int, said: list[Action]) -> Commit:
-    """Who made a version, from what its commit says."""
+    """Return who made a version, from what its commit says."""
     # Other tools may say anything there.
     info: Action = next((i for action in said if isinstance(i := action.get("commitInfo"), dict)), {})
     timestamp = info.get("timestamp")

@@ -29,7 +29,7 @@ _NO_FOUR_DIGITS = re.compile(r"[+-]\d+-\d\d-\d\d")
 def may_share_keys(
     files: Mapping[date, Sequence[DataFile]], others: Mapping[date, Sequence[DataFile]], columns: Collection[str]
 ) -> dict[date, tuple[DataFile, ...]]:
-    """Those of some files that can hold a key of the others; a file without statistics always can.
+    """Return those of some files that can hold a key of the others; a file without statistics always can.
 
     Args:
         columns: of the key, of types whose bounds in the log are exact or rounded outwards: whole numbers, text, dates.
@@ -53,7 +53,7 @@ def may_share_keys(
 
 
 def may_hold(file: DataFile, column: str, value: str) -> bool:
-    """Whether a file can have a row with a value in a text column; one without statistics always can."""
+    """Return whether a file can have a row with a value in a text column; one without statistics always can."""
     bounds = _bounds(file, column)
     return bounds is None or bool(bounds[0] <= value <= bounds[1])
 
@@ -143,7 +143,7 @@ def _are_unique(files: Iterable[Location], names: Sequence[str], most_bytes: int
 
 
 def _can_be_told(schema: pa.Schema, names: Sequence[str]) -> bool:
-    """Whether values of the columns are equal to Arrow just if they are equal to Spark."""
+    """Return whether values of the columns are equal to Arrow just if they are equal to Spark."""
     from pyarrow import types
 
     exact = (types.is_integer, types.is_string, types.is_boolean, types.is_date, types.is_decimal, types.is_timestamp)

@@ -67,7 +67,7 @@ def names_in(file: Location) -> tuple[str, ...]:
 
 
 def files_with(table_path: Location, files: Iterable[str], names: set[str]) -> list[str]:
-    """Those of some files that have one of some columns."""
+    """Return those of some files that have one of some columns."""
     return [file for file in files if names.intersection(names_in(table_path / file))]
 
 
