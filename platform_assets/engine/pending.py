@@ -99,7 +99,8 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
 def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict[str, Try]:
     """Return the tries of open circuits that are due, by table.
 
-    A try is due after the wait, and at once when the day would be made from other input or by other code.
+    A try is due after the wait, and at once when the day would be made from other input or by other code. Where an
+    input of that day is held or missing, the newest day that can be computed is tried after the wait.
 
     Args:
         tables: only these; all by default.
@@ -113,11 +114,15 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
         day = state.failed.day if state.failed and state.state in ("open", "half-open") else None
         if state.failed is None or day is None or day not in platform.calendar:
             continue
-        _, states = states_around(snapshot, platform.catalogue[table], [day], forced=[day])
-        before, now = state.failed.attempt, states.get(day)
+        contract, before = platform.catalogue[table], state.failed.attempt
+        now = states_around(snapshot, contract, [day], forced=[day])[1].get(day)
         is_other = isinstance(now, Stale) and before != Attempt(now.fingerprint, platform.version(table))
         if isinstance(now, Stale) and (state.state == "half-open" or (is_other and before.fingerprint)):
             tries[table] = Try(day, state.next_try)
+        elif state.state == "half-open" and not isinstance(now, Stale):
+            _, states = states_around(snapshot, contract, platform.calendar.days())
+            if stale := [other for other, its in states.items() if isinstance(its, Stale)]:
+                tries[table] = Try(max(stale), state.next_try)
     return tries
 
 

@@ -294,7 +294,7 @@ def with_columns(held: Hold | AnnouncedDay) -> Row:
     """Return a hold, or what was announced of one, as a row."""
     day, tried = (held.refused.day, Attempt("")) if isinstance(held.refused, TiedTo) else (held.day, held.refused)
     values = (day, tried.fingerprint, tried.made_by.code, tried.made_by.configuration)
-    others = {name: value for name, value in vars(held).items() if name != "refused"}
+    others = {name: value for name, value in vars(held).items() if name not in ("refused", "failed")}
     return others | dict(zip(_COLUMNS, values, strict=True))
 
 

@@ -90,7 +90,8 @@ def add_refused(connection: Connection, holds: Iterable[Hold]) -> None:
         if isinstance(hold.refused, Attempt) and not hold.is_of_good_content:
             by_table[hold.table].append(hold)
     for table, of_it in by_table.items():
-        newest, reasons = of_it[-1], {hold.gate: hold.reason for hold in of_it}
+        newest = of_it[-1]
+        reasons = {gate: why for hold in of_it for gate, why in (hold.failed or {hold.gate: hold.reason}).items()}
         assert isinstance(newest.refused, Attempt)
         verdict = TableVerdict(table=table, at=newest.created_at, run=newest.run, day=newest.day, failed=reasons)
         _add(connection, replace(verdict, attempt=newest.refused))

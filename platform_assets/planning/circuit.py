@@ -199,8 +199,8 @@ class _Machine:
         if self._open.since is None:
             if not verdict.is_try:  # a try that ends after another one has closed the circuit says nothing new
                 self._window.append(verdict)
-                if why := self._why_opens():
-                    self._trip(verdict, why)
+                if opens := self._why_opens():
+                    self._trip(verdict, *opens)
             return
         if verdict.failed and ROLLED_BACK not in verdict.failed:
             self._open = replace(self._open, failed=_newer(self._open.failed, verdict))
@@ -232,9 +232,11 @@ class _Machine:
     def _close(self) -> None:
         self._open, self._window, self._successes = CircuitState(), [], 0
 
-    def _trip(self, verdict: TableVerdict, why: str) -> None:
+    def _trip(self, verdict: TableVerdict, why: str, by: Sequence[TableVerdict]) -> None:
         wait = timedelta(minutes=self._policy.wait_minutes)
-        failed = verdict if verdict.day else next((v for v in reversed(self._window) if v.day), verdict)
+        failed = verdict
+        for each in by:
+            failed = _newer(failed, each)
         self._open = CircuitState("open", why, verdict.at, verdict.at + wait, None, verdict, failed, wait)
         self._changes.append(Change(verdict.at, "open", why))
 
@@ -260,16 +262,16 @@ class _Machine:
     def _counted(self, verdict: TableVerdict) -> Reasons:
         return {name: why for name, why in self._failed(verdict).items() if name in self._policy.classes}
 
-    def _why_opens(self) -> str:
-        """Say why the newest verdict opens the circuit; empty where it does not."""
+    def _why_opens(self) -> tuple[str, Sequence[TableVerdict]] | None:
+        """Return why the newest verdict opens the circuit, with all verdicts that do; None where it does not."""
         newest, policy = self._window[-1], self._policy
         if at_once := [name for name in policy.at_once if name in newest.failed]:
-            return f"{at_once[0]}: {newest.failed[at_once[0]]}"
+            return f"{at_once[0]}: {newest.failed[at_once[0]]}", [newest]
         if ROLLED_BACK in newest.failed and policy.rollbacks:
             times, days = policy.rollbacks
             back = [v for v in self._window if ROLLED_BACK in v.failed and newest.at - v.at <= timedelta(days=days)]
             if len(back) >= times:
-                return f"{len(back)} rollbacks within {days} days, the last: {newest.failed[ROLLED_BACK]}"
+                return f"{len(back)} rollbacks within {days} days, the last: {newest.failed[ROLLED_BACK]}", back
         if counted := self._counted(newest):
             least, of = policy.failures
             runs = [v for v in self._window if ROLLED_BACK not in v.failed]
@@ -277,8 +279,9 @@ class _Machine:
             failing = {self._unit(v) for v in runs if self._counted(v)}.intersection(last)
             if len(failing) >= least:
                 name, why = next(iter(counted.items()))
-                return f"{len(failing)} of the last {of} {policy.per} failed, the last by {name}: {why}"
-        return ""
+                by = [v for v in runs if self._unit(v) in failing and self._counted(v)]
+                return f"{len(failing)} of the last {of} {policy.per} failed, the last by {name}: {why}", by
+        return None
 
     def _unit(self, verdict: TableVerdict) -> object:
         return verdict.run if self._policy.per == "runs" else verdict.at.date()

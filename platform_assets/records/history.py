@@ -189,6 +189,7 @@ class Hold:
     Args:
         refused: what must not be published of it.
         gate: what refused it: a gate's name, or `ROLL_BACK`.
+        failed: every check that refused it, with its reason, for the verdict of its table; the hold keeps the first.
     """
 
     table: str
@@ -198,6 +199,7 @@ class Hold:
     reason: str
     run: str
     created_at: datetime
+    failed: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def is_of_good_content(self) -> bool:

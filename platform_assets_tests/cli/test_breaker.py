@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
 
 import pytest
@@ -19,20 +19,22 @@ from platform_assets.contracts import Catalogue, Circuit
 from platform_assets.engine import circuits as engine_circuits
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.circuits import CircuitOpenError, Failure, circuits, record_failure
+from platform_assets.engine.pending import due_tries
 from platform_assets.engine.platform import Author
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step import holds as step_holds
 from platform_assets.engine.step.holds import failed_by, failures_recorded, write_holds
 from platform_assets.ledger import holds as ledger_holds
 from platform_assets.operations import breaker, opening
 from platform_assets.operations.opening import open_platform
-from platform_assets.planning.circuit import CircuitState, circuit
+from platform_assets.planning.circuit import CircuitState, TableVerdict, circuit
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Warned
-from platform_assets.records.refused import Attempt
+from platform_assets.records.refused import UNTIL_LIFTED, Attempt
 from platform_assets.settings import Settings, project_root
 from platform_assets_tests.support.circuits import fail
-from platform_assets_tests.support.cli.commands import Run
-from platform_assets_tests.support.cli.products import DAY, SILVER, arrive, compute
+from platform_assets_tests.support.cli.commands import LAST, Run
+from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, arrive, compute, deliver
 from platform_assets_tests.support.models.circuit import Model, decision
 
 SIGNED = ("--reason", "prices are wrong", "--by", "zoe")
@@ -206,6 +208,21 @@ def test_failures_of_many_dates_open_a_circuit_however_many_runs_pass_on_each(
         assert circuits(platform, [SILVER])[SILVER].stops
 
 
+def test_another_day_is_tried_while_an_input_of_the_one_that_failed_is_held(
+    products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_circuit(monkeypatch, failures=(1, 1), wait_minutes=1)
+    before = datetime.now(UTC) - timedelta(hours=1)
+    with open_platform(products) as platform:
+        failed = TableVerdict(table=SILVER, at=before, run="r", day=DAY, failed={"contract": "a key twice"})
+        platform.ledger.verdicts.add(failed)
+        assert due_tries(platform)[SILVER].day == DAY
+    deliver(products, LAST, 7)
+    with open_platform(products) as platform:
+        platform.ledger.hold([Hold(RAW, DAY, UNTIL_LIFTED, "contract", "a key twice", "r", before)])
+        assert due_tries(platform)[SILVER].day == LAST
+
+
 def test_the_end_of_a_freeze_leaves_open_what_opened_by_itself(run: Run, products: Settings) -> None:
     for number in range(5):
         fail(products, f"night-{number}")
@@ -238,11 +255,27 @@ def test_an_override_of_a_table_outlives_the_freeze_around_it_and_is_ended_by_it
     assert run("breaker", "list").code == 0
 
 
-def test_a_verdict_keeps_no_value_that_spark_quotes() -> None:
-    error = RuntimeError("[CAST_INVALID_INPUT] The value 'zoe@till.example' of the type \"STRING\" cannot be cast")
-    assert failed_by(error) == {
-        "code": "RuntimeError: [CAST_INVALID_INPUT] The value '…' of the type \"STRING\" cannot be cast"
-    }
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        ("[CAST_INVALID_INPUT] The value 'zoe@till.example' of the type \"STRING\" cannot be", "[CAST_INVALID_INPUT]"),
+        ("gold.x fails: [NUMERIC_VALUE_OUT_OF_RANGE] 2345.25 cannot be", "gold.x fails: [NUMERIC_VALUE_OUT_OF_RANGE]"),
+        ("[UNRESOLVED_COLUMN] A column `net` is not there", "[UNRESOLVED_COLUMN] A column `net` is not there"),
+    ],
+)
+def test_a_verdict_keeps_no_value_that_spark_quotes(error: str, kept: str) -> None:
+    assert failed_by(RuntimeError(error)) == {"code": f"RuntimeError: {kept}"}
+
+
+def test_every_check_that_refuses_a_day_is_in_its_verdict(products: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_circuit(monkeypatch, at_once=("reconciliation",))
+    refused = Attempt("made of this")
+    failed = {"contract": "a key twice", "reconciliation": "2.00, not 1.00"}
+    hold = Hold(SILVER, DAY, refused, "contract", "a key twice", "r", datetime.now(UTC), failed)
+    with open_platform(products) as platform:
+        platform.ledger.hold([hold])
+        assert platform.ledger.holds(SILVER) == (hold,)
+        assert circuits(platform)[SILVER].why == "reconciliation: 2.00, not 1.00"
 
 
 def _publish_for_ever(settings: Settings, started: object) -> None:
@@ -349,6 +382,24 @@ def test_a_batch_that_is_cut_off_counts_as_failed_once_its_time_is_over(
         with pytest.raises(ZeroDivisionError), failures_recorded(snapshot, SILVER, "s", {DAY: "made of this"}):
             raise ZeroDivisionError("a check")
         assert circuits(platform)[SILVER].why == "code: ZeroDivisionError: a check"
+
+
+def test_a_batch_whose_verdict_comes_too_late_opens_the_circuit_too(
+    products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Clock(datetime):
+        ahead = timedelta()
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:  # type: ignore[override]
+            return datetime.now(tz) + cls.ahead  # type: ignore[return-value]
+
+    with_circuit(monkeypatch, at_once=("missing",), verdict_within_minutes=120)
+    monkeypatch.setattr(step_holds, "datetime", Clock)
+    with open_platform(products) as platform:
+        with failures_recorded(LakeSnapshot.now(platform), SILVER, "r", {DAY: "made of this"}):
+            Clock.ahead = timedelta(minutes=121)
+        assert circuits(platform)[SILVER].why == "missing: the verdict came after 121 minutes, not within 120"
 
 
 def test_a_ledger_that_is_made_anew_has_the_verdicts_of_what_was_published(run: Run, products: Settings) -> None:

@@ -293,13 +293,14 @@ def _read_figures(platform: Platform, contract: Contract, day: date, staged: Sta
 
 
 def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, Refused]) -> tuple[Hold, ...]:
-    now = datetime.now(UTC)
+    table, run, now = work.contract.name, work.author.run, datetime.now(UTC)
     if work.scope is not None:  # what all of such a day would become, no gate has seen
         return ()
-    return tuple(
-        Hold(work.contract.name, day, refused[day], findings[0].check, findings[0].message, work.author.run, now)
-        for day, findings in held.items()
-    )
+    holds: list[Hold] = []
+    for day, findings in held.items():
+        first, failed = findings[0], {finding.check: finding.message for finding in reversed(findings)}
+        holds.append(Hold(table, day, refused[day], first.check, first.message, run, now, failed))
+    return tuple(holds)
 
 
 def accepted_checks(

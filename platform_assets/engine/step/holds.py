@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import cast
 
 from py4j.protocol import Py4JError
@@ -26,8 +26,11 @@ from platform_assets.quality.findings import Check, Finding
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.spark.tables.staging import TransformError
+from platform_assets.words import counted
 
 _QUOTED = re.compile("'[^']*'")
+_ON_A_VALUE = re.compile(r"(\[[A-Z0-9_.]+\])(?!.*`).*")
+"""What Spark says of a value after the name of its error; where it names a column instead, that is in backticks."""
 BY_CODE = (TransformError, NotRepeatableError, UndeclaredReadError)
 """Errors of the user's code."""
 _BY_MACHINE = ("OSError", "MemoryError", "Py4J", "Connection")
@@ -72,8 +75,8 @@ def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mappin
     platform, newest = snapshot.platform, max(days)
     verdicts, attempt = platform.ledger.verdicts, Attempt(days[newest], platform.version(table))
     pending = TableVerdict(table=table, at=datetime.now(UTC), run=run, day=newest, attempt=attempt, is_pending=True)
-    has_limit = platform.catalogue[table].circuit.verdict_within_minutes is not None and not snapshot.is_try
-    number = verdicts.add(pending) if has_limit else 0
+    limit = None if snapshot.is_try else platform.catalogue[table].circuit.verdict_within_minutes
+    number = verdicts.add(pending) if limit else 0
     try:
         yield
     except Exception as error:
@@ -81,6 +84,10 @@ def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mappin
             record_failure(platform, table, run, Failure(failed_by(error), newest, attempt))
         verdicts.settle(number)
         raise
+    took = datetime.now(UTC) - pending.at
+    if limit and took > timedelta(minutes=limit):
+        why = f"the verdict came after {counted(int(took.total_seconds() // 60), 'minute')}, not within {limit}"
+        record_failure(platform, table, run, Failure({"missing": why}, newest, attempt))
     verdicts.settle(number)  # not if this process is being ended: then no verdict comes
 
 
@@ -90,8 +97,9 @@ def failed_by(error: Exception) -> dict[str, str]:
     names = [of.__name__ for of in type(error).__mro__]
     by_machine = isinstance(error, PlatformError) or any(name.startswith(_BY_MACHINE) for name in names)
     is_code = isinstance(error, BY_CODE) or not by_machine
-    # Spark quotes the value that it could not cast, and a verdict is kept for good.
-    return {"code" if is_code else "missing": _QUOTED.sub("'…'", what.partition("\n")[0])}
+    # A verdict is kept for good, so it has no value that Spark could not cast or compute with.
+    reason = _ON_A_VALUE.sub(r"\1", _QUOTED.sub("'…'", what.partition("\n")[0]))
+    return {"code" if is_code else "missing": reason}
 
 
 def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...]:
