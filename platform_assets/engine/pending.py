@@ -8,18 +8,20 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TypeVar
 
+from platform_assets.contracts import Contract
 from platform_assets.engine.circuits import circuits
 from platform_assets.engine.ingest.listing import each_once, landing_problem, list_arrivals, quiet_days
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all, past_of, states_around
-from platform_assets.planning.circuit import Try
-from platform_assets.planning.day_states import Stale, stale_through_data
+from platform_assets.planning.circuit import CircuitState, Try
+from platform_assets.planning.day_states import Stale, TableStates, stale_through_data
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.steps import newest_to_take
 from platform_assets.planning.windows import days_later
+from platform_assets.records.code_version import Version
 from platform_assets.records.refused import Attempt
 from platform_assets.sources.landing import LandedFile, Problem
 
@@ -100,7 +102,8 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
     """Return the tries of open circuits that are due, by table.
 
     A try is due after the wait, and at once when the day would be made from other input or by other code. Where an
-    input of that day is held or missing, the newest day that can be computed is tried after the wait.
+    input of that day is held or missing, the newest day that can be computed is tried after the wait. A day that was
+    rolled back is tried with new input or code only.
 
     Args:
         tables: only these; all by default.
@@ -109,21 +112,34 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
     if not states_of:  # as before nearly every step: the release need not be read
         return {}
     snapshot = LakeSnapshot(platform, platform.current_release(), is_try=True)
-    tries: dict[str, Try] = {}
-    for table, state in states_of.items():
-        day = state.failed.day if state.failed and state.state in ("open", "half-open") else None
-        if state.failed is None or day is None or day not in platform.calendar:
-            continue
-        contract, before = platform.catalogue[table], state.failed.attempt
-        now = states_around(snapshot, contract, [day], forced=[day])[1].get(day)
-        is_other = isinstance(now, Stale) and before != Attempt(now.fingerprint, platform.version(table))
-        if isinstance(now, Stale) and (state.state == "half-open" or (is_other and before.fingerprint)):
-            tries[table] = Try(day, state.next_try)
-        elif state.state == "half-open" and not isinstance(now, Stale):
-            _, states = states_around(snapshot, contract, platform.calendar.days())
-            if stale := [other for other, its in states.items() if isinstance(its, Stale)]:
-                tries[table] = Try(max(stale), state.next_try)
-    return tries
+    days = {table: _day_to_try(snapshot, platform.catalogue[table], state) for table, state in states_of.items()}
+    return {table: Try(day, states_of[table].next_try) for table, day in days.items() if day}
+
+
+def _day_to_try(snapshot: LakeSnapshot, contract: Contract, state: CircuitState) -> date | None:
+    failed, day = state.failed, state.failed.day if state.failed else None
+    if state.state not in ("open", "half-open") or failed is None or day is None or day not in snapshot.calendar:
+        return None
+    tables, states = states_around(snapshot, contract, [day], forced=[day])
+    now = states.get(day)
+    if isinstance(now, Stale):
+        attempt = Attempt(now.fingerprint, snapshot.platform.version(contract.name))
+        if _was_put_back(tables, contract.name, day, attempt):
+            return None
+        is_other = bool(failed.attempt.fingerprint) and failed.attempt != attempt
+        return day if is_other or state.state == "half-open" else None
+    if state.state == "open":
+        return None
+    others = states_around(snapshot, contract, snapshot.calendar.days())[1]
+    return max((other for other, its in others.items() if isinstance(its, Stale)), default=None)
+
+
+def _was_put_back(tables: TableStates, table: str, day: date, attempt: Attempt) -> bool:
+    """Return whether a rollback put a day back to just what an attempt would make: a try of it would show nothing."""
+    mark = tables.marks.get(table, {}).get(day)
+    if mark is None or Attempt(mark.fingerprint, Version(mark.code_version, mark.configuration)) != attempt:
+        return False
+    return any(hold.day == day and hold.is_of_good_content for hold in tables.holds.get(table, ()))
 
 
 @dataclass(frozen=True)

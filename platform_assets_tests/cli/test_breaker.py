@@ -177,6 +177,11 @@ def test_opening_rolls_back_what_opened_it_and_says_so(
     assert (decided["kind"], decided["who"]) == ("roll back", "circuit breaker")
     assert run("audit", "verify").code == 0
     assert len(run("releases", "--json").json) == len(run("releases", "--json").json), "and not once more"
+    with open_platform(products) as platform:
+        assert due_tries(platform) == {}, "what was put back would pass, and say nothing of what is to come"
+    deliver(products, DAY, 9)
+    with open_platform(products) as platform:
+        assert due_tries(platform)[SILVER].day == DAY
 
 
 def test_what_opened_a_circuit_is_not_forgotten_for_however_many_tries_that_fail(run: Run, products: Settings) -> None:
