@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from platform_assets.contracts.checks import EXACT
 from platform_assets.domains.retail.sample import Simulation
 from platform_assets.domains.retail.sample.landing import land
 from platform_assets.operations.engines import why_refused
 from platform_assets.settings import Settings
+from platform_assets.spark.compare.row_diff import within_sql
 from platform_assets.spark.sail import equal_list
 from platform_assets.spark.sail.session import sail_session, stop_sail
 from platform_assets.spark.sail.shown_equal import refused_expressions
@@ -54,6 +56,9 @@ def test_what_was_not_shown_to_come_out_alike_is_refused_by_name(spark: SparkSes
     )
     assert refused_expressions(odd.select("s").intersectAll(odd.select("t")))
     assert not refused_expressions(odd.selectExpr("coalesce(d, e) AS v").distinct())
+    sums = odd.selectExpr("CAST(d AS decimal(28,2)) AS ours", "CAST(e AS decimal(22,2)) AS theirs")
+    exact = within_sql("ours", "theirs", EXACT, [field.dataType for field in sums.schema])
+    assert not refused_expressions(sums.selectExpr(exact)), "then no table with a reconciliation could be computed"
 
 
 def three_days(lakes: Lakes) -> World:

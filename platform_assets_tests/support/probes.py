@@ -257,12 +257,12 @@ def _places(odd: DataFrame) -> DataFrame:
     """Describe how silver finds the place of a file that was delivered before."""
     kinds = (TEXTS, [str(day) for day in DAYS], TEXTS[5:], LONGS)
     rows = ([None if n % (7 + at) == at else kind[n % len(kind)] for at, kind in enumerate(kinds)] for n in range(60))
-    text = json.dumps([dict(zip(("_arrival", "_date", "_file", "_modified_ns"), row, strict=True)) for row in rows])
+    text = json.dumps([dict(zip(("_arrival", "_date", "_file", "_file_number"), row, strict=True)) for row in rows])
     known = odd.where("n < 1").select(F.lit(text).alias("text")).select(F.inline(F.from_json("text", PLACES)))
     return odd.selectExpr("n", "s AS _arrival").join(F.broadcast(known), "_arrival", "left")
 
 
-PLACES = "array<struct<_arrival: string, _date: date, _file: string, _modified_ns: bigint>>"
+PLACES = "array<struct<_arrival: string, _date: date, _file: string, _file_number: bigint>>"
 QUERIES: Mapping[str, str | Callable[[DataFrame], DataFrame]] = {
     sql: sql
     for sql in (

@@ -23,7 +23,7 @@ from itertools import accumulate
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, IntegralType, StructType
+from pyspark.sql.types import DataType, DecimalType, IntegralType, StructType
 
 from platform_assets.contracts import DAY, Amount, Reconciliation
 from platform_assets.contracts.checks import Tolerance
@@ -104,9 +104,14 @@ def compared(
 
 def _equal(n: int, amount: Amount, tolerance: Tolerance, schema: StructType) -> Column:
     types = {name: schema[name].dataType for name in (f"_ours_{n}", f"_theirs_{n}")}
-    zero = {name: f", CAST(0 AS {each.simpleString()})" if amount.is_additive else "" for name, each in types.items()}
-    ours, theirs = (f"coalesce({name}{zero[name]})" for name in types)
+    ours, theirs = (f"coalesce({name}{_or_zero(each) if amount.is_additive else ''})" for name, each in types.items())
     return F.expr(within_sql(ours, theirs, tolerance, tuple(types.values())))
+
+
+def _or_zero(type_: DataType) -> str:
+    """Write a zero that leaves a type as it is; Spark widens 0 without a cast, which Sail may not do."""
+    needs_cast = isinstance(type_, DecimalType) and type_.scale > 28  # beside the ten digits of an int
+    return f", CAST(0 AS {type_.simpleString()})" if needs_cast else ", 0"
 
 
 def _total(declared: Reconciliation, amount: Amount, side: int, name: str) -> Column:

@@ -71,7 +71,7 @@ def within_sql(left: str, right: str, tolerance: Tolerance, types: Sequence[Data
     scales = [each.scale if isinstance(each, DecimalType) else 0 for each in types]
     is_exact = all(isinstance(each, DecimalType | IntegralType) for each in types)
     equal = f"{left} <=> {right}"
-    if is_exact and types[0] != types[1]:
+    if is_exact and not _fit(types):
         equal = f"({equal} AND {_digits(left)} = {_digits(right)})"
     if tolerance.is_exact:
         return equal
@@ -84,6 +84,12 @@ def within_sql(left: str, right: str, tolerance: Tolerance, types: Sequence[Data
     apart = f"abs({left} - {right})"
     bounds = [f"{absolute:f}BD", *(f"{share:f}BD * abs({side})" for side in (left, right) if share)]
     return f"({equal} OR coalesce({' OR '.join(f'{apart} <= {bound}' for bound in bounds)}, false))"
+
+
+def _fit(types: Sequence[DataType]) -> bool:
+    """Return whether all digits of both types fit into the 38 of a decimal."""
+    decimals = [each if isinstance(each, DecimalType) else DecimalType(20, 0) for each in types]
+    return max(each.precision - each.scale for each in decimals) + max(each.scale for each in decimals) <= 38
 
 
 def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tuple[Disagreement, ...]:
