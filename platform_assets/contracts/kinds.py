@@ -60,6 +60,11 @@ class Kind:
     theirs: tuple[str, ...] = ()
     wrong: str = ""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names that a contract gives: of columns, and of another table and its columns."""
+        return (*self.columns, *((self.table, *self.theirs) if self.name == "exists" else ()))
+
 
 def condition(sql: str) -> Kind:
     """Return what a rule asks whose condition is given as a text."""
@@ -103,6 +108,8 @@ def matches(column: str, pattern: str) -> Kind:
         re.compile(pattern)
     except (TypeError, re.error) as error:
         wrong = f"has the pattern {pattern!r}, which is no regular expression ({error})"
+    if not isinstance(pattern, str):
+        wrong = f"has the pattern {pattern!r}, which is no text"
     whole = _literal(f"\\A(?:{pattern}\n)\\z" if "(?x" in str(pattern) else rf"\A(?:{pattern})\z")
     return Kind("matches", f"{_name(column)} RLIKE {whole}", (column,), family="text", wrong=wrong)
 

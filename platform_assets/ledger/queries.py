@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    case,
     cast,
     delete,
     func,
@@ -128,13 +129,14 @@ def refused_rows() -> Select[Any]:
 
 
 def refused_by_date(table: str, since: date) -> Select[Any]:
-    """Add up refused and landed rows of the files of a raw table that were not refused whole, by arrival date."""
+    """Add up refused and landed rows of the files of a raw table, by arrival date; of a refused file, all its rows."""
     file = arrivals.c
-    total = (cast(func.sum(rows), BigInteger) for rows in (file.refused, file.landed))
-    taken = (file.table == table, file.kind == "delivery", file.reason.is_(None), file.arrival_date >= since)
+    refused = case((file.reason.is_(None), file.refused), else_=file.landed)
+    total = (cast(func.sum(rows), BigInteger) for rows in (refused, file.landed))
+    delivered = (file.table == table, file.kind == "delivery", file.arrival_date >= since)
     return (
         counting(select(file.arrival_date, *total))
-        .where(*taken)
+        .where(*delivered)
         .group_by(file.arrival_date)
         .order_by(file.arrival_date)
     )

@@ -193,10 +193,12 @@ def test_status_has_metrics_of_each_table_for_programs(run: Run, products: Setti
     counted = {"raw": 7, "keys": 5, "quarantined": 1, "mismatches": 2}
     with open_platform(products) as platform:
         publish_arrivals(platform, RAW, Arrival(path="products/2017-01-02/a.csv", arrival_date=DAY, **file))
+        whole = {**file, "taken": 0, "refused": 0, "reason": "another header"}
+        publish_arrivals(platform, RAW, Arrival(path="products/2017-01-02/b.csv", arrival_date=DAY, **whole))
         day = computed(platform, SILVER)[DAY].model_copy(update={"digest": "0-1-1-1-1", "figures": counted})
         publish_on_paper(platform, SILVER, {DAY: day})
     metrics = run("status", "--json").json["metrics"]
-    assert metrics[RAW]["refused_share"] == {"2017-01-02": 0.3}
+    assert metrics[RAW]["refused_share"] == {"2017-01-02": 0.65}
     assert metrics[SILVER]["days"]["2017-01-02"] == {
         "duplicates_per_1000": 285.714286,
         "quarantined_share": 0.142857,

@@ -299,6 +299,10 @@ def rule(expression: Any, severity: Any = "block", **more: Any) -> Rule:
         (lambda: rule(one_of("n")), "names no value", "one_of"),
         (lambda: rule(one_of("n", b"x")), "compares with b'x'", "one_of"),  # type: ignore[arg-type]
         (lambda: rule(matches("n", "(")), "no regular expression", "matches"),
+        (lambda: rule(matches("n", b"a")), "which is no text", "matches"),  # type: ignore[arg-type]
+        (lambda: rule(not_null(None)), "looks at None, which is no name", "as texts"),  # type: ignore[arg-type]
+        (lambda: rule(exists("a", table=None)), "looks at None", "as texts"),  # type: ignore[arg-type]
+        (lambda: rule(length("n", None)), "write whole numbers", "length"),  # type: ignore[arg-type]
         (lambda: rule(length("n", 3, 2)), "no length through: 3 to 2", "length"),
         (lambda: rule(compare("a", "=>", "b")), "compares by '=>'", "compare"),  # type: ignore[arg-type]
         (lambda: rule(unique()), "names no column", "unique"),

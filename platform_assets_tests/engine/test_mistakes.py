@@ -116,6 +116,13 @@ def test_a_function_that_is_not_what_its_contract_asks_for_is_told_without_runni
     assert all(mistake.package.startswith(PACKAGE) and mistake.todo for mistake in mistakes)
 
 
+PYTHONS_PATTERN = (
+    ('"till", "long"', '"till", "string"'),
+    ("same_day, span,", "same_day, span, matches,"),
+    ('"paid >= 0"', 'matches("till", "(?P<x>a)")'),
+)
+
+
 def test_nothing_is_wrong_with_what_is_right_or_can_only_be_told_by_running_it(load: Load) -> None:
     taken = ("def sales(sales):\n    return sales\n", "from own_till.transforms.gold import tills as sales\n")
     assert not list(function_mistakes(load(silver=(taken,))))
@@ -128,6 +135,7 @@ def test_nothing_is_wrong_with_what_is_right_or_can_only_be_told_by_running_it(l
         ({"contracts": (("paid >= 0", "payed >= 0"),)}, ["rule 'paid_known' of silver.sales", "`payed`"]),
         ({"contracts": (("paid >= 0", "paid >"),)}, ["rule 'paid_known'", "PARSE_SYNTAX_ERROR"]),
         ({"contracts": (("paid >= 0", "paid + 1"),)}, ["rule 'paid_known'", "DATATYPE_MISMATCH"]),
+        ({"contracts": PYTHONS_PATTERN}, ["rule 'paid_known' of silver.sales has a pattern that Java does not know"]),
         (
             {"contracts": (('"sum(paid)", "sum(paid)"', '"sum(payed)", "paid"'),)},
             [

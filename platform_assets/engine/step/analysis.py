@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from datetime import date
 from functools import lru_cache
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NumericType
@@ -37,6 +38,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.spark.compare.reconciliation import compared
 from platform_assets.spark.compare.rules import rule_aggregates
 from platform_assets.spark.raw.rules import keeps, with_verdict
+from platform_assets.spark.tables.failures import causes
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.scans import is_made_of_given_rows, not_repeatable, with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
@@ -45,6 +47,9 @@ from platform_assets.spark.tables.users_code import first_line, users_code
 from platform_assets.spark.windows import History, Windowed
 
 _ANY_DAY = date(2000, 1, 1)
+
+
+_NO_PATTERN = "PatternSyntaxException: "
 
 
 class ExpressionError(TransformError):
@@ -81,9 +86,8 @@ def analysis_mistakes(
         try:
             with users_code(contract.name):
                 transform = transform_of(catalogue, contract)
-        except (PlatformError, OSError) as error:
-            told = error if isinstance(error, PlatformError) else _unimportable(contract, error)
-            yield Mistake.of(told, package, table=contract.name)
+        except PlatformError as error:
+            yield Mistake.of(error, package, table=contract.name)
             continue
         histories = tuple(
             (history_key(catalogue, read.table), history_order(catalogue, read.table))
@@ -93,12 +97,6 @@ def analysis_mistakes(
         )
         for wrong in _transform_errors(spark, contract, sources[: len(histories)], histories, transform):
             yield Mistake.of(wrong, package, table=contract.name)
-
-
-def _unimportable(contract: Contract, error: OSError) -> TransformError:
-    return TransformError(
-        f"The module of {contract.name} cannot be imported: {error}.", "Correct it: a transform reads no files."
-    )
 
 
 # What was found to be right is looked at once in a process, however many refreshes and days it computes.
@@ -117,6 +115,7 @@ def _contract_errors(
         _rule_errors(spark, contract, sources[0], errors)
     if contract.judging_rules:
         _judging_errors(spark, contract, errors)
+    errors += _pattern_errors(spark, contract)
     for declared in contract.reconciles:
         read = next(read for read in contract.inputs if read.table == declared.upstream)
         source = next(source for source in sources if source.name == declared.upstream)
@@ -147,6 +146,20 @@ def _judging_errors(spark: SparkSession, contract: Contract, errors: list[Platfo
             named = ", ".join(changing)
             what = f"The rule {rule.name!r} of {contract.name} would not say the same a second time: it uses {named}"
             errors.append(ExpressionError(f"{what}.", contract.name, rule.name))
+
+
+def _pattern_errors(spark: SparkSession, contract: Contract) -> Iterator[PlatformError]:
+    """Yield patterns that Java does not know: the analyser does not look into them, and the first row would fail."""
+    for rule in contract.rules:
+        pattern = rule.kind.text.partition(" RLIKE ")[2] if rule.kind.name == "matches" else ""
+        try:
+            if pattern:
+                spark.sql(f"SELECT '' RLIKE {pattern}").collect()
+        except (PySparkException, Py4JError) as error:
+            why = next((each for each in causes(error) if _NO_PATTERN in each), str(error))
+            what = f"The rule {rule.name!r} of {contract.name} has a pattern that Java does not know: {pattern}"
+            said = why.rpartition(_NO_PATTERN)[2].partition("\n")[0]
+            yield ExpressionError(f"{what}: {said}", contract.name, rule.name)
 
 
 def _shown(rule: Rule) -> str:
