@@ -190,9 +190,9 @@ class _Machine:
             self._frozen.pop(decision.scope, None)
             if decision.scope != ALL and not decision.scope.startswith(DOMAIN):
                 self._close()
-        state = {"freeze": "frozen", "close": "closed", "override": "overridden"}[decision.kind]
-        self._changes.append(Change(decision.created_at, state, _signed(decision)))
         self._end_override()
+        now = self.state(decision.created_at).state  # what another scope or a failure keeps open stays so
+        self._changes.append(Change(decision.created_at, now, _signed(decision)))
 
     def judge(self, verdict: TableVerdict) -> None:
         """Follow a verdict: it opens a closed circuit; of an open one only tries count."""
@@ -214,7 +214,9 @@ class _Machine:
         until = self._override.until if self._override else None
         if self._override and until and now < until:
             why, scope = _signed(self._override), self._override.scope
-            return replace(self._open, state="overridden", why=why, until=until, scope=scope, changes=changes)
+            since = self._open.since or self._override.created_at
+            overridden = replace(self._open, state="overridden", since=since, until=until, scope=scope)
+            return replace(overridden, why=why, changes=changes)
         if self._frozen:
             newest = list(self._frozen.values())[-1]
             frozen = replace(self._open, state="frozen", next_try=None, scope=newest.scope, changes=changes)

@@ -114,6 +114,18 @@ def settled_finding(
     return finding, drift
 
 
+def rolled_back_finding(contract: Contract, declared: Settled, day: date) -> Finding:
+    """Block a settled day that was rolled back to before it was first published: its sums are not there to compare."""
+    return Finding(
+        check="settled",
+        day=day,
+        severity="block",
+        message=f"{contract.name} on {day}: its settled figures were rolled back, so nothing says how far they move",
+        expected=f"{declared} as when the day settled",
+        actual="the day was rolled back to before its first publication",
+    )
+
+
 def _within(allowed: Tolerance, then: Decimal, now: Decimal) -> bool:
     """Return whether a figure moved no further than the amount, or than the share of the greater figure."""
     moved, greater = abs(now - then), max(abs(then), abs(now))

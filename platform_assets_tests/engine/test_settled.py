@@ -25,6 +25,7 @@ from platform_assets.operations.backfill.explain import approve
 from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.metrics import table_metrics
+from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.settings import project_root
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
@@ -161,6 +162,16 @@ def test_what_moves_a_settled_figure_too_far_is_held_also_in_small_steps_until_i
     assert not reasons(made.refresh()), "what was accepted is what counts from then on"
     made.arrive("c4.jsonl", (1, 1, "13.30"))
     assert reasons(made.refresh()) == {nth(1): "till 1: paid 12.20 became 13.30 (+1.10); at most 1.00 allowed"}
+
+    with importable(made.home), made.world.open() as platform:
+        first = platform.ledger.publication(platform.ledger.current_days(GOLD)[nth(2)].publication)
+        assert first is not None
+        rollback(platform, (first,), Author("test", "was it right?", "zoe"), [nth(2)])
+    made.arrive("c5.jsonl", (2, 1, "21.50"))
+    done = made.refresh()
+    assert nth(2) in done.held, "nothing is there that its figures could be compared with"
+    assert "were rolled back" in done.held[nth(2)][0].message
+    assert not made.seen(2)
 
 
 def test_a_held_day_names_the_rule_that_moved_its_figures_where_no_file_did(prepared: Prepared, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 import pytest
@@ -12,7 +12,7 @@ from platform_assets.engine.circuits import CircuitOpenError
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.breaker import close, freeze
+from platform_assets.operations.breaker import close, freeze, override
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.build import build_definitions
@@ -116,6 +116,9 @@ def test_the_check_of_the_asset_says_where_its_circuit_stands_and_people_are_tol
     told = [tick.skip_reason for tick in daemon.ticks("announcements")]
     assert told[:3].count(f"announced: {title}") == 1, told
 
+    with readings.open() as platform:
+        override(platform, SILVER, datetime.now(UTC) + timedelta(hours=1), Author("zoe", "for the audit", "zoe"))
+    assert "is closed" not in str(daemon.tick("announcements").skip_reason)
     with readings.open() as platform:
         close(platform, SILVER, Author("zoe", "they are right", "zoe"))
     look()

@@ -74,6 +74,12 @@ def test_where_a_circuit_stands(
     assert bool(found.why) == bool(found.since) == (state != "closed")
 
 
+def test_its_history_has_what_each_decision_came_to() -> None:
+    around = [decision("freeze", 1, 5, scope="all"), decision("close", 1, 6, scope="all"), decision("close", 1, 7)]
+    changes = circuit(OPENED, ONCE, around, at(9)).changes
+    assert [change.state for change in changes] == ["open", "frozen", "open", "closed"]
+
+
 def test_the_newest_day_that_failed_is_tried_and_not_the_one_that_failed_last() -> None:
     days = [date(2017, 1, 10), date(2017, 1, 11), date(2016, 12, 1)]
     failed = [verdict(number, number, "volume", day=day) for number, day in enumerate(days, 1)]

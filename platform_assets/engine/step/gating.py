@@ -52,7 +52,14 @@ from platform_assets.quality.gates import (
 )
 from platform_assets.quality.metrics import MISMATCHES
 from platform_assets.quality.set_aside import quarantine_finding
-from platform_assets.quality.settled import MOST, as_figures, drift_of, is_settled, settled_finding
+from platform_assets.quality.settled import (
+    MOST,
+    as_figures,
+    drift_of,
+    is_settled,
+    rolled_back_finding,
+    settled_finding,
+)
 from platform_assets.records.differences import Differences, Moves, Sum
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.examples import (
@@ -390,7 +397,8 @@ def settled_checks(
     """Return what the check of settled figures says of each staged day, with its drift.
 
     When a day is settled follows from what was delivered, not from the clock: from the newest arrival date of all that
-    the table is made from. Days that readers have with the same content, or not at all, are not read.
+    the table is made from. Days that readers have with the same content, or not at all, are not read. Of those that
+    they had before a rollback, nothing is there to compare with: a person accepts them.
 
     Args:
         state: of the staged days, and what readers have of them.
@@ -402,6 +410,7 @@ def settled_checks(
         declared: [day for day in state.ready if day in state.before and is_settled(declared, day, newest)]
         for declared in contract.settled
     }
+    gone = _rolled_back(snapshot, contract, [day for day in state.ready if day not in state.before])
     masking, findings = snapshot.platform.masking, defaultdict[date, list[Finding]](list)
     drift: defaultdict[date, dict[Sum, Decimal]] = defaultdict(dict)
     for declared, days in settled.items():
@@ -414,6 +423,10 @@ def settled_checks(
             )
             findings[day] += [finding] if finding else []
             drift[day] |= moved
+        for day in gone:
+            if is_settled(declared, day, newest):
+                findings[day].append(rolled_back_finding(contract, declared, day))
+                days.append(day)
     result: dict[date, Checked] = {}
     for day in state.ready:
         judged = "; ".join(str(declared) for declared, days in settled.items() if day in days)
@@ -422,6 +435,14 @@ def settled_checks(
         of_day = checked("settled", findings[day], said, {}, judged=bool(judged))
         result[day] = replace(of_day, figures=as_figures(drift[day]))
     return result
+
+
+def _rolled_back(snapshot: LakeSnapshot, contract: Contract, days: Collection[date]) -> list[date]:
+    """Return which of days that nobody has now were published once."""
+    if not days or not contract.settled:
+        return []
+    histories = snapshot.platform.ledger.histories(contract.name, days)
+    return sorted(day for day, history in histories.items() if any(record.digest for record in history))
 
 
 def _newest_arrival(snapshot: LakeSnapshot, contract: Contract) -> date | None:

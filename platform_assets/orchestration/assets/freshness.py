@@ -137,7 +137,7 @@ def _history(contract: Contract, state: CircuitState, now: datetime) -> str:
     def was_open(day: date) -> bool:
         before = [change for change in state.changes if change.at.date() < day][-1:]
         on_it = [change for change in state.changes if change.at.date() == day]
-        return any(change.state != "closed" for change in (*before, *on_it))
+        return any(change.state not in ("closed", "overridden") for change in (*before, *on_it))
 
     return Chart(f"{contract.name} open", "open", {day: float(was_open(day)) for day in days}, today).markdown()
 

@@ -249,11 +249,12 @@ def _as_json(hold: Hold, details: HeldDay | None) -> dict[str, Any]:
 
 
 def _of_healed(now: Present, told: Told) -> Iterator[Announcement]:
-    standing = {(hold.table, hold.day, hold.gate == CIRCUIT) for hold in now.holds}
+    # A circuit that is frozen after it opened is another moment, and still not closed.
+    standing = {(hold.table, None if hold.gate == CIRCUIT else hold.day) for hold in now.holds}
     by_table: defaultdict[tuple[str, bool], set[AnnouncedDay]] = defaultdict(set)
     for day in told.held:
         is_circuit = day.refused == _CIRCUIT
-        if (day.table, day.day, is_circuit) not in standing:
+        if (day.table, None if is_circuit else day.day) not in standing:
             by_table[day.table, is_circuit].add(day)
     for (table, is_circuit), over in sorted(by_table.items()):
         days = sorted({day.day for day in over})

@@ -235,7 +235,8 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
 def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sent: Told) -> Present:
     """Look at the platform; what is announced on both channels is not looked at again."""
     holds = platform.ledger.holds()
-    opened = tuple(open_circuit(state.hold(table)) for table, state in circuits(platform).items() if state.stops)
+    states = circuits(platform).items()
+    opened = tuple(open_circuit(state.hold(table)) for table, state in states if state.state != "closed")
     new = {(hold.table, hold.day) for hold in holds if announced(hold) not in logged.held & sent.held}
     held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in new])
     failed = failed_runs(instance, logged.runs & sent.runs)
