@@ -19,7 +19,7 @@ from itertools import pairwise
 import dagster as dg
 import pytest
 
-from platform_assets.cli.narration import Narration
+from platform_assets.cli.progress import Narration
 from platform_assets.orchestration.in_process import run_job
 from platform_assets.progress import Progress, meanwhile
 from platform_assets.settings import Settings
@@ -105,7 +105,7 @@ def test_a_batch_moves_with_the_tasks_of_spark_and_is_never_done_before_it_is(li
     narration.tell(Progress("computing", TABLE, 0, 366, batch=366))
     reached = []
     for running in ({0: (0, 40)}, {0: (20, 40)}, {1: (0, 200), 2: (0, 8)}, {2: (8, 8)}, {}, {5: (1, 2)}):
-        narration.see(running)
+        narration.spark.see(running)
         reached.append(narration.now().reached)
     assert reached == sorted(reached), "a bar that goes back says nothing"
     assert 0 == reached[0] < reached[1] < reached[2] < reached[-1] < 366
