@@ -12,6 +12,8 @@ import typer
 
 from platform_assets.cli.console import UsageError
 from platform_assets.cli.progress import telling
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.operations.backup.generations import BackupFolder, same
 from platform_assets.progress import meanwhile
 from platform_assets.report import Note, Part, Report
 from platform_assets.settings import load_settings
@@ -27,10 +29,8 @@ def backup(
     Every file that is copied is read and checked as it lies in the backup, and a good copy is never replaced. Exit code
     1: the backup is whole, and the lake has damaged files.
     """
-    from platform_assets.lakehouse.layout import Lake
     from platform_assets.ledger.moving import copy_ledger
     from platform_assets.operations.backup.copying import copy_lake, forget_deleted
-    from platform_assets.operations.backup.generations import BackupFolder, same
     from platform_assets.secret import secret_file
 
     started = time.monotonic()

@@ -22,7 +22,7 @@ from platform_assets.ledger.moving import move_ledger, require_server, url_of_fi
 from platform_assets.ledger.sync import rebuild as rebuild_index
 from platform_assets.operations.recovery import held_again
 from platform_assets.progress import meanwhile
-from platform_assets.report import Note, Part, Report
+from platform_assets.report import Note, Part, Report, picked
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
@@ -58,8 +58,7 @@ def rebuild() -> Report:
     seconds = time.monotonic() - started
     data = {
         "publications": len(result.publications),
-        "forgotten": result.forgotten,
-        "lifted": result.lifted,
+        **picked(result, "forgotten lifted"),
         "held_again": held,
         "set_aside": aside,
         "salvaged": salvaged,

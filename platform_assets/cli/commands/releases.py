@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from platform_assets.cli.commands.release import pin_json, publication_json
 from platform_assets.cli.console import platform_to_look
-from platform_assets.operations.pins import Pin, described, pinned_releases
+from platform_assets.operations.pins import described, pinned_releases
 from platform_assets.records.history import PublicationRecord
 from platform_assets.report import Facts, Part, Report
 from platform_assets.words import counted
@@ -31,21 +31,21 @@ def releases(
         for record in shown
     ]
     nothing = "No release is pinned." if pinned else "Nothing was published yet."
-    return Report(_parts(shown, pins, len(names)) if shown else [nothing], data)
 
+    def parts() -> Iterator[Part]:
+        entries = []
+        for record in shown:
+            mark = "  pinned" if record.release in pins else ""
+            what = f"{record.created_at:%Y-%m-%d %H:%M:%S}  {record.what} by {record.who}: {record.why}{mark}"
+            days = ", ".join(f"{table} {counted(count, 'day')}" for table, count in _days(record).items())
+            by = f"publication {record.publication}, run {record.run}"
+            entries.append((str(record.release), (what, days or "no days", by)))
+        yield Facts(entries, right=True)
+        yield from (f"Release {pin.release} is {described(pin)}" for pin in pins.values())
+        if len(names) > len(shown):
+            yield f"{len(names) - len(shown):,} older ones: --limit {len(names)}"
 
-def _parts(shown: Sequence[PublicationRecord], pins: Mapping[int, Pin], known: int) -> Iterator[Part]:
-    entries = []
-    for record in shown:
-        mark = "  pinned" if record.release in pins else ""
-        what = f"{record.created_at:%Y-%m-%d %H:%M:%S}  {record.what} by {record.who}: {record.why}{mark}"
-        days = ", ".join(f"{table} {counted(count, 'day')}" for table, count in _days(record).items())
-        by = f"publication {record.publication}, run {record.run}"
-        entries.append((str(record.release), (what, days or "no days", by)))
-    yield Facts(entries, right=True)
-    yield from (f"Release {pin.release} is {described(pin)}" for pin in pins.values())
-    if known > len(shown):
-        yield f"{known - len(shown):,} older ones: --limit {known}"
+    return Report(parts() if shown else [nothing], data)
 
 
 def _days(record: PublicationRecord) -> dict[str, int]:
