@@ -33,6 +33,8 @@ GROUPS = {
     "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),
 }
 """In the order of the help; each is a module in `commands`, with a function of its name or, for a group, an `app`."""
+_BESIDE = {"releases": "release", "views": "read", "recover": "ledger", "restore": "backup"}
+"""Commands that are a function of another one's module."""
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 _COMPLETES = "_PLATFORM_ASSETS_COMPLETE"
@@ -60,8 +62,8 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
         if only_described:
             app.command(name, help=_description(name), rich_help_panel=panels[name])(_nothing)
             continue
-        module = import_module(f"platform_assets.cli.commands.{name}")
-        if hasattr(module, "app"):
+        module = import_module(module_of(name))
+        if hasattr(module, "app") and name not in _BESIDE:
             for command in module.app.registered_commands:
                 command.callback = _reported(command.callback)
             app.add_typer(module.app, name=name, rich_help_panel=panels[name])
@@ -69,6 +71,11 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
             app.command(name, rich_help_panel=panels[name])(_reported(getattr(module, name)))
     _let_wrap(app)
     return app
+
+
+def module_of(command: str) -> str:
+    """Return the name of the module that has a command."""
+    return f"platform_assets.cli.commands.{_BESIDE.get(command, command)}"
 
 
 def _reported(command: Callable[..., Report | None]) -> Callable[..., Any]:
@@ -117,12 +124,13 @@ def _in_one_line(description: str) -> str:
 
 def _description(name: str) -> str:
     """Read what a command's module says of it, without importing it."""
-    tree = ast.parse(Path(__file__).with_name("commands").joinpath(f"{name}.py").read_bytes())
+    file = f"{_BESIDE.get(name, name)}.py"
+    tree = ast.parse(Path(__file__).with_name("commands").joinpath(file).read_bytes())
     for node in tree.body:
         match node:
             case ast.FunctionDef() if node.name == name:
                 return ast.get_docstring(node) or ""
-            case ast.Assign(targets=[ast.Name(id="app")], value=ast.Call(keywords=keywords)):
+            case ast.Assign(targets=[ast.Name(id="app")], value=ast.Call(keywords=keywords)) if name not in _BESIDE:
                 return next(str(ast.literal_eval(word.value)) for word in keywords if word.arg == "help")
     raise AssertionError(name)
 

@@ -1,8 +1,8 @@
-"""`release`: one release, what differs between two, and which ones are pinned."""
+"""`release` and `releases`: what was published, what differs between two releases, and which ones are pinned."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from platform_assets.cli.changes_view import amounts_parts, became, sums_json, sums_shown
-from platform_assets.cli.console import opened_platform, selected, without_numpy
+from platform_assets.cli.console import opened_platform, platform_to_look, selected, without_numpy
 from platform_assets.cli.options import Days, OneTable
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.releases import Release, current_release
@@ -60,9 +60,9 @@ def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
         pin = pinned_releases(platform, as_far_as_readable=True).get(release.number)
         paths = {table: str(platform.lake.table_path(table)) for table in release.versions}
     data = {
-        **publication_json(made),
+        **_publication_json(made),
         "current": is_current,
-        "pin": pin_json(pin) if pin else None,
+        "pin": _pin_json(pin) if pin else None,
         "tables": {table: {"version": version, "path": paths[table]} for table, version in release.versions.items()},
         **_changes_json(changes, amounts),
         "arrivals": [picked(one, "table path kind taken refused late erased reason") for one in made.arrivals],
@@ -122,7 +122,7 @@ def diff(
         "before": old.number,
         "after": new.number,
         **_changes_json(changes, amounts),
-        "publications": [publication_json(head) for head in heads],
+        "publications": [_publication_json(head) for head in heads],
     }
 
     def parts() -> Iterator[Part]:
@@ -149,7 +149,7 @@ def pin(
     with opened_platform() as platform:
         done = keep(platform, _chosen(platform, which).number, author, name)
     name = f" as {done.name}" if done.name else ""
-    return Report([f"Release {done.release} is pinned{name}: it stays readable until it is unpinned."], pin_json(done))
+    return Report([f"Release {done.release} is pinned{name}: it stays readable until it is unpinned."], _pin_json(done))
 
 
 @app.command()
@@ -157,7 +157,7 @@ def unpin(which: Which, author: Author) -> Report:
     """Let maintenance delete what only this release needs, once it is old enough."""
     with opened_platform() as platform:
         done = let_go(platform, release_number(platform.ledger, which), author)
-    return Report([f"Release {done.release} is no longer pinned."], pin_json(done))
+    return Report([f"Release {done.release} is no longer pinned."], _pin_json(done))
 
 
 def _chosen(platform: Platform, which: str | None) -> Release:
@@ -210,12 +210,12 @@ def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]
     return sum(then) if then else None, sum(now) if now else None
 
 
-def publication_json(made: PublicationRecord) -> dict[str, Any]:
+def _publication_json(made: PublicationRecord) -> dict[str, Any]:
     """Return who published what kind of thing, when and why."""
     return picked(made, "release publication created_at kind decides run who as_user on_host why git_commit")
 
 
-def pin_json(pin: Pin) -> dict[str, Any]:
+def _pin_json(pin: Pin) -> dict[str, Any]:
     """Return a pin for programs."""
     return vars(pin) | {"name": pin.name or None}
 
@@ -233,3 +233,39 @@ def _changes_json(changes: Sequence[DayDifference], amounts: AmountChanges) -> d
         for change in changes
     ]
     return {"changes": shown, "amounts_not_told": amounts.unread}
+
+
+def releases(
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only releases that are pinned.")] = False,
+) -> Report:
+    """List what was published: release, when, what of which tables, by whom and why, and who pinned it."""
+    with platform_to_look() as platform:
+        pins = pinned_releases(platform, as_far_as_readable=True)
+        names = [name for name, number in platform.ledger.indexed().items() if number in pins or not pinned]
+        shown = [record for name in names[: -limit - 1 : -1] if (record := platform.ledger.publication(name))]
+    data = [
+        _publication_json(record)
+        | {"days": _days(record), "pin": _pin_json(pin) if (pin := pins.get(record.release)) else None}
+        for record in shown
+    ]
+    nothing = "No release is pinned." if pinned else "Nothing was published yet."
+
+    def parts() -> Iterator[Part]:
+        entries = []
+        for record in shown:
+            mark = "  pinned" if record.release in pins else ""
+            what = f"{record.created_at:%Y-%m-%d %H:%M:%S}  {record.what} by {record.who}: {record.why}{mark}"
+            days = ", ".join(f"{table} {counted(count, 'day')}" for table, count in _days(record).items())
+            by = f"publication {record.publication}, run {record.run}"
+            entries.append((str(record.release), (what, days or "no days", by)))
+        yield Facts(entries, right=True)
+        yield from (f"Release {pin.release} is {described(pin)}" for pin in pins.values())
+        if len(names) > len(shown):
+            yield f"{len(names) - len(shown):,} older ones: --limit {len(names)}"
+
+    return Report(parts() if shown else [nothing], data)
+
+
+def _days(record: PublicationRecord) -> dict[str, int]:
+    return dict(Counter(day.table for day in record.days))
