@@ -18,7 +18,6 @@ from platform_assets.cli.console import UsageError
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Author
     from platform_assets.planning.selection import Draw
-    from platform_assets.records.manifest import Decides
     from platform_assets.settings import Settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, also of an error.")]
@@ -82,19 +81,17 @@ def _no_keys(option: str, why: str) -> UsageError:
     )
 
 
-def decided_by(reason: str | None, who: str | None, decides: Decides = "") -> Author:
+def decided_by(reason: str | None, who: str | None) -> Author:
     """Return the author of a decision, by default the user of this machine; a blank reason or name is refused."""
     if who is None:
         with suppress(KeyError, OSError):  # in a container, a user may have no name
             who = getpass.getuser()
     from platform_assets.engine.platform import Author
 
-    given: dict[str, str] = {}
-    for name, value, example in (("reason", reason, "checked with the till vendor"), ("by", who, "zoe")):
-        if value is None or not value.strip():
-            raise UsageError(
-                f"A decision needs --{name}: it is kept for the next person.", f'Add --{name} "{example}".'
-            )
-        given[name] = value.strip()
+    why, who = (reason or "").strip(), (who or "").strip()
+    for name, value, example in (("reason", why, "checked with the till vendor"), ("by", who, "zoe")):
+        if not value:
+            what = f"A decision needs --{name}: it is kept for the next person."
+            raise UsageError(what, f'Add --{name} "{example}".')
     # Of runs in a container each is process 1.
-    return Author(run=f"process {os.getpid()} {uuid4().hex[:8]}", why=given["reason"], who=given["by"], decides=decides)
+    return Author(run=f"process {os.getpid()} {uuid4().hex[:8]}", why=why, who=who)

@@ -44,7 +44,7 @@ def rollback(
             "`platform-assets releases` lists all three.",
         )
     decides: Decides = "rollback lifted" if lift else LASTING if until_lifted else ""
-    author = replace(author or decided_by("a dry run", None), decides=decides)
+    author = replace(author or decided_by("a dry run", "a dry run"), decides=decides)
     from platform_assets.operations.rollback.rollback import lift_rollbacks, rolled_back_amounts
     from platform_assets.operations.rollback.rollback import rollback as roll_back
 
