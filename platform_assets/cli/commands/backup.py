@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -149,7 +149,7 @@ def _restore(backup: BackupFolder, generation: Generation) -> Report:
     with telling("restore") as progress:
         lake, ledger = restore(backup, generation, settings, progress)
     seconds = round(time.monotonic() - started, 1)
-    data = {"generation": generation.name, "lake": lake, "ledger": ledger}
+    data: dict[str, Any] = {"generation": generation.name, "lake": lake, "ledger": ledger}
     data |= {"erased_since": [manifest.publication for manifest in since], "seconds": seconds}
 
     def parts() -> Iterator[Part]:

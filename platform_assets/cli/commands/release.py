@@ -246,7 +246,7 @@ def releases(
         shown = [record for name in names[: -limit - 1 : -1] if (record := platform.ledger.publication(name))]
     data = [
         _publication_json(record)
-        | {"days": _days(record), "pin": _pin_json(pin) if (pin := pins.get(record.release)) else None}
+        | {"days": _days(record), "pin": _pin_json(kept) if (kept := pins.get(record.release)) else None}
         for record in shown
     ]
     nothing = "No release is pinned." if pinned else "Nothing was published yet."
