@@ -405,12 +405,12 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
     now = LakeSnapshot.now(platform)
     refuse_what_tables_cannot_take(now, request)
     snapshot = _basis(now, stage)
-    days, holds = wanted_days(platform.catalogue, request, platform.calendar), snapshot.holds
+    days, holds = wanted_days(platform.catalogue, request, now.calendar), snapshot.holds
     raw = frozenset(contract.name for contract in platform.catalogue if contract.source and days.get(contract.name))
     there = delivered(platform, raw)
     landed = Delivered() if stage else there
     refused = () if stage else refused_of(platform, raw)
-    wanted = [name for name, days in wanted_days(platform.catalogue, request, now.calendar).items() if days]
+    wanted = [name for name, some in days.items() if some]
     stops = {table: hold for table, hold in now.stopped.items() if table in wanted}
     if request.keys is None:
         intakes = [intake for intake in landed.intakes if intake.table not in stops]
@@ -423,7 +423,8 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
         todo = "Deliver its rows, or declare the day closed, or leave it out of --days."
         raise NotReadyError(f"Cannot be computed: {line}.", todo)
     steps = {step.table: step.days for step in plan.steps}
-    left_alone = [hold for hold in _asked_for(holds, request) if hold.day not in steps.get(hold.table, ())]
+    planned = {(table, day) for table, some in steps.items() for day in some}
+    left_alone = [hold for hold in _asked_for(holds, request) if (hold.table, hold.day) not in planned]
     return Ahead(
         request=request,
         stage=stage,
