@@ -244,7 +244,7 @@ def test_a_refresh_without_a_terminal_says_plain_lines_on_standard_error(product
     """A process with a JVM of its own: whether it is silent for long shows only in a real one."""
     heard, out = without_a_terminal(*REFRESH, "--json")
     assert heard.code == 0, heard.text
-    assert json.loads(out)["result"]["published"] == {SILVER: 1}
+    assert json.loads(out)["result"]["unchanged"] == {SILVER: 1}
     assert len(LINE.findall(heard.text)) == 1
     assert "\x1b" not in heard.text + out
     assert "\r" not in heard.text
