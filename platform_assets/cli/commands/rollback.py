@@ -9,9 +9,8 @@ import typer
 
 from platform_assets.cli.changes_view import rollback_parts, sums_json
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, without_numpy
-from platform_assets.cli.options import Cascade, Days, DryRun, UntilLifted, decided_by
+from platform_assets.cli.options import By, Cascade, Days, DryRun, Reason, UntilLifted, decided_by
 from platform_assets.cli.progress import telling
-from platform_assets.engine.platform import Author
 from platform_assets.operations.lineage.amount_changes import AmountChanges
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.windows import day_range
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def rollback(
-    author: Author | None,
     publication: Annotated[str | None, typer.Argument(help="As `releases` or `why` name it.")] = None,
     run: Annotated[str | None, typer.Option("--run", help="Everything that this run published.")] = None,
     to: Annotated[int | None, typer.Option("--to", help="Everything published after this release.")] = None,
@@ -36,6 +34,8 @@ def rollback(
     cascade: Cascade = False,
     until_lifted: UntilLifted = False,
     dry_run: DryRun = False,
+    reason: Reason = None,
+    by: By = None,
 ) -> Report:
     """Put exactly the days of a publication, a run or since a release back as they were, and hold them there."""
     if sum(given is not None for given in (publication, run, to, lift)) != 1 or (lift and (cascade or until_lifted)):
@@ -44,7 +44,7 @@ def rollback(
             "`platform-assets releases` lists all three.",
         )
     decides: Decides = "rollback lifted" if lift else LASTING if until_lifted else ""
-    author = replace(author or decided_by("a dry run", "a dry run"), decides=decides)
+    author = replace(decided_by(reason or ("a dry run" if dry_run else None), by), decides=decides)
     from platform_assets.operations.rollback.rollback import lift_rollbacks, rolled_back_amounts
     from platform_assets.operations.rollback.rollback import rollback as roll_back
 
