@@ -9,16 +9,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """How far some work is.
+    """Say how far some work is.
 
     Args:
         phase: what is being done, as in `computing`, or `starting Spark`.
         table: to which table, or to what else; empty where the phase says it all.
-        done: days of it, or other units.
-        total: of these; 0 where nobody can say.
-        unit: what is counted.
-        batch: how many of these are being done at once, by Spark; 0 where that is not known.
-        rows: of what is done, where they are known.
+        total: of these; 0 where it is not known, as for `batch`.
+        batch: how many of these are being done at once, by Spark.
         finished: whether this is the last word on it.
     """
 
@@ -37,7 +34,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def no_progress(now: Progress) -> None:
-    """For callers that show nothing."""
+    """Show nothing."""
 
 
 @contextmanager

@@ -28,7 +28,7 @@ _CHAT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
 
 
 def visible(text: str, *, breaks: bool = False) -> str:
-    """Text in which nothing acts: controls, overrides of direction and blank characters are written out in hexadecimal.
+    """Return text in which nothing acts: controls, overrides of direction and blank characters become hexadecimal.
 
     Args:
         breaks: whether the platform itself wrote its line breaks, which then stay.
@@ -38,7 +38,7 @@ def visible(text: str, *, breaks: bool = False) -> str:
 
 
 def as_code(text: str) -> str:
-    """Text within Markdown, as code: there is no link, picture or HTML in it."""
+    """Return text within Markdown, as code: there is no link, picture or HTML in it."""
     shown = visible(text)
     fence = "`" * (max(map(len, _BACKTICKS.findall(shown)), default=0) + 1)
     room = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
@@ -46,12 +46,12 @@ def as_code(text: str) -> str:
 
 
 def as_chat(text: str) -> str:
-    """Text within a message to a chat, as code: nobody is mentioned by it, and there is no link in it."""
+    """Return text within a message to a chat, as code: nobody is mentioned by it, and there is no link in it."""
     return f"`{visible(text).translate(_CHAT)}`" if text.strip() else ""
 
 
 def _written_out(character: str) -> str:
-    """As a shell reads it within `$'…'`, too."""
+    """Return a character as a shell reads it within `$'…'`, too."""
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # as Python keeps a byte of a file's name
         return f"\\x{code - 0xDC00:02x}"
@@ -61,6 +61,6 @@ def _written_out(character: str) -> str:
 
 
 def for_shell(text: str) -> str:
-    """Text for a shell, also where it would act on a terminal: then as the escapes that shells read as well."""
+    """Return text for a shell, also where it would act on a terminal: then as the escapes that shells read as well."""
     plain = text.replace("\\", "\\\\").replace("'", "\\'")
     return shlex.quote(text) if visible(text) == text else f"$'{visible(plain)}'"

@@ -17,7 +17,7 @@ def counted(number: int, noun: str, does: str = "") -> str:
 
 
 def size(count: int) -> str:
-    """Bytes for people."""
+    """Return bytes for people."""
     value = float(count)
     for unit in ("B", "kB", "MB"):
         if value < 1000:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from platform_assets.cli.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, errors, say, show
-from platform_assets.cli.options import AsJson
+from platform_assets.cli.options import AsJson, By, Reason, decided_by
 from platform_assets.cli.progress import is_interruption, never_lost, speaking
 from platform_assets.errors import PlatformError
 from platform_assets.report import Report
@@ -33,6 +33,8 @@ GROUPS = {
     "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),
 }
 """In the order of the help; each is a module in `commands`, with a function of its name or, for a group, an `app`."""
+_BESIDE = {"releases": "release", "views": "read", "recover": "ledger", "restore": "backup"}
+"""Commands that are a function of another one's module."""
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 _COMPLETES = "_PLATFORM_ASSETS_COMPLETE"
@@ -48,7 +50,7 @@ standard error is {"error": {"what": …, "do": …, "code": …}} then.
 
 
 def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> typer.Typer:
-    """The command line with some of its commands; to import all of them takes as long as most need to answer.
+    """Build the command line with some of its commands; importing all takes as long as most need to answer.
 
     Args:
         only_described: for the list of all commands, which needs no more of each than its first sentence.
@@ -60,8 +62,8 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
         if only_described:
             app.command(name, help=_description(name), rich_help_panel=panels[name])(_nothing)
             continue
-        module = import_module(f"platform_assets.cli.commands.{name}")
-        if hasattr(module, "app"):
+        module = import_module(module_of(name))
+        if hasattr(module, "app") and name not in _BESIDE:
             for command in module.app.registered_commands:
                 command.callback = _reported(command.callback)
             app.add_typer(module.app, name=name, rich_help_panel=panels[name])
@@ -71,26 +73,44 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
     return app
 
 
+def module_of(command: str) -> str:
+    """Return the name of the module that has a command."""
+    return f"platform_assets.cli.commands.{_BESIDE.get(command, command)}"
+
+
 def _reported(command: Callable[..., Report | None]) -> Callable[..., Any]:
-    """Return a command with `--json` that prints the report which the function returns."""
-    own = inspect.signature(command, eval_str=True)
+    """Return a command with `--json` that prints the report which the function returns.
+
+    An `author` among its parameters is who decides: `--reason` and `--by` on the command line, nobody in a dry run.
+    """
     if getattr(command, "__wrapped__", None):
         return command  # of a module that was built before
-    hint = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
-    known = {name: each for name, each in own.parameters.items() if name != hint.name}
+    own = inspect.signature(command, eval_str=True).parameters
+    options = [each for name, each in own.items() if name not in ("author", "as_json")]
+    options += [_option(name, kind, None) for name, kind in (("reason", Reason), ("by", By)) if "author" in own]
 
     @wraps(command)
-    def printed(*, as_json: bool, **given: object) -> None:
-        report = command(**given, **({hint.name: as_json} if hint.name in own.parameters else {}))
+    def printed(*, as_json: bool, **given: Any) -> None:
+        if "author" in own:
+            reason, by = given.pop("reason"), given.pop("by")
+            given["author"] = None if given.get("dry_run") else decided_by(reason, by)
+        if "as_json" in own:
+            given["as_json"] = as_json
+        report = command(**given)
         if report is not None:
             show(report, as_json)
 
-    printed.__signature__ = inspect.Signature([*known.values(), hint])  # type: ignore[attr-defined]
+    options.append(_option("as_json", AsJson, False))
+    printed.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return printed
 
 
+def _option(name: str, kind: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
 def _let_wrap(app: typer.Typer) -> None:
-    """Typer leaves lines of a description as they are written, and a narrow terminal breaks each of them once more."""
+    """Join the lines of descriptions: Typer leaves them as they are, and a narrow terminal breaks each once more."""
     for command in app.registered_commands:
         command.help = _in_one_line(command.help or inspect.getdoc(command.callback) or "")
     for group in app.registered_groups:
@@ -99,32 +119,24 @@ def _let_wrap(app: typer.Typer) -> None:
 
 
 def _in_one_line(description: str) -> str:
-    """Each paragraph."""
     return "\n\n".join(paragraph.replace("\n", " ") for paragraph in description.strip().split("\n\n"))
 
 
 def _description(name: str) -> str:
-    """What a command's module says of it, read without importing it."""
-    tree = ast.parse(Path(__file__).with_name("commands").joinpath(f"{name}.py").read_bytes())
+    """Read what a command's module says of it, without importing it."""
+    file = f"{_BESIDE.get(name, name)}.py"
+    tree = ast.parse(Path(__file__).with_name("commands").joinpath(file).read_bytes())
     for node in tree.body:
         match node:
             case ast.FunctionDef() if node.name == name:
                 return ast.get_docstring(node) or ""
-            case ast.Assign(targets=[ast.Name(id="app")], value=ast.Call(keywords=keywords)):
+            case ast.Assign(targets=[ast.Name(id="app")], value=ast.Call(keywords=keywords)) if name not in _BESIDE:
                 return next(str(ast.literal_eval(word.value)) for word in keywords if word.arg == "help")
     raise AssertionError(name)
 
 
 def _nothing() -> None:
-    """Stands for a command in the list of all; the command itself is imported when it is asked for."""
-
-
-def _options(
-    shown: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=lambda asked: _version(asked), is_eager=True)
-    ] = False,
-) -> None:
-    pass
+    """Stand for a command in the list of all; the command itself is imported when it is asked for."""
 
 
 def _version(asked: bool) -> None:
@@ -133,6 +145,13 @@ def _version(asked: bool) -> None:
 
         print(f"platform-assets {version('platform-assets')}")
         raise typer.Exit
+
+
+_Version = Annotated[bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)]
+
+
+def _options(shown: _Version = False) -> None:
+    pass
 
 
 def main() -> None:
@@ -172,8 +191,8 @@ def _main() -> None:
         _fail(error.lines, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)
     except UnicodeEncodeError as error:
         letter, of_output = error.object[error.start], getattr(sys.stdout, "encoding", None) or "utf-8"
-        if _has(of_output, letter):  # it was for something else
-            raise
+        if letter.encode(of_output, "replace").decode(of_output, "replace") == letter:
+            raise  # it was for something else; the error itself may have another name of the encoding
         what = [f"The output is to be {of_output}, which has no {letter!a}."]
         _fail(what, "Set PYTHONIOENCODING=utf-8, or a locale with every letter, as LC_ALL=C.UTF-8.", EXIT_FAILED)
     except OSError as error:
@@ -183,13 +202,8 @@ def _main() -> None:
         _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED)
 
 
-def _has(encoding: str, letter: str) -> bool:
-    """Whether it can be written so; the error itself may have another name of the encoding."""
-    return letter.encode(encoding, "replace").decode(encoding, "replace") == letter
-
-
 def _keep_private(command: str | None) -> None:
-    """What a command writes, and what it starts, is for those whom the settings name."""
+    """Keep what a command writes, and what it starts, for those whom the settings name."""
     if command not in COMMANDS or command == "init" or _asks_for_help():  # `init`: its files are the user's own
         return
     from platform_assets.access import PRIVATE_UMASK
@@ -201,7 +215,7 @@ def _keep_private(command: str | None) -> None:
 
 
 def _asks_for_help() -> bool:
-    """Whether there are only words before `--help`: after an option it could be what the option is given."""
+    """Return whether there are only words before `--help`: after an option it could be what the option is given."""
     *words, last = sys.argv
     return last == "--help" and not any(word.startswith("-") for word in words[1:])
 

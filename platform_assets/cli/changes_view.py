@@ -41,19 +41,15 @@ def sums_shown(moved: Mapping[str, tuple[Any, Any]]) -> tuple[str, ...]:
     return shown if len(moved) <= _SUMS_SHOWN else (*shown, f"and {len(moved) - _SUMS_SHOWN} more: --json")
 
 
-def sides(before: Any, after: Any) -> tuple[str, str, str]:
-    """Return cells of a figure before and after, and of the difference."""
-    then, now = ("not there" if one is None else f"{one:,}" for one in (before, after))
-    return then, now, "" if before is None or after is None else f"{after - before:+,}"
-
-
 def amounts_parts(changes: AmountChanges, days: Mapping[str, Collection[date]]) -> Iterator[Part]:
     """Show which sums of tables differ over some of their days, and of which tables they are not told."""
     numbers = ("before", "after", "difference")
     rows: list[tuple[str, ...]] = []
     for table, of_it in days.items():
         sums = changes.of(table, of_it)
-        rows += [(table, name, *sides(*pair)) for name, pair in list(sums.items())[:_SUMS_SHOWN]]
+        for name, (before, after) in list(sums.items())[:_SUMS_SHOWN]:
+            pair = ("not there" if one is None else f"{one:,}" for one in (before, after))
+            rows.append((table, name, *pair, "" if before is None or after is None else f"{after - before:+,}"))
         if len(sums) > _SUMS_SHOWN:
             rows.append((table, f"and {len(sums) - _SUMS_SHOWN} more: --json"))
     if rows:
@@ -67,7 +63,7 @@ def unread_parts(changes: AmountChanges) -> Iterator[Part]:
 
 
 def sums_json(moved: Mapping[str, Pair]) -> dict[str, Any]:
-    """Sums that differ, for programs."""
+    """Return sums that differ, for programs."""
     return {name: {"before": before, "after": after} for name, (before, after) in moved.items()}
 
 
@@ -110,7 +106,7 @@ def rollback_parts(
 
 
 def _without_content(done: Rollback) -> Iterator[str]:
-    """Days that become as if never computed; rows in quarantine go with a day, and are none that readers miss."""
+    """Name days that become as if never computed; rows in quarantine go with a day, and readers do not miss them."""
     of_tables: defaultdict[str, list[date]] = defaultdict(list)
     aside: list[date] = []
     for (table, day), (undone, back) in sorted(done.records.items()):
@@ -130,7 +126,7 @@ def _without_content(done: Rollback) -> Iterator[str]:
 def may_end_lines(
     catalogue: Catalogue, intakes: Collection[Intake], standing: Iterable[EndedRollback]
 ) -> Iterator[str]:
-    """Rollbacks that end if what waits for a raw table touches their days: which it touches, nobody knows yet."""
+    """Name rollbacks that end if what waits for a raw table touches their days, which is not known yet."""
     for rollback in standing:
         made_from = catalogue.with_inputs([rollback.table])
         if waits := [intake.table for intake in intakes if intake.table in made_from]:
@@ -144,7 +140,7 @@ def ended_note(rollback: EndedRollback) -> Note:
 
 
 def ended_json(rollback: EndedRollback) -> dict[str, Any]:
-    """The same for programs."""
+    """Return it for programs."""
     ended_by = rollback.by.publication if rollback.by else None
     made = {"rollback": rollback.rollback.publication, "release": rollback.rollback.release, "ended_by": ended_by}
     return picked(rollback, "table days files withdrawn", **made)

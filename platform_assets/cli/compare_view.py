@@ -38,15 +38,15 @@ def compared(comparison: Comparison) -> Report:
             for table in comparison.tables
         ],
     )
-    return Report(_parts(comparison), data, not comparison.is_equal)
 
+    def parts() -> Iterator[Part]:
+        yield Heading(f"Plan {comparison.name}, compared")
+        yield Points([*_heads(comparison)])
+        for table in comparison.tables:
+            yield Points([_of_table(table)])
+            yield from columns_parts(table.table, table.columns, table.examples)
 
-def _parts(comparison: Comparison) -> Iterator[Part]:
-    yield Heading(f"Plan {comparison.name}, compared")
-    yield Points([*_heads(comparison)])
-    for table in comparison.tables:
-        yield Points([*_of_table(table)])
-        yield from columns_parts(table.table, table.columns, table.examples)
+    return Report(parts(), data, not comparison.is_equal)
 
 
 def columns_parts(table: str, columns: Iterable[ColumnBeside], examples: Iterable[Example]) -> Iterator[Part]:
@@ -62,7 +62,7 @@ def columns_parts(table: str, columns: Iterable[ColumnBeside], examples: Iterabl
 
 
 def comparison_json(day: StagedDay) -> dict[str, Any]:
-    """A compared day for programs."""
+    """Return a compared day for programs."""
     pairs = {"rows": day.rows, "keys": day.keys, **{f"sum of {name}": pair for name, pair in day.sums.items()}}
     sides = {name: {"before": pair[0], "after": pair[1]} for name, pair in pairs.items() if pair}
     return picked(day, "table day added removed changed", equal=day.is_equal, **sides)
@@ -80,15 +80,14 @@ def _heads(comparison: Comparison) -> Iterator[str]:
         yield f"{counted(len(days), 'day')} of {table} ({which(days)}) not computed: nothing that they read differs."
 
 
-def _of_table(table: TableBeside) -> Iterator[str]:
+def _of_table(table: TableBeside) -> str:
     days, (old, new) = table.days, table.code
     equal = sum(day.is_equal for day in days)
     keys = ", ".join(f"{sum(getattr(day, how) for day in days):,} {how}" for how in ("added", "removed", "changed"))
     rows = became(sum(day.rows[0] for day in days), sum(day.rows[1] for day in days))
-    yield (
-        f"{table.table}: {counted(len(days), 'day')} ({which([day.day for day in days])}), {equal:,} equal; "
-        f"rows {rows}; keys {keys}; code {', '.join(old) or 'none'} → {new}"
-    )
+    which_days = f"{counted(len(days), 'day')} ({which([day.day for day in days])})"
+    code = f"code {', '.join(old) or 'none'} → {new}"
+    return f"{table.table}: {which_days}, {equal:,} equal; rows {rows}; keys {keys}; {code}"
 
 
 def _cells(column: ColumnBeside) -> tuple[str, ...]:

@@ -6,24 +6,30 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
+from functools import partial
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
-from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType, RenderResult
 from rich.markup import escape as without_markup
 from rich.segment import Segment
+from rich.text import Text
 
 from platform_assets.errors import PlatformError
 from platform_assets.report import (
     Calendar,
+    Cell,
     Details,
     Facts,
     Heading,
     Listing,
+    Mark,
     Note,
     Plot,
     Points,
@@ -43,10 +49,8 @@ EXIT_LOOK = 1
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 EXIT_INTERRUPTED = 130
-"""What shells say of a command that Ctrl-C ended."""
 
 _TWO_DAYS = re.compile(r"(\d{4}-\d\d-\d\d)\D+(\d{4}-\d\d-\d\d)")
-"""Perhaps a range as others write it."""
 
 _UNBROKEN = 1000
 """Characters of a line that no terminal breaks."""
@@ -54,27 +58,28 @@ _UNBROKEN = 1000
 # Rich would leave out colours alone, and a reader of plain text stumbles over codes for bold and dim as well.
 _COLOURS: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
 _NUMPY = "numpy"
+_MENDED = "[yellow]mended[/]"
 
 
 class _Console(Console):
-    """As wide as the terminal; into a file or a pipe, each row and name stays on one line, for what reads it next.
+    """Write as wide as the terminal; in a file or a pipe, each row and name stays on one line, for what reads it next.
 
     Nothing that it prints acts on a terminal but its own colours, whatever the text holds.
     """
 
     def print(self, *objects: Any, markup: bool | None = None, **options: Any) -> None:
-        """As Rich does; text without markup is of others, so a line break in it is none of ours."""
+        """Print as Rich does; text without markup is of others, so a line break in it is none of ours."""
         if markup is False:
             objects = tuple(visible(text) if isinstance(text, str) else text for text in objects)
         super().print(*objects, markup=markup, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """As Rich does, with what is of others made visible; it only begins lines where the platform did."""
+        """Render as Rich does, with what is of others made visible; it only begins lines where the platform did."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(self._shown(segment.text), segment.style)
 
     def _shown(self, text: str) -> str:
-        """Text as the output can have it: lines of tables, and letters, that its encoding has not are others."""
+        """Return text as the output can have it: lines of tables, and letters, that its encoding has not are others."""
         shown = visible(text, breaks=True)
         if self.encoding.startswith("utf"):
             return shown
@@ -104,14 +109,7 @@ class UsageError(PlatformError):
 
 
 def parse_day(text: str, settings: Settings | None = None) -> date:
-    """A day as an argument.
-
-    Args:
-        settings: with the calendar that the day must lie in; any day will do without.
-
-    Raises:
-        UsageError: not a date, or outside the calendar.
-    """
+    """Return a day given as an argument; with settings it must lie in their calendar."""
     try:
         day = date.fromisoformat(text)
     except ValueError as error:
@@ -125,14 +123,7 @@ def parse_day(text: str, settings: Settings | None = None) -> date:
 
 
 def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
-    """Days as an argument: one day, a range `A..B` with both ends, or several of them with commas.
-
-    Args:
-        settings: with the calendar that the days must lie in; any days will do without.
-
-    Raises:
-        UsageError: a part is no day, is outside the calendar, or is a range that ends before it starts.
-    """
+    """Return days given as an argument: one day, a range `A..B` with both ends, or several of them with commas."""
     days: set[date] = set()
     for part in text.split(","):
         if ".." not in part and (both := _TWO_DAYS.fullmatch(part.strip())):
@@ -147,74 +138,52 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
 
 
 def selected(table: str | None, days: str | None, settings: Settings) -> Selection:
-    """The table and the days that a person names with a command; all of what is not named.
-
-    Raises:
-        UsageError: as for `parse_days`.
-    """
+    """Return the table and the days that a person names with a command; all of what is not named."""
     from platform_assets.planning.selection import Selection
 
-    return Selection(
-        frozenset() if table is None else frozenset({table}), None if days is None else parse_days(days, settings)
-    )
+    tables: frozenset[str] = frozenset() if table is None else frozenset({table})
+    return Selection(tables, None if days is None else parse_days(days, settings))
 
 
 @contextmanager
 def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
-    """The platform for a command; what had to be mended to open it is told on standard error.
-
-    Args:
-        settings: those that the command has loaded for something else already.
-    """
+    """Open the platform for a command; what had to be mended for that is told on standard error."""
     from platform_assets.operations.opening import open_platform
     from platform_assets.settings import load_settings
 
-    settings = settings or load_settings()
-    with open_platform(settings, _mended) as platform:
+    with open_platform(settings or load_settings(), partial(say, _MENDED, to=errors)) as platform:
         yield platform
 
 
 @contextmanager
 def platform_to_look(settings: Settings | None = None) -> Iterator[Platform]:
-    """The platform for a command that only shows something, also where nothing can be written.
-
-    Args:
-        settings: those that the command has loaded for something else already.
-    """
+    """Open the platform for a command that only shows something, also where nothing can be written."""
     from platform_assets.operations.opening import open_platform_to_look
     from platform_assets.settings import load_settings
 
-    def limited(text: str) -> None:
-        say("[yellow]note[/]", text, to=errors)
-
-    with open_platform_to_look(settings or load_settings(), _mended, limited) as platform:
+    limited = partial(say, "[yellow]note[/]", to=errors)
+    with open_platform_to_look(settings or load_settings(), partial(say, _MENDED, to=errors), limited) as platform:
         yield platform
 
 
-def _mended(text: str) -> None:
-    say("[yellow]mended[/]", text, to=errors)
-
-
 def escape(text: str) -> str:
-    """Text of others for where Rich's markup is understood: nothing in it is markup, and all of it is visible."""
+    """Return others' text for where Rich's markup is understood: nothing in it is markup, and all of it is visible."""
     return without_markup(visible(text))
 
 
 def say(head: str, text: str, *more: str, to: Console = console) -> None:
-    """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text."""
+    """Print a line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text."""
     line = f"{head} {escape(text)}" if text else head
     to.print("\n".join((line, *map(escape, more))), highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document."""
     print(json.dumps(plain(value), indent=2))
 
 
 def print_parts(parts: Iterable[Any]) -> None:
     """Print the parts of a report for people; what only a page has room for is left out."""
-    from platform_assets.cli.grids import Entries, Grid
-
     for part in parts:
         match part:
             case str() | Quote():
@@ -242,11 +211,7 @@ def print_parts(parts: Iterable[Any]) -> None:
 
 
 def show(report: Report, as_json: bool) -> None:
-    """Print a report for people or for programs.
-
-    Raises:
-        typer.Exit: something in it needs a look.
-    """
+    """Print a report for people or for programs; exit with 1 if something in it needs a look."""
     if as_json:
         print_json(report.data)
     else:
@@ -256,26 +221,21 @@ def show(report: Report, as_json: bool) -> None:
 
 
 def write_page(file: Path, text: str) -> None:
-    """Write a page to where somebody wants it.
-
-    Raises:
-        UsageError: that cannot be written.
-    """
+    """Write a page to where somebody wants it."""
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(
-            f"{file} cannot be written: {error.strerror}.", "Name a file in a folder that is there."
-        ) from error
+        what = f"{file} cannot be written: {error.strerror}."
+        raise UsageError(what, "Name a file in a folder that is there.") from error
 
 
 @contextmanager
 def without_numpy() -> Iterator[None]:
-    """For a command that reads with Arrow and is done: of what is imported within, nothing finds NumPy.
+    """Keep NumPy from what is imported within, for a command that reads with Arrow and is done.
 
     Arrow works without it, as the libraries do that come after it; to import it takes several times as long as Arrow
-    itself, since its OpenBLAS starts a thread for each core, to multiply matrices, and each first waits busily. Who has
-    imported either already goes on as before.
+    itself, since its OpenBLAS starts a thread for each core, and each first waits busily. Who has imported either
+    already goes on as before.
     """
     if {_NUMPY, "pyarrow"} & sys.modules.keys():
         yield
@@ -286,3 +246,139 @@ def without_numpy() -> Iterator[None]:
         yield
     finally:
         del modules[_NUMPY]
+
+
+_LONGEST_WORD = 44
+"""Characters of a word that stays whole whatever the column; a longer one (a payload, a deep path) may be folded."""
+_BETWEEN = 2
+_MARGIN = 1
+_INDENT = 3
+"""Characters before what stands below the first column."""
+
+_Row = Sequence[Text]
+
+
+class Grid:
+    """Draw a table whose numbers and names are never cut; Rich's own fill lines with blanks, and take 2 ms a row.
+
+    Where its columns do not fit side by side, the first has a line of its own with the others below, once for rows in
+    turn that have the same, and all but numbers may be folded; where that does not do, all stand one below another.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table, width = self._table, options.max_width
+        head = [Text(visible(name), "table.header") for name in table.columns]
+        rows = [[*map(_text, row), *[Text()] * (len(head) - len(row))] for row in table.rows]
+        right = [name in table.right for name in table.columns]
+        whole = [name in table.whole for name in table.columns]
+        if table.title:
+            yield Text(visible(table.title), "table.title")
+        if widths := _widths([head, *rows], right, whole, width - _MARGIN):
+            yield Segment.line()
+            yield from _block(console, [head], right, widths, _MARGIN)
+            yield from _rule(widths, 0)
+            yield from _block(console, rows, right, widths, _MARGIN)
+            yield Segment.line()
+        elif table.columns[0] and (
+            widths := _widths(others := [row[1:] for row in (head, *rows)], right[1:], whole[1:], width - _INDENT)
+            or _widths(others, right[1:], [False] * len(others[0]), width - _INDENT)
+        ):
+            yield Segment.line()
+            for number, (_, alike) in enumerate(groupby([head, *rows], lambda row: row[0].plain)):
+                below = list(alike)
+                yield from _block(console, [below[0][:1]], [False], [width - _MARGIN], _MARGIN)
+                yield from _block(console, [row[1:] for row in below], right[1:], widths, _INDENT)
+                if not number:
+                    yield from _rule(widths, _INDENT - _MARGIN)
+            yield Segment.line()
+        else:
+            yield from _upright(console, head, rows, width)
+
+
+class Entries:
+    """Draw facts: of each its name, or its number, and beside it what there is to say of it."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = [[Text(visible(name), "bold"), _text(tuple(lines))] for name, lines in self._facts.entries]
+        first = max((row[0].cell_len for row in rows), default=0)
+        widths = [first, max(options.max_width - first - _BETWEEN, 1)]
+        yield from _block(console, rows, [self._facts.right, False], widths, 0)
+
+
+def _text(cell: Cell) -> Text:
+    if isinstance(cell, Mark):
+        return Text(visible(cell.text), cell.tone)
+    return Text("\n".join(map(visible, [cell] if isinstance(cell, str) else cell)))
+
+
+def _widths(rows: Sequence[_Row], right: Sequence[bool], whole: Sequence[bool], width: int) -> list[int]:
+    """Return the width of each column with which all fit side by side into so many characters, if they do."""
+    least: list[int] = []
+    most: list[int] = []
+    for column in range(len(right)):
+        texts = [row[column].plain for row in rows]
+        most.append(max(cell_len(line) for text in texts for line in text.split("\n")))
+        longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
+        least.append(most[-1] if right[column] or whole[column] else min(longest, _LONGEST_WORD))
+    left = width - _taken(least)
+    if left < 0:
+        return []
+    wants = sorted(range(len(least)), key=lambda n: most[n] - least[n])
+    for others, n in zip(range(len(wants), 0, -1), wants, strict=True):
+        more = min(most[n] - least[n], left // others)
+        least[n] += more
+        left -= more
+    return least
+
+
+def _taken(widths: Sequence[int]) -> int:
+    return sum(widths) + _BETWEEN * (len(widths) - 1)
+
+
+def _rule(widths: Sequence[int], indent: int) -> Iterator[Segment]:
+    yield Segment(" " * _MARGIN + "─" * (_taken(widths) + indent) + "\n")
+
+
+def _block(
+    console: Console, rows: Sequence[_Row], right: Sequence[bool], widths: Sequence[int], margin: int
+) -> Iterator[Segment]:
+    """Draw rows in columns of these widths, with nothing behind the last sign of a line."""
+    for row in rows:
+        folded = [_folded(console, cell, width) for cell, width in zip(row, widths, strict=True)]
+        for parts in zip_longest(*folded, fillvalue=Text()):
+            line = Text(" " * margin)
+            for part, is_right, width in zip(parts, right, widths, strict=True):
+                blanks = " " * (width - part.cell_len)
+                line.append(blanks if is_right else "").append_text(part).append("" if is_right else blanks)
+                line.append(" " * _BETWEEN)
+            line.rstrip()
+            yield from line.render(console)
+            yield Segment.line()
+
+
+def _folded(console: Console, cell: Text, width: int) -> list[Text]:
+    """Return the lines of a cell; values too long for their column are broken between words."""
+    if cell.cell_len <= width and "\n" not in cell.plain:
+        return [cell]
+    lines = list(cell.wrap(console, width, overflow="fold"))
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def _upright(console: Console, head: _Row, rows: Sequence[_Row], width: int) -> Iterator[Segment]:
+    """Draw a line for each value that there is, behind the name of its column; without rows the names."""
+    room = max(name.cell_len for name in head)
+    widths = [room, max(width - room - _BETWEEN, 1)]
+    if not rows:
+        yield from _block(console, [[Text("  ").join(head)]], [False], [width], 0)
+    for row in rows:
+        pairs = [[name, cell] for name, cell in zip(head, row, strict=True) if cell.plain]
+        yield from _block(console, pairs, [False, False], widths, 0)
+        yield Segment.line()

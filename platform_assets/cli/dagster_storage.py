@@ -27,12 +27,7 @@ class DagsterStorageError(PlatformError):
 
 @contextmanager
 def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Open the instance of a folder with a `dagster.yaml`.
-
-    Raises:
-        DagsterStorageError: its storage is a server that does not answer or refuses, or is not named. Whatever else is
-            wrong, as with a full disk, is raised as it comes.
-    """
+    """Open the instance of a folder with a `dagster.yaml`; explain why a storage server fails, raise the rest."""
     import dagster as dg
 
     root = logging.getLogger()

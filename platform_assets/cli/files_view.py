@@ -18,7 +18,6 @@ from platform_assets.sources.landing import Problem
 from platform_assets.words import alike, counted
 
 _MOST = 8
-"""Reasons that are told with an example."""
 
 _MOST_TOLD = 1 << 16
 """Files of which it is remembered that they were told; of the oldest beyond it is forgotten."""
@@ -27,10 +26,9 @@ _MOST_TOLD = 1 << 16
 def left_parts(
     problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0
 ) -> Iterator[Part]:
-    """What lies in the landing area and is not in any table, because a person has to do something about it.
+    """Show what lies in the landing area and is in no table, because a person has to do something about it.
 
     Args:
-        problems: of files that were not taken; what only has to be waited for is told elsewhere.
         refused: files of which not one row was taken.
         as_before: how many more there are of which a person was told before.
         just_told: and how many of which the same command told further up.
@@ -50,17 +48,17 @@ def left_parts(
 
 
 def refused_lines(refused: Mapping[str, str]) -> Iterator[str]:
-    """One line for all files that were refused whole for the like, by path with the reason."""
+    """Yield one line for all files that were refused whole for the like, by path with the reason."""
     return alike(refused.items(), _MOST)
 
 
 def not_taken_lines(problems: Collection[Problem]) -> Iterator[str]:
-    """One line for all files that cannot be taken for the like."""
+    """Yield one line for all files that cannot be taken for the like."""
     return alike(((problem.path, problem.message) for problem in problems), _MOST)
 
 
 def growing_lines(growing: Sequence[Problem]) -> Iterator[str]:
-    """One line for all files that only have to rest, with the time it takes; and one for all that wait for the same."""
+    """Yield one line for all files that only have to rest, with the time it takes; one for all that wait alike."""
     resting = [problem for problem in growing if problem.rests_in_s is not None]
     if resting:
         wait_s = max(1, math.ceil(max(problem.rests_in_s or 0.0 for problem in resting)))
@@ -73,12 +71,12 @@ def growing_lines(growing: Sequence[Problem]) -> Iterator[str]:
 
 
 def refused_json(refused: Sequence[Arrival]) -> list[dict[str, str | None]]:
-    """Refused files for programs."""
+    """Return refused files for programs."""
     return [picked(file, "table path reason") for file in refused]
 
 
 def by_spark_parts(tables: Mapping[str, str]) -> Iterator[Part]:
-    """A line for each, with the reason and what to do."""
+    """Show a line for each table that Spark computes, with the reason and what to do."""
     for table, why in tables.items():
         yield Note("", "Spark computes", f"{table}: {why}; `platform-assets engine verify {table}`")
 
@@ -86,10 +84,9 @@ def by_spark_parts(tables: Mapping[str, str]) -> Iterator[Part]:
 def left_anew_parts(
     state: Path, problems: Sequence[Problem], refused: Sequence[ArrivalRecord], told: Sequence[ArrivalRecord] = ()
 ) -> Iterator[Part]:
-    """Tell of files that no earlier refresh told of, count the others, and remember all.
+    """Tell of files that no earlier refresh told of, count the others, and remember all in the state folder.
 
     Args:
-        state: the folder in which it is remembered; where that cannot be, all are told again.
         refused: files of which not one row was taken.
         told: of these, those of which this refresh has told already.
     """
@@ -118,5 +115,5 @@ def _of_refused(file: ArrivalRecord) -> str:
 
 
 def _mark(*parts: str) -> str:
-    """What is remembered of a file: names and reasons may quote what somebody wants to have erased."""
+    """Return what is remembered of a file: names and reasons may quote what somebody wants to have erased."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

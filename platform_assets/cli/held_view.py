@@ -18,19 +18,11 @@ if TYPE_CHECKING:
     from platform_assets.operations.lineage.held_days import HeldDay, WarnedDay
 
 _SHOWN = 5
-"""Ranges of days that are named."""
-
-_IN_SHORT = 5
-"""Lines of held days where there is more to tell than them."""
-
-_WARNED_SHOWN = 5
-"""Warnings of a run that are named."""
 ALL = "platform-assets status --warnings"
-"""The command that shows all."""
 
 
 def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool = False) -> Iterator[Part]:
-    """A red line for each held day, and below it what may be to blame.
+    """Show a red line for each held day, and below it what may be to blame.
 
     Args:
         of: the table that was asked about: a day of another one holds it from there.
@@ -40,7 +32,7 @@ def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
 
     shown = tuple(held)
     groups = together(shown)
-    told = groups[:_IN_SHORT] if in_short else groups
+    told = groups[:_SHOWN] if in_short else groups
     for days in told:
         first = days[0].hold
         through = "held through" if of not in (None, first.table) else "held"
@@ -85,7 +77,6 @@ def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
 
 
 def _named(held: Sequence[HeldDay]) -> str:
-    """A day for a command, or what is to be put there for one of several."""
     return f"{held[0].hold.table} --days {held[0].hold.day}" if len(held) == 1 else "TABLE --days DAY"
 
 
@@ -100,7 +91,7 @@ def _line(days: Sequence[HeldDay]) -> str:
 
 
 def held_json(day: HeldDay) -> dict[str, Any]:
-    """A held day for programs."""
+    """Return a held day for programs."""
     older, shown, by = day.older, day.shown, day.shown_by
     return picked(
         day.hold,
@@ -114,7 +105,7 @@ def held_json(day: HeldDay) -> dict[str, Any]:
 
 
 class DayWarning(NamedTuple):
-    """What a gate found of a published day."""
+    """Keep what a gate found of a published day."""
 
     table: str
     day: date
@@ -125,30 +116,30 @@ class DayWarning(NamedTuple):
 
     @classmethod
     def of(cls, table: str, days: Mapping[date, DayContent] | Mapping[date, DayRecord]) -> Iterator[Self]:
-        """Those of some days of a table, the newest day first."""
+        """Yield those of some days of a table, the newest day first."""
         for day in sorted(days, reverse=True):
             yield from (cls(table, day, warned) for warned in days[day].warnings)
 
     def json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return it for programs."""
         return {"table": self.table, "day": self.day, **self.warned.model_dump()}
 
 
 def warnings_parts(warnings: Sequence[DayWarning], stage: str | None) -> Iterator[Part]:
-    """How many days a run published, or left in a stage, with warnings, and the first of these."""
+    """Show how many days a run published, or left in a stage, with warnings, and the first of these."""
     if not warnings:
         return
     days = len({(warning.table, warning.day) for warning in warnings})
     done = f"{'was' if days == 1 else 'were'} {'staged' if stage else 'published'} with warnings"
     command = f"platform-assets stage show {stage}" if stage else ALL
     yield Note("yellow", "warned", f"{counted(days, 'day')} {done}; `{command}` shows all:")
-    yield from (f"  {warning}" for warning in warnings[:_WARNED_SHOWN])
-    if (more := len(warnings) - _WARNED_SHOWN) > 0:
+    yield from (f"  {warning}" for warning in warnings[:_SHOWN])
+    if (more := len(warnings) - _SHOWN) > 0:
         yield f"  and {counted(more, 'more warning')}"
 
 
 def warned_tables_parts(warned: Iterable[DayRecord]) -> Iterator[Part]:
-    """A line for each table with days that were published with warnings, and where more is said of them."""
+    """Show a line for each table with days that were published with warnings, and where more is said of them."""
     by_table: dict[str, list[DayRecord]] = {}
     for record in warned:
         by_table.setdefault(record.table, []).append(record)
@@ -163,7 +154,7 @@ def warned_tables_parts(warned: Iterable[DayRecord]) -> Iterator[Part]:
 
 
 def warned_days_parts(warned: Sequence[DayRecord]) -> Iterator[Part]:
-    """A line for each warning, as they are given."""
+    """Show a line for each warning, as they are given."""
     for record in warned:
         yield from (Note("yellow", "warned", str(each)) for each in DayWarning.of(record.table, {record.day: record}))
     if not warned:
@@ -173,7 +164,7 @@ def warned_days_parts(warned: Sequence[DayRecord]) -> Iterator[Part]:
 
 
 def warnings_json(warned: Iterable[DayRecord]) -> list[dict[str, Any]]:
-    """The same for programs."""
+    """Return them for programs."""
     return [
         warning.json() | {"publication": record.publication}
         for record in warned
@@ -182,7 +173,7 @@ def warnings_json(warned: Iterable[DayRecord]) -> list[dict[str, Any]]:
 
 
 def warned_day_parts(day: WarnedDay) -> Iterator[Part]:
-    """What gates found of a day, and below it what may be to blame."""
+    """Show what gates found of a day, and below it what may be to blame."""
     from platform_assets.operations.lineage.held_days import withdrawals
 
     record = day.record
@@ -196,7 +187,7 @@ def warned_day_parts(day: WarnedDay) -> Iterator[Part]:
 
 
 def warned_json(day: WarnedDay | None) -> dict[str, Any] | None:
-    """The same for programs; None where no gate warned."""
+    """Return it for programs; None where no gate warned."""
     if day is None:
         return None
     return {

@@ -17,26 +17,22 @@ from platform_assets.cli.console import UsageError
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Author
-    from platform_assets.records.manifest import Decides
+    from platform_assets.planning.selection import Draw
+    from platform_assets.settings import Settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, also of an error.")]
 _DAYS = "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas."
 Days = Annotated[str | None, typer.Option("--days", metavar="DAYS", help=_DAYS)]
-"""Understood by `console.parse_days`."""
 DaysOrDay = Annotated[str | None, typer.Option("--days", "--day", metavar="DAYS", help=_DAYS)]
-"""The same, for a command that mostly gets one."""
 OneDay = Annotated[str, typer.Argument(metavar="DAY", help="YYYY-MM-DD.")]
-"""Understood by `console.parse_day`."""
 Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="COLUMN=VALUE,…", help="Only rows of these keys; the others are carried over."),
 ]
-"""Understood by `parse_keys`."""
 TableName = Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")]
 OneTable = Annotated[str | None, typer.Option("--table", help="Only this table.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides; the user by default, who is recorded in any case.")]
-"""Both understood by `decided_by`."""
 Cascade = Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")]
 UntilLifted = Annotated[
     bool, typer.Option("--until-lifted", help="Until `rollback --lift`: new input or code does not end it.")
@@ -47,14 +43,22 @@ _QUOTED = re.compile(r'((?:^|,)\s*"(?:[^"]|"")*")\s*(?=,|\Z)')
 """A value in double quotes with the blanks behind it, at which `csv` stops."""
 
 
+def drawn(days: str | None, sample: int | None, seed: int | None, by_default: int, settings: Settings) -> Draw | None:
+    """Return how days are drawn that are not named: `by_default` of them, other ones every day."""
+    from platform_assets.planning.selection import Draw
+
+    if days is None:
+        by = settings.current_day().toordinal() if seed is None else seed
+        return Draw(by_default if sample is None else sample, by)
+    if sample is not None or seed is not None:
+        raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
+    return None
+
+
 def parse_keys(options: Sequence[str]) -> dict[str, list[str]]:
-    """The texts of values that a person names, by column; all of a column that is named several times.
+    """Return the texts of values that a person names, by column; all of a column that is named several times.
 
-    Args:
-        options: each COLUMN=VALUE,… with the values as a line of CSV; blanks around one do not belong to it.
-
-    Raises:
-        UsageError: one is not so.
+    Each option is COLUMN=VALUE,… with the values as a line of CSV; blanks around one do not belong to it.
     """
     asked: dict[str, list[str]] = {}
     for option in options:
@@ -77,27 +81,17 @@ def _no_keys(option: str, why: str) -> UsageError:
     )
 
 
-def decided_by(reason: str | None, who: str | None, decides: Decides = "") -> Author:
-    """The author of a decision.
-
-    Args:
-        who: as it was given; the user of this machine by default.
-        decides: what it is, where the kind of work does not say so.
-
-    Raises:
-        UsageError: the reason or the name is missing or blank.
-    """
+def decided_by(reason: str | None, who: str | None) -> Author:
+    """Return the author of a decision, by default the user of this machine; a blank reason or name is refused."""
     if who is None:
         with suppress(KeyError, OSError):  # in a container, a user may have no name
             who = getpass.getuser()
     from platform_assets.engine.platform import Author
 
-    given: dict[str, str] = {}
-    for name, value, example in (("reason", reason, "checked with the till vendor"), ("by", who, "zoe")):
-        if value is None or not value.strip():
-            raise UsageError(
-                f"A decision needs --{name}: it is kept for the next person.", f'Add --{name} "{example}".'
-            )
-        given[name] = value.strip()
+    why, who = (reason or "").strip(), (who or "").strip()
+    for name, value, example in (("reason", why, "checked with the till vendor"), ("by", who, "zoe")):
+        if not value:
+            what = f"A decision needs --{name}: it is kept for the next person."
+            raise UsageError(what, f'Add --{name} "{example}".')
     # Of runs in a container each is process 1.
-    return Author(run=f"process {os.getpid()} {uuid4().hex[:8]}", why=given["reason"], who=given["by"], decides=decides)
+    return Author(run=f"process {os.getpid()} {uuid4().hex[:8]}", why=why, who=who)

@@ -22,12 +22,9 @@ _LOOK_S = 0.2
 
 
 class Processes:
-    """Processes whose output goes to standard error until they are ended: their traces at that tell nothing.
+    """Run processes whose output goes to standard error until they are ended: their traces at that tell nothing.
 
-    Args:
-        folder: to start them in.
-        environment: to start them with.
-        temporary: a folder that the watchdog removes where this process is killed.
+    The watchdog removes the temporary folder where this process is killed.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str], temporary: Path) -> None:
@@ -44,11 +41,7 @@ class Processes:
         Thread(target=self._pass_on, args=(read,), name="output", daemon=True).start()
 
     def start(self, name: str, command: Sequence[str], secrets: Mapping[str, str] | None = None) -> None:
-        """Start one in a session of its own, so that whatever it starts can be ended with it.
-
-        Args:
-            secrets: variables that only it is started with.
-        """
+        """Start one in a session of its own, so that what it starts can be ended with it; only it gets the secrets."""
         self._running[name] = process = subprocess.Popen(
             command,
             cwd=self._folder,

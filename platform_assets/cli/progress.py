@@ -7,6 +7,7 @@ a step runs, and a bar that follows them there stands still for whoever looks at
 from __future__ import annotations
 
 import io
+import math
 import os
 import signal
 import sys
@@ -15,103 +16,264 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from threading import Timer, main_thread
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 
-from platform_assets.cli.narration import Narration, Now
 from platform_assets.progress import OnProgress, Progress
+from platform_assets.visible import visible
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-    from rich.progress import Progress as Bars
+QUICK_S = 2.0
+"""What is done by then leaves no line behind on its way."""
 
+FIRST_S = 5.0
+"""Nobody has heard anything since the process began, which was a few imports ago."""
+
+SILENCE_S = 8.0
+"""Ten seconds are promised, and on a busy machine a thread wakes up late."""
+
+_HALF = 6.0
+"""Jobs after which a batch counts as half done: about as many as staging and checking days takes."""
 _TICK_S = 0.2
 _LAST_WORDS_S = 5.0
 """Seconds after which nobody waits for a Spark any more that was asked and does not answer."""
 _ASKED_EVERY_S = 1.0
-"""Seconds between two questions to Spark, how far it is."""
 
 _OUT_OF_IT_S = 0.05
 """How long after what could not be interrupted; raised at once, it would be in the very report."""
 
 
-class Bar:
-    """A bar that can be shown, drawn anew and taken away again.
+@dataclass(frozen=True)
+class Now:
+    """What is being done at a moment, and since how many seconds.
 
     Args:
-        out: a terminal.
+        work: where it is known how far that is.
+        spark: how far Spark is with what it is at, in words; empty where it is idle.
+        share: of the batch that is being done, as far as Spark's jobs tell.
     """
 
+    doing: str
+    work: Progress | None
+    seconds: float
+    spark: str = ""
+    share: float = 0.0
+
+    @property
+    def count(self) -> str:
+        """Say how far it is; empty where that is not known."""
+        known = self.work is not None and bool(self.work.total)
+        done = f"{self.work.done:,} of {counted(self.work.total, self.work.unit)}" if self.work and known else ""
+        return ", ".join(filter(None, [done, self.spark]))
+
+    @property
+    def reached(self) -> float:
+        """Return what a bar shows of the total: all that is done, and what Spark has done of the batch."""
+        return self.work.done + self.work.batch * self.share if self.work else 0.0
+
+    def __str__(self) -> str:
+        far = f": {self.count}" if self.count else ""
+        return f"{self.doing}{far}, {self.seconds:,.0f} s"
+
+
+class Narration:
+    """Keep what is done and what is to be said of it: no terminal, no thread, and any clock.
+
+    Args:
+        command: said while nothing better is known.
+        clock: in seconds.
+    """
+
+    def __init__(self, command: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._spoke = clock() - (SILENCE_S - FIRST_S)
+        self._labels = [(command, clock())]
+        self._meanwhile: dict[str, float] = {}
+        self._since: dict[tuple[str, str], float] = {}
+        self._work: Progress | None = None
+        self.spark = SparkShare()
+        self._moved = -math.inf
+        self._lines: list[str] = []
+
+    @property
+    def is_quick(self) -> bool:
+        """Return whether what was begun last may yet be over before anybody wonders."""
+        return self._clock() - self._labels[-1][1] < QUICK_S
+
+    def begin(self, label: str) -> None:
+        """Note that a part of the command begins."""
+        self._labels.append((label, self._clock()))
+
+    def end(self) -> None:
+        """Note that the part is over, whatever it did last."""
+        self._labels.pop()
+        self._work = None
+        self._lines.clear()
+        self._meanwhile.clear()
+        self._since.clear()
+
+    def tell(self, now: Progress) -> None:
+        """Take what the work says of itself."""
+        now = replace(now, phase=visible(now.phase), table=visible(now.table))
+        moment, key = self._clock(), (now.phase, now.table)
+        if not now.table:
+            if now.finished:
+                began = self._meanwhile.pop(now.phase, moment)
+                if self._key and self._waits(began):  # as for Spark's start, which is none of a table's time
+                    self._since[self._key] += moment - max(began, self._since[self._key])
+            else:
+                self._meanwhile.setdefault(now.phase, moment)
+        elif now.finished:
+            started = self._since.pop(key, None)
+            parts = [
+                counted(now.done, now.unit) if now.total else "",
+                counted(now.rows, "row") if now.rows is not None else "",
+                f"{moment - started:,.1f} s" if started is not None else "",
+            ]
+            self._lines.append(f"{now.table}: {', '.join(filter(None, parts))}")
+            self._work = None
+        else:
+            if key != self._key and not now.done:
+                self._since[key] = moment  # begun anew, whatever became of it before
+                self._moved = -math.inf
+            self._since.setdefault(key, moment)
+            if key != self._key or now.done != (self._work and self._work.done):
+                self.spark.begin()
+            self._work = now
+            if now.done:
+                self._moved = moment
+
+    @property
+    def _key(self) -> tuple[str, str] | None:
+        return (self._work.phase, self._work.table) if self._work else None
+
+    def _waits(self, began: float) -> bool:
+        return self._work is None or self._moved <= began
+
+    def now(self) -> Now:
+        """Return what is being done: what everything else waits for, else the table, else the command."""
+        moment = self._clock()
+        doing, since = next(reversed(self._meanwhile.items()), ("", 0.0))
+        if doing and self._waits(since):
+            return Now(doing, None, moment - since)
+        if self._work and self._key:
+            since = self._since[self._key]
+            return Now(" ".join(self._key), self._work, moment - since, self.spark.words, self.spark.share)
+        label, since = self._labels[-1]
+        return Now(label, None, moment - since, self.spark.words)
+
+    def lines(self) -> list[str]:
+        """Return a line for each table that was finished, once; none as long as the command is quick."""
+        if self.is_quick or not self._lines:
+            return []
+        said, self._lines = self._lines, []
+        self._spoke = self._clock()
+        return said
+
+    def sign_of_life(self) -> str | None:
+        """Say what is being done, where nothing was said for so long that somebody may wonder."""
+        if self._clock() - self._spoke < SILENCE_S:
+            return None
+        self._spoke = self._clock()
+        return str(self.now())
+
+
+class SparkShare:
+    """Keep what was seen of Spark's jobs since a batch began.
+
+    Nobody can say how many jobs a batch takes, but each that ends brings it nearer: so the share always grows, by
+    every task, and reaches the whole never.
+    """
+
+    def __init__(self) -> None:
+        self._newest = self._before = -1
+        self._running: Mapping[int, tuple[int, int]] = {}
+        self.share = 0.0
+
+    def begin(self) -> None:
+        """Begin another batch; jobs up to now are none of its."""
+        self._before, self.share = self._newest, 0.0
+
+    def see(self, running: Mapping[int, tuple[int, int]]) -> None:
+        """Take tasks that are done, and all, of each running job by its number."""
+        if self._newest < 0 and running:
+            self._before = min(running) - 1  # in a JVM that was kept ready, there were jobs of others
+        self._newest = max([self._newest, *running])
+        self._running = running
+        mine = {number: tasks for number, tasks in running.items() if number > self._before}
+        over = self._newest - self._before - len(mine)
+        jobs = over + sum(done / tasks for done, tasks in mine.values() if tasks)
+        self.share = max(self.share, jobs / (jobs + _HALF))
+
+    @property
+    def words(self) -> str:
+        """Say how far Spark is with what it is at; empty where it is idle."""
+        done, tasks = (sum(counts) for counts in zip(*self._running.values(), strict=True)) if self._running else (0, 0)
+        return f"Spark at {done:,} of {tasks:,} tasks" if tasks else ""
+
+
+class Bar:
+    """A bar on a terminal that can be drawn anew and taken away again."""
+
     def __init__(self, out: TextIO) -> None:
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+        from rich.table import Column
+
         self._out = out
         self._console = Console(file=out, emoji=False)
-        self._shown: Bars | None = None
+        self._is_shown = False
+        # What is too wide for the terminal is cut: a line that wraps could not be drawn over.
+        cut, whole = Column(no_wrap=True, overflow="ellipsis"), Column(no_wrap=True)
+        self._bars = Bars(
+            TextColumn("{task.description}", markup=False, table_column=cut),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[count]}", markup=False, table_column=whole),
+            TextColumn("{task.fields[seconds]}", markup=False, table_column=whole),
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._task = self._bars.add_task("", total=None, count="", seconds="")
 
     def print(self, lines: Iterable[str]) -> None:
-        """Lines that stay, above the bar."""
+        """Print lines that stay, above the bar."""
         for line in lines:
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def draw(self, now: Now) -> None:
         """Show what is being done."""
-        bars = self._shown or _bars(self._console)
         done, total = (now.reached, now.work.total) if now.work and now.work.total else (0, None)
-        [task] = bars.task_ids
-        seconds = f"{now.seconds:,.0f} s"
-        bars.update(task, description=now.doing, completed=done, total=total, count=now.count, seconds=seconds)
-        self._console.size = self._size()
-        if self._shown is None:
-            self._shown = bars
-            bars.start()
+        seconds, count = f"{now.seconds:,.0f} s", now.count
+        self._bars.update(self._task, description=now.doing, completed=done, total=total, count=count, seconds=seconds)
+        # Rich would ask the standard streams, which may lead elsewhere by now.
+        columns, lines = os.get_terminal_size(self._out.fileno())
+        self._console.size = (columns or 80, lines or 25)
+        if not self._is_shown:
+            self._is_shown = True
+            self._bars.start()
             # Rich hides it, and whoever kills the process would be left without one.
             self._console.show_cursor()
-        bars.refresh()
+        self._bars.refresh()
 
     def remove(self) -> None:
         """Leave the terminal as if there had never been a bar."""
-        if self._shown:
-            self._shown.stop()
-            self._shown = None
-
-    def _size(self) -> tuple[int, int]:
-        """Rich would ask the standard streams, which may lead elsewhere by now."""
-        columns, lines = os.get_terminal_size(self._out.fileno())
-        return columns or 80, lines or 25
-
-
-def _bars(console: Console) -> Bars:
-    """What is too wide for the terminal is cut: a line that wraps could not be drawn over."""
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bars
-    from rich.table import Column
-
-    whole = Column(no_wrap=True)
-    bars = Bars(
-        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[count]}", markup=False, table_column=whole),
-        TextColumn("{task.fields[seconds]}", markup=False, table_column=whole),
-        console=console,
-        auto_refresh=False,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
-    bars.add_task("", total=None, count="", seconds="")
-    return bars
+        if self._is_shown:
+            self._bars.stop()
 
 
 class Voice:
-    """Says what a command is doing, from a thread of its own.
+    """Say what a command is doing, from a thread of its own; without standard error nowhere.
 
     On a terminal, that is only while the command tells how far it is; elsewhere, also whenever it takes long.
-
-    Args:
-        command: its name.
-        out: where to; nowhere if there is no standard error.
     """
 
     def __init__(self, command: str, out: TextIO | None) -> None:
@@ -127,7 +289,7 @@ class Voice:
 
     @contextmanager
     def telling(self, label: str) -> Iterator[OnProgress]:
-        """A part of the command that tells how far it is, and prints nothing meanwhile."""
+        """Show how far a part of the command is, which prints nothing meanwhile."""
         with self._lock:
             self._narration.begin(label)
             if self._is_terminal and self._out:
@@ -158,7 +320,7 @@ class Voice:
                 running = _running_jobs()  # without the lock: nobody who works waits for an answer
                 asked = time.monotonic()
                 with self._lock:
-                    self._narration.see(running)
+                    self._narration.spark.see(running)
             with self._lock:
                 self._say_or_leave_it(self._words)
 
@@ -192,12 +354,11 @@ class Voice:
 
 
 _VOICE: ContextVar[Voice] = ContextVar("voice")
-"""Of the command that runs."""
 
 
 @contextmanager
 def speaking(command: str) -> Iterator[Voice]:
-    """A voice for one command, silent when it is over."""
+    """Give one command a voice, silent when it is over."""
     out = _own_stderr()
     voice = Voice(command, out)
     token = _VOICE.set(voice)
@@ -224,18 +385,17 @@ def telling(label: str) -> Iterator[OnProgress]:
 
 
 def hush() -> None:
-    """For commands that run until they are stopped."""
+    """Say nothing more, for commands that run until they are stopped."""
     _VOICE.get().hush()
 
 
 def _running_jobs() -> Mapping[int, tuple[int, int]]:
-    """Of Spark, if the command has loaded it: nothing that takes long is imported only to look."""
     ask = getattr(sys.modules.get("platform_assets.spark.session.on_demand"), "running_jobs", None)
     return ask() if ask else {}
 
 
 def _own_stderr() -> TextIO | None:
-    """Standard error under a descriptor of its own, which nobody redirects and no child inherits."""
+    """Return standard error under a descriptor of its own, which nobody redirects and no child inherits."""
     try:
         return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
     except (AttributeError, OSError, io.UnsupportedOperation):
@@ -244,7 +404,7 @@ def _own_stderr() -> TextIO | None:
 
 @contextmanager
 def never_lost() -> Iterator[None]:
-    """An interruption that Python could only report is raised again.
+    """Raise an interruption again that Python could only report.
 
     Where the signal comes in a finalizer or in a callback of a weak reference, as every import runs one, nobody can
     catch what is raised: Python would print it and go on.
@@ -265,7 +425,7 @@ def never_lost() -> Iterator[None]:
 
 
 def is_interruption(error: BaseException | None) -> bool:
-    """Whether it is one, or came while one was under way: what tidies up then may find its JVM gone."""
+    """Return whether it is an interruption, or came during one: what tidies up then may find its JVM gone."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

@@ -27,15 +27,11 @@ if TYPE_CHECKING:
 def session_on_demand(
     settings: Settings, progress: OnProgress, *, brief: bool = False, at_once: bool = False
 ) -> Iterator[SparkOnDemand]:
-    """A function that gives the session; one that this process had before is left running.
+    """Give a function that returns the session; one that this process had before is left running.
 
     Args:
-        progress: told that it starts, and that it stops.
         brief: whether it will have little to do.
         at_once: whether it is going to be needed: it then starts while the command does other things.
-
-    Raises:
-        PlatformError: Java or a jar is missing, or Spark did not start.
     """
     refuse_another_pyspark()
     from pyspark import SparkContext
@@ -86,7 +82,7 @@ def computing(
 
 @contextmanager
 def quiet_connection() -> Iterator[None]:
-    """Spares people the traces of a Java that is gone, or that the terminal interrupted, too: what failed is raised."""
+    """Spare people the traces of a Java that is gone, or that the terminal interrupted, too: what failed is raised."""
     root, connection = logging.getLogger(), logging.getLogger("py4j")
     propagates, connection.propagate = connection.propagate, False
     root.addFilter(_is_of_no_connection)

@@ -113,7 +113,8 @@ class Rule:
                 "Name it in lower-case letters, digits and underscores, and give a condition, as n > 0.",
                 field=self.name,
             )
-        if nameless := [each for each in self.kind.names if not isinstance(each, str) or not each.strip()]:
+        names: list[object] = [*self.kind.names]
+        if nameless := [each for each in names if not isinstance(each, str) or not each.strip()]:
             todo = f"Give {self.kind.name}(…) the names of columns and tables as texts."
             yield ContractError(f"{whose} looks at {nameless[0]!r}, which is no name.", todo, field=self.name)
         if self.kind.wrong:

@@ -396,7 +396,7 @@ def test_a_batch_whose_verdict_comes_too_late_opens_the_circuit_too(
         ahead = timedelta()
 
         @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Clock:  # type: ignore[override]
+        def now(cls, tz: tzinfo | None = None) -> Clock:
             return datetime.now(tz) + cls.ahead  # type: ignore[return-value]
 
     with_circuit(monkeypatch, at_once=("missing",), verdict_within_minutes=120)

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from platform_assets.cli.commands import demo as demo_command
-from platform_assets.cli.commands.demo_state import begin_demo, is_half_removed, remove_demo, set_clock
+from platform_assets.cli.commands.demo import begin_demo, is_half_removed, remove_demo, set_clock
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.engine.platform import lake_to_write
 from platform_assets.lakehouse.layout import Lake, located

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli import console as consoles
-from platform_assets.cli.grids import Grid
-from platform_assets.cli.narration import Narration
+from platform_assets.cli.console import Grid
+from platform_assets.cli.progress import Narration
 from platform_assets.cli.rows import _guarded
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Author, Platform

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from platform_assets.cli.app import COMMANDS, build
+from platform_assets.cli.app import COMMANDS, build, module_of
 from platform_assets_tests.support.cli.commands import TABLE
 from platform_assets_tests.support.cli.probe import PROBE
 
@@ -84,10 +84,10 @@ def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published
 
 def test_the_help_of_a_command_imports_neither_sql_nor_arrow_nor_spark_nor_dagster() -> None:
     """Each takes longer to import than all of the help; `doctor`, `ledger`, `recover` are about the ledger."""
-    names = [name for name in COMMANDS if name not in ("doctor", "ledger", "recover")]
+    names = [module_of(name) for name in COMMANDS if name not in ("doctor", "ledger", "recover")]
     script = (
         "import sys; from importlib import import_module\n"
-        f"for name in {names}: import_module(f'platform_assets.cli.commands.{{name}}')\n"
+        f"for name in {names}: import_module(name)\n"
         "print(sorted({'sqlalchemy', 'pyarrow', 'numpy', 'pyspark', 'dagster'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"

@@ -19,7 +19,7 @@ from itertools import pairwise
 import dagster as dg
 import pytest
 
-from platform_assets.cli.narration import Narration
+from platform_assets.cli.progress import Narration
 from platform_assets.orchestration.in_process import run_job
 from platform_assets.progress import Progress, meanwhile
 from platform_assets.settings import Settings
@@ -105,7 +105,7 @@ def test_a_batch_moves_with_the_tasks_of_spark_and_is_never_done_before_it_is(li
     narration.tell(Progress("computing", TABLE, 0, 366, batch=366))
     reached = []
     for running in ({0: (0, 40)}, {0: (20, 40)}, {1: (0, 200), 2: (0, 8)}, {2: (8, 8)}, {}, {5: (1, 2)}):
-        narration.see(running)
+        narration.spark.see(running)
         reached.append(narration.now().reached)
     assert reached == sorted(reached), "a bar that goes back says nothing"
     assert 0 == reached[0] < reached[1] < reached[2] < reached[-1] < 366
@@ -244,7 +244,7 @@ def test_a_refresh_without_a_terminal_says_plain_lines_on_standard_error(product
     """A process with a JVM of its own: whether it is silent for long shows only in a real one."""
     heard, out = without_a_terminal(*REFRESH, "--json")
     assert heard.code == 0, heard.text
-    assert json.loads(out)["result"]["published"] == {SILVER: 1}
+    assert json.loads(out)["result"]["unchanged"] == {SILVER: 1}
     assert len(LINE.findall(heard.text)) == 1
     assert "\x1b" not in heard.text + out
     assert "\r" not in heard.text

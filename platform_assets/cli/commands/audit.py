@@ -1,7 +1,4 @@
-"""`audit`: whether the lake is what its manifests say, the life of a day, and undoing what another tool did.
-
-The life of a day, for people and for programs.
-"""
+"""`audit`: whether the lake is what its manifests say, the life of a day, and undoing what another tool did."""
 
 from __future__ import annotations
 
@@ -15,10 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from platform_assets.cli.console import UsageError, opened_platform, parse_day, platform_to_look, selected
-from platform_assets.cli.options import By, Days, OneDay, Reason, TableName, decided_by
+from platform_assets.cli.options import Days, OneDay, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
+from platform_assets.operations.audit.faults import CHECKS, Scope
+from platform_assets.operations.lineage.day_history import Content, Event, Published, life_of
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
@@ -36,14 +38,13 @@ from platform_assets.records.decisions import (
     from_content,
     signed,
 )
-from platform_assets.records.history import EndedHold, Hold, PublicationRecord
+from platform_assets.records.history import EndedHold, Hold
 from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked
-from platform_assets.settings import Settings, load_settings
+from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.audit.installation import Audit
-    from platform_assets.operations.lineage.day_history import Content, Event, Published
 
 
 app = typer.Typer(
@@ -51,7 +52,6 @@ app = typer.Typer(
 )
 
 _SHOWN = 20
-"""Faults that are printed of each check; all of them with --json."""
 
 
 @app.command()
@@ -74,45 +74,29 @@ def verify(
     A file that was damaged and is as long as before is found when its pages are read: a part of all files with every
     audit, another one the next day.
     """
-    from platform_assets.operations.audit.faults import Scope
     from platform_assets.operations.audit.installation import audit_installation
 
     settings = load_settings()
     if fast and (every_release or digests or read_all):
         raise UsageError("--fast looks at no files.", "Leave out --fast, or --all, --read-all and --digests.")
-    only = selected(None if table is None else _known(settings, table), days, settings)
-    scope = Scope(
-        only.tables,
-        only.days,
-        fast=fast,
-        every_release=every_release,
-        read_bytes=None if read_all else read_mb * 1_000_000,
-    )
+    if table is not None and table not in Lake.at(settings.lake).table_names():
+        table = load_catalogue(settings)[table].name  # which refuses what is no table of a contract either
+    only = selected(table, days, settings)
+    read_bytes = None if read_all else read_mb * 1_000_000
+    scope = Scope(only.tables, only.days, fast=fast, every_release=every_release, read_bytes=read_bytes)
     expected = None if expect is None else _expected(expect)
     with (
         telling("audit") as progress,
         session_on_demand(settings, progress) if digests else nullcontext() as spark,
     ):
         done = audit_installation(settings, scope, progress, spark, expected)
-    data = picked(
-        done,
-        "release chain decisions",
-        head=str(done.heads),
-        seen=done.findings.seen,
-        faults=done.findings.faults,
-        notes=done.findings.notes,
-    )
+    data = picked(done, "release chain decisions", head=str(done.heads), **picked(done.findings, "seen faults notes"))
     return Report(_parts(done), data, bool(done.findings.faults))
 
 
 @app.command("show")
-def show_life(
-    table: TableName,
-    day: OneDay,
-) -> Report:
+def show_life(table: TableName, day: OneDay) -> Report:
     """Tell the whole life of a day, oldest first: what was published, held, decided, withdrawn and rolled back."""
-    from platform_assets.operations.lineage.day_history import life_of
-
     with opened_platform() as platform:
         asked = parse_day(day, platform.settings)
         events = life_of(platform, table, asked)
@@ -132,28 +116,20 @@ def head() -> Report:
 
 
 @app.command()
-def decisions(
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
-) -> Report:
+def decisions(limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20) -> Report:
     """List what people decided, newest first: what, about what, by whom and as which user of which machine, why."""
     with platform_to_look() as platform:
         chain = platform.ledger.decision_chain()
     shown = chain[: -limit - 1 : -1]
-    nothing = ["Nobody decided anything yet."]
-    parts = _decisions_parts(shown, len(chain) - len(shown)) if shown else nothing
+    parts = _decisions_parts(shown, len(chain) - len(shown)) if shown else ["Nobody decided anything yet."]
     return Report(parts, [_decision_json(entry) for entry in shown])
 
 
 @app.command("put-back")
 def put_back(
-    table: Annotated[str, typer.Argument(help="A table that another tool changed, or _releases.")],
-    reason: Reason = None,
-    by: By = None,
+    table: Annotated[str, typer.Argument(help="A table that another tool changed, or _releases.")], author: Author
 ) -> Report:
     """Undo what another tool committed to a table, so that it is again what the release shows."""
-    author = decided_by(reason, by)
-    from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
-
     lost: tuple[date, ...] = ()
     with (
         telling("audit put-back") as progress,
@@ -187,16 +163,7 @@ def _expected(text: str) -> Heads:
         ) from error
 
 
-def _known(settings: Settings, table: str) -> str:
-    """A table of the lake or of a contract."""
-    from platform_assets.engine.catalogue import load_catalogue
-
-    return table if table in Lake.at(settings.lake).table_names() else load_catalogue(settings)[table].name
-
-
 def _parts(done: Audit) -> Iterator[Part]:
-    from platform_assets.operations.audit.faults import CHECKS
-
     rows: list[Sequence[Cell]] = []
     for check, what in CHECKS.items():
         faults, seen = done.findings.of(check), done.findings.seen[check]
@@ -219,7 +186,6 @@ def _parts(done: Audit) -> Iterator[Part]:
 
 
 def _life_parts(table: str, day: date, events: Sequence[tuple[datetime, Event]]) -> Iterator[Part]:
-    """Show every event with what is known of it, oldest first."""
     if not events:
         yield f"{table} {day}: nothing is on record."
     for moment, event in events:
@@ -229,7 +195,7 @@ def _life_parts(table: str, day: date, events: Sequence[tuple[datetime, Event]])
 
 
 def life_json(event: Event) -> dict[str, Any]:
-    """An event as a JSON object; `event` says what it is."""
+    """Return an event as a JSON object; `event` says what it is."""
     if isinstance(event, Hold):
         return {"event": "hold", **asdict(event)}
     if isinstance(event, EndedHold):
@@ -237,22 +203,16 @@ def life_json(event: Event) -> dict[str, Any]:
     if isinstance(event, LateDecision):
         return {"event": event.kind, **asdict(event)}
     head, record = event.head, event.record
-    return {
-        "event": head.kind,
-        **picked(head, "publication release created_at decides who as_user on_host why run"),
-        **picked(
-            record, "fingerprint code_version git_commit configuration reads figures files bytes seconds warnings"
-        ),
-        "before": event.before,
-        "after": event.after,
-        "arrivals": [picked(arrival, "path kind origin") for arrival in event.arrivals],
-        "restores": event.restores or None,
-        "only": event.keys or None,
-    }
+    made = picked(head, "publication release created_at decides who as_user on_host why run")
+    of_day = "fingerprint code_version git_commit configuration reads figures files bytes seconds warnings"
+    arrivals = [picked(arrival, "path kind origin") for arrival in event.arrivals]
+    return {"event": head.kind, **made, **picked(record, of_day)} | picked(
+        event, "before after", arrivals=arrivals, restores=event.restores or None, only=event.keys or None
+    )
 
 
 def _lines(event: Event) -> Iterator[str]:
-    """What happened, in a sentence, and then a line for every detail."""
+    """Yield what happened, in a sentence, and then a line for every detail."""
     if isinstance(event, EndedHold):
         hold = event.hold
         yield "held no longer"
@@ -262,7 +222,8 @@ def _lines(event: Event) -> Iterator[str]:
         yield f"by {event.gate}, run {event.run}: {event.reason}"
     elif isinstance(event, LateDecision):
         yield event.kind
-        yield f"of waiting rows of {event.arrival} for {event.table}, by {_signed(event)}: {event.reason}"
+        by = signed(event.who, event.as_user, event.on_host)
+        yield f"of waiting rows of {event.arrival} for {event.table}, by {by}: {event.reason}"
     else:
         yield from _published(event)
 
@@ -270,7 +231,7 @@ def _lines(event: Event) -> Iterator[str]:
 def _published(event: Published) -> Iterator[str]:
     head, record = event.head, event.record
     yield head.what
-    yield f"release {head.release} by {_signed(head)}: {head.why}"
+    yield f"release {head.release} by {signed(head.who, head.as_user, head.on_host)}: {head.why}"
     yield f"publication {head.publication}, run {head.run}"
     changed = f"{_said(event.before)} -> {_said(event.after)}"
     yield changed if event.before != event.after else f"{_said(event.after)}, as before"
@@ -282,22 +243,14 @@ def _published(event: Published) -> Iterator[str]:
     if event.keys:
         yield f"only rows of {shown_keys(event.keys)} were computed, all others carried over"
     if record.reads:
-        reads = (
-            f"{table} version {version}" if version >= 0 else f"{table} (empty)"
-            for table, version in sorted(record.reads.items())
-        )
-        yield f"made from {', '.join(reads)}"
+        reads = ((table, f"version {at}" if at >= 0 else "(empty)") for table, at in sorted(record.reads.items()))
+        yield f"made from {', '.join(map(' '.join, reads))}"
     if record.code_version:
         yield f"code {record.code_version}, configuration {record.configuration or 'not recorded'}"
     if record.git_commit:
         yield f"git commit {record.git_commit}"
     for arrival in event.arrivals:
-        origin = f" of {arrival.origin}" if arrival.origin else ""
-        yield f"{arrival.kind} {arrival.path}{origin}"
-
-
-def _signed(made: PublicationRecord | LateDecision) -> str:
-    return signed(made.who, made.as_user, made.on_host)
+        yield f"{arrival.kind} {arrival.path}{f' of {arrival.origin}' if arrival.origin else ''}"
 
 
 def _said(content: Content | None) -> str:
@@ -323,12 +276,12 @@ def _decisions_parts(entries: Sequence[Entry], more: int) -> Iterator[Part]:
 
 
 def _decision_json(entry: Entry) -> dict[str, Any]:
-    """An entry of the chain; what it says is `decision`, or as text `content` where that is none."""
+    """Return an entry of the chain; what it says is `decision`, or as text `content` where that is none."""
     try:
         from_content(entry.content)
     except ValueError:
-        return {"number": entry.number, "chain": entry.chain, "decision": None, "content": entry.content}
-    return {"number": entry.number, "chain": entry.chain, "decision": json.loads(entry.content)}
+        return picked(entry, "number chain", decision=None, content=entry.content)
+    return picked(entry, "number chain", decision=json.loads(entry.content))
 
 
 def _about(decision: Decision) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from platform_assets.cli.console import UsageError, opened_platform, platform_to_look
-from platform_assets.cli.options import By, Reason, TableName, decided_by
+from platform_assets.cli.options import TableName
 from platform_assets.engine.circuits import circuits, stopped
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.operations.breaker import close as close_circuit
+from platform_assets.operations.breaker import freeze
+from platform_assets.operations.breaker import override as let_pass
 from platform_assets.planning.circuit import CircuitState, TableVerdict
 from platform_assets.report import Note, Part, Report, Table, picked
-
-if TYPE_CHECKING:
-    from platform_assets.engine.platform import Platform
 
 app = typer.Typer(
     help="Circuits of tables: nothing is published where one is open; which are, why, and what ends it.",
@@ -25,7 +26,6 @@ app = typer.Typer(
 
 Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="A table, domain:NAME, or all.")]
 _SHOWN = 20
-"""Verdicts and changes that `show` names."""
 
 
 @app.command("list")
@@ -51,36 +51,27 @@ def show_circuit(table: TableName) -> Report:
 
 
 @app.command("open")
-def open_circuit(scope: Scope, reason: Reason = None, by: By = None) -> Report:
+def open_circuit(scope: Scope, author: Author) -> Report:
     """Publish nothing of a table, a domain or all until `breaker close`; what reads it waits, readers keep what is."""
-    author = decided_by(reason, by)
-    from platform_assets.operations.breaker import freeze
-
     return _decide(lambda platform: freeze(platform, scope, author))
 
 
 @app.command()
-def close(scope: Scope, reason: Reason = None, by: By = None) -> Report:
+def close(scope: Scope, author: Author) -> Report:
     """Close the circuit of a table, or end a freeze or an override of a scope; the next run publishes."""
-    author = decided_by(reason, by)
-    from platform_assets.operations.breaker import close as close_circuit
-
     return _decide(lambda platform: close_circuit(platform, scope, author))
 
 
 @app.command()
 def override(
     scope: Scope,
+    author: Author,
     until: Annotated[
         str | None, typer.Option("--until", metavar="TIME", help="When it ends, UTC, as 2017-04-09T18:00.")
     ] = None,
-    reason: Reason = None,
-    by: By = None,
 ) -> Report:
     """Let what open circuits stop be published until a time."""
-    author, end = decided_by(reason, by), _until(until)
-    from platform_assets.operations.breaker import override as let_pass
-
+    end = _until(until)
     return _decide(lambda platform: let_pass(platform, scope, end, author))
 
 
@@ -95,7 +86,6 @@ def _until(text: str | None) -> datetime:
 
 
 def _decide(decide: Callable[[Platform], Collection[str]]) -> Report:
-    """Carry out a decision and show the tables that it is about."""
     with opened_platform() as platform:
         done = _report(platform, decide(platform), in_short=True)
     return replace(done, needs_a_look=False)

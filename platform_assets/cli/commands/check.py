@@ -34,7 +34,7 @@ def check(
         later = ["Functions and expressions can be looked at once this is mended."]
         show(_report(mistakes_in(error, ", ".join(settings.domains)), (), more=later), as_json)
         raise typer.Exit(EXIT_FAILED) from error
-    names = _with_inputs(catalogue, tables or catalogue.names)
+    names = catalogue.with_inputs(catalogue[name].name for name in tables or catalogue.names)
     mistakes = list(function_mistakes(catalogue, names))
     try:
         mistakes += _analysed(settings, catalogue, names, mistakes)
@@ -48,22 +48,10 @@ def check(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _with_inputs(catalogue: Catalogue, tables: Collection[str]) -> tuple[str, ...]:
-    """Tables and all that they are made from.
-
-    Raises:
-        UnknownTableError: there is no such table.
-    """
-    return catalogue.with_inputs(catalogue[name].name for name in tables)
-
-
 def _analysed(
-    settings: Settings,
-    catalogue: Catalogue,
-    names: Collection[str],
-    mistakes: Sequence[Mistake],
+    settings: Settings, catalogue: Catalogue, names: Collection[str], mistakes: Sequence[Mistake]
 ) -> list[Mistake]:
-    """What Spark's analyser finds besides; only here Spark is imported and started."""
+    """Return what Spark's analyser finds besides; only here Spark is imported and started."""
     tables = {mistake.table for mistake in mistakes}
     packages = {mistake.package for mistake in mistakes if mistake.table is None}
     without = [name for name in names if name in tables or catalogue.domain_of(name).transforms in packages]

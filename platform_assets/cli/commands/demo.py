@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.commands.demo_state import begin_demo, demo_clock, is_half_removed, remove_demo, set_clock
 from platform_assets.cli.commands.demo_story import (
     SALES,
     Story,
@@ -23,13 +26,17 @@ from platform_assets.cli.commands.demo_story import (
     story_json,
     story_parts,
 )
-from platform_assets.cli.console import opened_platform
+from platform_assets.cli.console import UsageError, errors, opened_platform
 from platform_assets.cli.dagster_storage import dagster_home
 from platform_assets.cli.session import computing
 from platform_assets.engine.late.queue import late_counts
-from platform_assets.engine.platform import Platform
+from platform_assets.engine.pending import intakes
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import plan_steps
 from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.layout import located
+from platform_assets.places import folder_of
 from platform_assets.planning.late_queue import LateCounts
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.records.manifest import new_publication
@@ -47,12 +54,20 @@ LATE_DAYS = 91
 """After so many days the last late row of the simulation has arrived."""
 
 _NAME = "one correction"
-
 _DAYS_IN = 15
+_MARK = ".demo.json"
+_SETTINGS = (
+    "# Written by the demo, so that every command sees the same calendar and clock.\n"
+    "calendar_last = {last}\n"
+    "today = {today}\n"
+)
+_WRITTEN = re.compile(re.escape(_SETTINGS).replace(r"\{last\}", r"\S+").replace(r"\{today\}", r"\S+"))
+_ELSEWHERE = "Run the demo in a state folder of its own: PLATFORM_STATE=/some/folder platform-assets demo."
+_INSIDE = "Run the demo with a state folder of its own, and without a lake, landing folder or ledger elsewhere."
 
 
-class DemoFailedError(PlatformError):
-    """A step of the demo failed, and what comes after it was not begun."""
+class DemoError(PlatformError):
+    """The demo cannot go on; what comes after a step that failed was not begun."""
 
 
 def demo(
@@ -86,17 +101,17 @@ def demo(
                     break
         else:
             settings = set_clock(settings, last, last + timedelta(days=LATE_DAYS + 1))
-            phase, story = correct(settings, simulation, spark, progress)
+            phase, story = _correct(settings, simulation, spark, progress)
             phases.append(phase)
     if phases and phases[-1].failures:
         first, *more = phases[-1].failures
-        raise DemoFailedError(first, "What was published stays: run the same command again to go on from there.", more)
+        raise DemoError(first, "What was published stays: run the same command again to go on from there.", more)
     with opened_platform(settings) as platform:
-        summary, day = summarise(platform), story.day if story else day_to_look_at(platform)
+        summary, day = _summary(platform), story.day if story else _day_to_look_at(platform)
     seconds = time.monotonic() - started
     data = {"tables": summary, "phases": phases, "seconds": round(seconds, 1)}
     data |= {"correction": story_json(story)} if story else {}
-    parts = summary_parts(summary, phases, seconds, day, story)
+    parts = _summary_parts(summary, phases, seconds, day, story)
     return Report(parts, data, bool(story and story.compared.surprises))
 
 
@@ -110,8 +125,6 @@ def _phase(
 ) -> Phase:
     """Land up to a date and bring everything up to date through Dagster, whose runs find the session that is there."""
     from platform_assets.domains.retail.sample import land
-    from platform_assets.engine.pending import intakes
-    from platform_assets.engine.state.planner import plan_steps
 
     started = time.monotonic()
     failures: tuple[str, ...] = ()
@@ -132,11 +145,7 @@ def _phase(
 
 
 def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progress: OnProgress) -> tuple[str, ...]:
-    """One Dagster run in this process: the assets of the whole calendar, or the job that refreshes.
-
-    Returns:
-        What failed.
-    """
+    """Run the assets of the whole calendar, or the job that refreshes, in Dagster here; return what failed."""
     os.environ["DAGSTER_HOME"] = str(dagster_home(settings))
     with meanwhile(progress, "starting Dagster"):
         import dagster as dg
@@ -153,19 +162,12 @@ def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progres
     return outcome.failures
 
 
-def correct(
+def _correct(
     settings: Settings, simulation: Simulation, spark: SparkOnDemand, progress: OnProgress
 ) -> tuple[Phase, Story | None]:
-    """Land one file that corrects a few lines of one day, and bring everything up to date.
-
-    Returns:
-        What was done, and what there is to tell of the file: nothing where it was taken before.
-    """
+    """Land one file that corrects a few lines of one day; there is no story of a file that was taken before."""
     from platform_assets.domains.retail.sample import land_recount
-    from platform_assets.engine.pending import intakes
-    from platform_assets.engine.platform import Author
     from platform_assets.engine.refresh import refresh
-    from platform_assets.engine.state.planner import plan_steps
 
     started = time.monotonic()
     recount = land_recount(simulation, settings.landing_folder)
@@ -193,15 +195,7 @@ def correct(
 
 @dataclass(frozen=True)
 class Phase:
-    """What one part of the demo did.
-
-    Args:
-        name: shown in the summary.
-        files: landed in it.
-        changed: published days by table.
-        seconds: wall time.
-        failures: what the steps said that failed.
-    """
+    """What one part of the demo did: files landed, published days by table, what the steps said that failed."""
 
     name: str
     files: int
@@ -210,64 +204,40 @@ class Phase:
     failures: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class TableSummary:
-    """One table after the demo.
-
-    Args:
-        days: loaded days, empty ones included.
-        rows: rows readers see.
-        set_aside: rows refused at parsing (raw) or quarantined by a rule (silver).
-        late: rows that wait in the late queue for a decision (raw).
-        ahead: rows that wait there for their day (raw).
-    """
-
-    table: str
-    days: int
-    rows: int
-    set_aside: int
-    late: int
-    ahead: int
-
-
-def summarise(platform: Platform) -> list[TableSummary]:
-    """Figures of every table, from the ledger."""
-    summaries: list[TableSummary] = []
+def _summary(platform: Platform) -> list[dict[str, Any]]:
+    """Return figures of every table, from the ledger; rows of raw are set aside at parsing, others by a rule."""
+    summaries: list[dict[str, Any]] = []
     late, snapshot, refused = late_counts(platform), LakeSnapshot.now(platform), platform.ledger.refused_rows()
     for contract in platform.catalogue:
         days = platform.ledger.current_days(contract.name).values()
-        aside = sum(day.figures.get("quarantined", 0) for day in days)
-        if contract.source is not None:
-            aside = refused.get(contract.name, 0)
-        rows = sum(day.delivered for day in days)
-        loaded = len(snapshot.digests(contract.name))
+        quarantined = sum(day.figures.get("quarantined", 0) for day in days)
         waits = late.get(contract.name, LateCounts())
-        summaries.append(TableSummary(contract.name, loaded, rows, aside, waits.waiting, waits.ahead))
+        summary = {
+            "table": contract.name,
+            "days": len(snapshot.digests(contract.name)),
+            "rows": sum(day.delivered for day in days),
+            "set_aside": refused.get(contract.name, 0) if contract.source else quarantined,
+            "late": waits.waiting,
+            "ahead": waits.ahead,
+        }
+        summaries.append(summary)
     return summaries
 
 
-def day_to_look_at(platform: Platform) -> date | None:
-    """A day that is there and has rows, some way into the year where so much was built; None if there is none."""
+def _day_to_look_at(platform: Platform) -> date | None:
+    """Return a day that has rows, some way into the year where so much was built; None if there is none."""
     days = sorted(day for day, record in platform.ledger.current_days(SALES).items() if record.rows)
     return days[min(len(days), _DAYS_IN) - 1] if days else None
 
 
-def summary_parts(
-    tables: Sequence[TableSummary],
-    phases: Sequence[Phase],
-    seconds: float,
-    day: date | None = None,
-    story: Story | None = None,
+def _summary_parts(
+    tables: Sequence[dict[str, Any]], phases: Sequence[Phase], seconds: float, day: date | None, story: Story | None
 ) -> Iterator[Any]:
-    """The whole demo at a glance.
-
-    Args:
-        seconds: that all of it took.
-        day: to name in commands that show one; they are left out without.
-    """
-    rows = [
-        (one.table, f"{one.days:,}", f"{one.rows:,}", f"{one.set_aside:,}" if one.set_aside else "") for one in tables
-    ]
+    """Show the whole demo at a glance, with commands that show its day, if it has one."""
+    rows = []
+    for one in tables:
+        aside = f"{one['set_aside']:,}" if one["set_aside"] else ""
+        rows.append((one["table"], f"{one['days']:,}", f"{one['rows']:,}", aside))
     counts = ("days", "rows", "aside")
     yield Table("The platform now", ("table", *counts), rows, right=counts, whole=("table",))
     for phase in (phase for phase in phases if phase.files or phase.changed):
@@ -275,9 +245,9 @@ def summary_parts(
         yield Note("bold", f"{phase.name}:", f"{done}, {phase.seconds:.1f} s")
     if not any(count for phase in phases for count in phase.changed.values()):
         yield Note("green", "Nothing to do:", "every file was taken before and no day is stale.")
-    if late := sum(summary.late for summary in tables):
+    if late := sum(summary["late"] for summary in tables):
         yield f"{counted(late, 'row')} came too late to be taken unasked: platform-assets late list"
-    if ahead := sum(summary.ahead for summary in tables):
+    if ahead := sum(summary["ahead"] for summary in tables):
         yield f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list"
     if story:
         yield from story_parts(story)
@@ -296,3 +266,110 @@ def summary_parts(
         ("up", "the Dagster UI, on loopback"),
     ):
         yield f"  {command} ({shows})"
+
+
+def is_half_removed(settings: Settings) -> bool:
+    """Return whether `demo --fresh` was killed while it removed the demo."""
+    try:
+        return bool(json.loads((settings.state / _MARK).read_bytes())["is_being_removed"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def demo_clock(settings: Settings, last: date) -> date | None:
+    """Return how far an earlier demo of this installation got; refuse another length, or a clock from outside."""
+    for name in ("PLATFORM_CALENDAR_LAST", "PLATFORM_TODAY"):
+        if os.environ.get(name):
+            raise UsageError(f"{name} is set, and the demo keeps a calendar of its own.", f"Unset {name} for it.")
+    if not _is_demo(settings) or not clock_file(settings).is_file():
+        return None
+    if settings.calendar_last != last:
+        days = (settings.calendar_last - settings.calendar_first).days + 1 if settings.calendar_last else 0
+        raise UsageError(
+            f"This installation holds a demo of {days} days.",
+            f"Run `demo --days {days}` to go on with it, or `demo --fresh` to remove it and start over.",
+        )
+    return settings.today
+
+
+def begin_demo(settings: Settings) -> None:
+    """Mark an empty installation as a demo's; refuse one with deliveries, or whose ledger knows another lake."""
+    from platform_assets.ledger.ledger import Ledger
+
+    if not _is_demo(settings):
+        if delivered := next(_deliveries(settings.landing_folder), None):
+            raise DemoError(f"{delivered} was not put there by a demo.", _ELSEWHERE)
+        files = _ledger_files(settings)
+        if not files or files[0].exists():
+            with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
+                if ledger.indexed():
+                    raise DemoError("The ledger knows what somebody published in another lake.", _ELSEWHERE)
+    _mark(settings, is_being_removed=False)
+
+
+def set_clock(settings: Settings, last: date, today: date) -> Settings:
+    """Write the demo's calendar and clock for every command, and return the settings that they see from now on."""
+    (located(settings.state) / "settings.toml").replace(_SETTINGS.format(last=last, today=today).encode())
+    return load_settings()
+
+
+def clock_file(settings: Settings) -> Path:
+    """Return the settings file that the demo writes."""
+    return settings.state / "settings.toml"
+
+
+def remove_demo(settings: Settings) -> None:
+    """Remove landing area, lake, ledger and Dagster's storage of a demo; one that was killed goes on with it.
+
+    Refuse an installation that is no demo's, or a part of it outside the state folder.
+    """
+    if not _is_demo(settings):
+        return
+    ledger, dagster = _ledger_files(settings), settings.state / "dagster"
+    if not ledger:
+        raise DemoError("The ledger is on a server, so the demo does not remove it.", _INSIDE)
+    for place in (settings.lake, settings.landing, str(dagster), str(ledger[0])):
+        folder = folder_of(place)
+        if folder is None or settings.state.resolve() not in folder.resolve().parents:
+            raise DemoError(
+                f"{place} lies outside the state folder {settings.state}, so the demo does not remove it.", _INSIDE
+            )
+    _mark(settings, is_being_removed=True)
+    # The ledger first: a lake without one gets it anew, and a ledger without its lake is refused.
+    for path in (*ledger, settings.lake_folder, settings.landing_folder, dagster, clock_file(settings)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    (settings.state / _MARK).unlink()
+    errors.print("Removed the earlier demo.")  # standard output is for the JSON of the demo
+
+
+def _mark(settings: Settings, *, is_being_removed: bool) -> None:
+    settings.state.mkdir(parents=True, exist_ok=True)
+    (located(settings.state) / _MARK).replace(json.dumps({"is_being_removed": is_being_removed}).encode())
+
+
+def _is_demo(settings: Settings) -> bool:
+    """Return whether a demo marked this installation; refuse one that is somebody's own."""
+    marked, clock = (settings.state / _MARK).is_file(), clock_file(settings)
+    if clock.is_file() and not _WRITTEN.fullmatch(clock.read_text(encoding="utf-8", errors="replace")):
+        raise DemoError(f"{clock} is not as a demo writes it, so this installation is somebody's own.", _ELSEWHERE)
+    if not marked and clock.is_file():
+        raise DemoError(f"No demo marked {settings.state} as its own, so this installation is somebody's.", _ELSEWHERE)
+    if not marked and next(iter(located(settings.lake).names()), None):
+        raise DemoError(f"{settings.lake} already holds a lake that is not a demo's.", _ELSEWHERE)
+    return marked
+
+
+def _deliveries(landing: Path) -> Iterator[Path]:
+    files = (path for path in sorted(landing.rglob("*")) if path.is_file())
+    return (path for path in files if not any(part.startswith(".") for part in path.relative_to(landing).parts))
+
+
+def _ledger_files(settings: Settings) -> tuple[Path, ...]:
+    """Return the ledger and what SQLite keeps beside it; nothing for a server."""
+    from platform_assets.ledger.connection import parse_url, sqlite_file
+
+    file = sqlite_file(parse_url(settings.ledger_url.get_secret_value()))
+    return tuple(Path(f"{file}{ending}") for ending in ("", "-wal", "-shm", "-journal")) if file else ()

@@ -31,13 +31,7 @@ SALES = "gold.daily_sales"
 
 
 class Shown(NamedTuple):
-    """A day as a release shows it.
-
-    Args:
-        publication: that made it.
-        digest: of its content.
-        files: it lies in.
-    """
+    """Keep a day as a release shows it."""
 
     publication: str
     digest: str
@@ -45,18 +39,11 @@ class Shown(NamedTuple):
 
 
 Content = Mapping[str, Mapping[date, Shown]]
-"""Every day of every table at a release."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is another one at a newer release, against what had to be.
-
-    Args:
-        rewritten: days that are not the same, by table.
-        untouched: how many days are.
-        surprises: days rewritten that were not stale, and stale ones that were not rewritten, each with its table.
-    """
+    """Keep which days a newer release rewrote by table, how many it did not, and which of both wrongly."""
 
     rewritten: Mapping[str, tuple[date, ...]]
     untouched: int
@@ -64,23 +51,16 @@ class Comparison:
 
     @property
     def days(self) -> int:
-        """How many were rewritten."""
+        """Return how many days were rewritten."""
         return sum(map(len, self.rewritten.values()))
 
 
 @dataclass(frozen=True)
 class Story:
-    """A correction from its file to the money that readers see.
+    """Keep a correction from its file to the money that readers see at the releases before and after.
 
     Args:
-        path: of the file, below the landing area.
-        day: that it corrects.
-        store: of the lines.
-        before: number of the release that readers saw.
-        after: number of the one that they see.
         why: what made days stale, by table in the order of the tables; those not rewritten are left out.
-        compared: all days at both releases.
-        net: dollars received on the day, as read at both.
     """
 
     path: str
@@ -110,26 +90,26 @@ def compare(before: Content, after: Content, stale: Mapping[str, Collection[date
 
 
 def shown_at(platform: Platform, number: int) -> Content:
-    """Every day of every table at a release, from the ledger and the tables' own logs."""
+    """Return every day of every table at a release, from the ledger and the tables' own logs."""
     snapshot = LakeSnapshot(platform, release(platform.lake, number))
-    content: dict[str, dict[date, Shown]] = {}
-    for table in platform.catalogue.names:
-        files = snapshot.files(table)
-        content[table] = {
+    return {
+        table: {
             day: Shown(record.publication, record.digest, tuple(sorted(file.path for file in files.get(day, ()))))
+            for files in [snapshot.files(table)]
             for day, record in snapshot.days(table).items()
         }
-    return content
+        for table in platform.catalogue.names
+    }
 
 
 def net_sales(platform: Platform, day: date, number: int) -> Decimal:
-    """Dollars received on a day, as everybody reads them at a release."""
+    """Return dollars received on a day, as everybody reads them at a release."""
     rows = read(SALES, days=day, release=number, settings=platform.settings)
     return sum(rows["net"].to_pylist(), Decimal(0))
 
 
 def stale_days(result: RefreshResult) -> dict[str, set[date]]:
-    """The days that a refresh had to write: those its files are of, and those it planned but for the struck ones."""
+    """Return the days that a refresh had to write: of its files, and those it planned but for the struck ones."""
     stale = {done.table: set(done.published) for done in result.ingests if done.published}
     for step in result.plan.steps:
         stale[step.table] = {*step.days} - {*result.struck.get(step.table, ())}
@@ -137,7 +117,7 @@ def stale_days(result: RefreshResult) -> dict[str, set[date]]:
 
 
 def reasons(platform: Platform, result: RefreshResult) -> dict[str, str]:
-    """Why days of each table were stale: the plan's reason, and the window through which it reached them."""
+    """Return why days of each table were stale: the plan's reason, and the window through which it reached them."""
     steps = {step.table: step for step in result.plan.steps}
     stale = stale_days(result)
     said: dict[str, str] = {}
@@ -200,7 +180,7 @@ def _paragraph(mark: str, text: str, tone: Tone = "bold") -> Text:
 
 
 def story_json(story: Story) -> dict[str, Any]:
-    """The same for programs."""
+    """Return it for programs."""
     return {
         "file": story.path,
         "day": story.day,

@@ -10,9 +10,12 @@ import typer
 
 from platform_assets.cli.compare_view import columns_parts, comparison_json
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look
-from platform_assets.cli.options import Days, TableName
+from platform_assets.cli.options import Days, TableName, drawn
 from platform_assets.cli.session import computing
+from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
+from platform_assets.engine.platform import Author
 from platform_assets.report import Note, Part, Report, Table, picked
+from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -23,14 +26,11 @@ app = typer.Typer(help="Which tables Sail computes in place of Spark, and whethe
 
 _VERDICTS: tuple[Verdict, ...] = ("equal", "different", "not verifiable")
 _DRAWN = 5
-"""Days that are compared besides the newest."""
 
 
 @app.command("list")
 def list_() -> Report:
     """Show by which engine each table is computed, and why."""
-    from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
-
     with platform_to_look() as platform:
         known = admissions(platform)
         shown = [
@@ -48,9 +48,8 @@ def list_() -> Report:
     rows = []
     for row in shown:
         admitted = "; admitted to Sail" if row["why"] and row["admitted"] else ""
-        rows.append(
-            (str(row["table"]), str(row["engine"]), f"{row['days']:,}", f"{row['why'] or 'admitted'}{admitted}")
-        )
+        why = f"{row['why'] or 'admitted'}{admitted}"
+        rows.append((str(row["table"]), str(row["engine"]), f"{row['days']:,}", why))
     names = ("table", "engine", "days compared", "why")
     return Report([Table("Engines", names, rows, ("days compared",), ("table",))], {"tables": shown})
 
@@ -68,22 +67,14 @@ def verify(
 
     That holds for this code version and contract. Exit code 1 if the table is not admitted.
     """
-    from platform_assets.engine.platform import Author
     from platform_assets.lakehouse.staging_folders import private_folder
     from platform_assets.operations.engines import verify_engine
-    from platform_assets.planning.selection import Draw
 
-    if days is not None and (sample is not None or seed is not None):
-        raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
+    draw = drawn(days, sample, seed, _DRAWN, load_settings())
     with opened_platform() as platform:
         named = None if days is None else parse_days(days, platform.settings)
-        drawn_by = platform.settings.current_day().toordinal() if seed is None else seed
-        draw = None if named is not None else Draw(_DRAWN if sample is None else sample, drawn_by)
         author = Author(run=f"engine verify {table}", why="engine verify", who=getpass.getuser())
-        with (
-            private_folder(platform.lake) as folder,
-            computing(platform.settings, "verify") as (spark, progress),
-        ):
+        with private_folder(platform.lake) as folder, computing(platform.settings, "verify") as (spark, progress):
             found = verify_engine(platform, spark, table, named, draw, folder, author, progress)
     admission = found.admission
     data = picked(found, "table", admitted=not admission.refused, why_not=admission.refused)
@@ -141,11 +132,8 @@ def _verified_parts(found: EngineVerified) -> Iterator[Part]:
         yield Note("yellow", "not admitted", f"{found.table} is computed by Spark: {why}.")
     else:
         days = counted(len(found.admission.days), "day")
-        yield Note(
-            "green",
-            "admitted",
-            f"{found.table}: {days}, {counted(found.admission.rows, 'row')}, alike on both engines.",
-        )
+        rows = counted(found.admission.rows, "row")
+        yield Note("green", "admitted", f"{found.table}: {days}, {rows}, alike on both engines.")
 
 
 def _beside_parts(found: EnginesBeside) -> Iterator[Part]:
@@ -153,13 +141,11 @@ def _beside_parts(found: EnginesBeside) -> Iterator[Part]:
     if not found.differing:
         yield f"Before is Spark, after is Sail: {days} of {found.table} alike."
         return
-    differ = f"{len(found.differing):,} of {days} of {found.table} differ"
-    yield f"Before is Spark, after is Sail: {differ}."
+    yield f"Before is Spark, after is Sail: {len(found.differing):,} of {days} of {found.table} differ."
     yield from columns_parts(found.table, found.columns, found.examples)
     if found.quarantines:
         days = counted(len(found.quarantines), "day")
-        yield Note(
-            "", "quarantine", f"rows that break a rule are kept otherwise on {days}, first {found.quarantines[0]}."
-        )
+        kept = f"rows that break a rule are kept otherwise on {days}, first {found.quarantines[0]}."
+        yield Note("", "quarantine", kept)
     if found.was_admitted:
         yield Note("yellow", "taken off", f"{found.table} is computed by Spark from now on.")

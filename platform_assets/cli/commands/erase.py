@@ -10,23 +10,25 @@ import typer
 
 from platform_assets.cli.changes_view import ended_json, ended_note
 from platform_assets.cli.console import UsageError, opened_platform, print_parts
-from platform_assets.cli.options import AsJson, By, DryRun, Reason, TableName, decided_by
+from platform_assets.cli.options import AsJson, DryRun, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.engine.platform import Author
+from platform_assets.operations.erasure import erasure as erasing
+from platform_assets.operations.erasure.places import ELSEWHERE, Request, Unreached
 from platform_assets.planning.windows import which
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.engine.platform import Author
     from platform_assets.operations.erasure.erasure import Erased
-    from platform_assets.operations.erasure.places import Unreached
 
 _FILES_SHOWN = 20
 
 
 def erase(
     table: TableName,
+    author: Author | None,
     key: Annotated[
         str | None,
         typer.Option("--key", metavar="FIELD=VALUE[,FIELD=VALUE]", help="Whose rows; `-` asks for the value."),
@@ -38,8 +40,6 @@ def erase(
     lift: Annotated[
         bool, typer.Option("--lift", help="Take rows with the key again that are delivered from now on.")
     ] = False,
-    reason: Reason = None,
-    by: By = None,
     dry_run: DryRun = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask: it cannot be undone.")] = False,
     as_json: AsJson = False,
@@ -48,15 +48,15 @@ def erase(
 
     Exit code 1: rows are left, or days that could not be computed without them.
     """
-    if lift:
-        if dry_run:
-            raise UsageError("--lift changes no row, so there is nothing to try.", "Leave out --dry-run.")
-        return _lift(table, key, also, decided_by(reason, by))
-    from platform_assets.operations.erasure import erasure as erasing
-    from platform_assets.operations.erasure.places import Request
-
+    if lift and author is None:
+        raise UsageError("--lift changes no row, so there is nothing to try.", "Leave out --dry-run.")
+    if author is not None and lift and key is None:
+        with opened_platform() as platform:
+            return _lifted(erasing.lift_unreadable(platform, table, author))
     request = Request(table, _fields(key), tuple(map(_other, also or ())))
-    author = None if dry_run else decided_by(reason, by)
+    if author is not None and lift:
+        with opened_platform() as platform:
+            return _lifted(erasing.lift(platform, request, author))
     with opened_platform() as platform, telling("erase") as progress:
         if author is None:
             done = erasing.planned_erasure(platform, request, progress)
@@ -67,6 +67,11 @@ def erase(
                 done = erasing.erase(platform, spark, request, author, progress)
     needs = author is not None and not done.is_whole
     return Report(_parts(done, dry_run=dry_run), _json(done, dry_run=dry_run), needs)
+
+
+def _lifted(release: int) -> Report:
+    lifted = f"Lifted with release {release}: rows with the key that are delivered from now on are taken."
+    return Report([lifted], {"release": release, "lifted": True})
 
 
 def _fields(key: str | None) -> dict[str, str]:
@@ -96,17 +101,13 @@ def _other(named: str) -> tuple[str, str]:
 
 def _ask(planned: Erased, *, as_json: bool) -> None:
     if as_json or not sys.stdin.isatty():
-        raise UsageError(
-            "An erasure cannot be undone, and cuts the history of all tables.",
-            "Look at it with --dry-run, then add --yes.",
-        )
+        what = "An erasure cannot be undone, and cuts the history of all tables."
+        raise UsageError(what, "Look at it with --dry-run, then add --yes.")
     print_parts(_parts(planned, dry_run=True))
     typer.confirm("This cannot be undone. Go on?", abort=True, err=True)
 
 
 def _parts(done: Erased, *, dry_run: bool) -> Iterator[Part]:
-    from platform_assets.operations.erasure.places import ELSEWHERE
-
     rows = [(table, which(list(days)), f"{sum(days.values()):,}") for table, days in done.found.rows.items()]
     rows += [(table, "older releases only", f"{count:,}") for table, count in done.found.older.items()]
     if done.found:
@@ -134,8 +135,7 @@ def _unreached(unreached: Unreached) -> Iterator[str]:
     for table in unreached.undeclared:
         yield f"{table}, which has such a column and which no domain declares"
     for table, files in unreached.bounds:
-        held = f"the value is the smallest or greatest of {counted(files, 'file')}"
-        yield f"logs and manifests of {table}: {held}"
+        yield f"logs and manifests of {table}: the value is the smallest or greatest of {counted(files, 'file')}"
     for plan in unreached.plans:
         yield f"the plan {plan}: what is kept of it in `_plans` of the lake names the value"
     if unreached.scopes:
@@ -148,32 +148,18 @@ def _done_parts(done: Erased) -> Iterator[Part]:
         rest = "nothing with it was left; rows with it are dropped when they are delivered"
         yield f"The key was erased before, and {rest}."
     elif done.remembered:
-        yield ("The key was erased before; this went on with it.")
+        yield "The key was erased before; this went on with it."
     if done.release is not None:
-        yield (f"Release {done.release} has none of the rows; rows with the key are dropped when they are delivered.")
+        yield f"Release {done.release} has none of the rows; rows with the key are dropped when they are delivered."
     for table, days in done.refreshed.items():
-        yield (f"{table}: {counted(len(days), 'day')} computed anew ({which(list(days))}).")
-    yield (f"{counted(done.files, 'file')} deleted. Releases before {done.cut} cannot be read any more.")
+        yield f"{table}: {counted(len(days), 'day')} computed anew ({which(list(days))})."
+    yield f"{counted(done.files, 'file')} deleted. Releases before {done.cut} cannot be read any more."
     yield from map(ended_note, done.ended)
     for table, reasons in done.not_refreshed.items():
         for day, why in sorted(reasons.items()):
             yield Note("red", "still counts the rows", f"{table} {day}: {why}")
     for table, rows in done.left.items():
         yield Note("red", "left", f"{counted(rows, 'row')} in {table}: call it again once no other process is at work")
-
-
-def _lift(table: str, key: str | None, also: list[str] | None, author: Author) -> Report:
-    from platform_assets.operations.erasure import erasure as erasing
-    from platform_assets.operations.erasure.places import Request
-
-    with opened_platform() as platform:
-        if key is None:
-            release = erasing.lift_unreadable(platform, table, author)
-        else:
-            request = Request(table, _fields(key), tuple(map(_other, also or ())))
-            release = erasing.lift(platform, request, author)
-    lifted = f"Lifted with release {release}: rows with the key that are delivered from now on are taken."
-    return Report([lifted], {"release": release, "lifted": True})
 
 
 def _json(done: Erased, *, dry_run: bool) -> dict[str, Any]:

@@ -35,54 +35,32 @@ def init(
     """Write a domain of your own: contracts, transforms, a sample to land and a test, to begin with."""
     home = into.expanduser().resolve()
     target = home / domain
-    _refuse_what_is_no_name(domain)
+    if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
+        name = f"at most {_MOST_LETTERS} lower-case letters, digits and underscores, beginning with a letter"
+        raise UsageError(f"{domain!r} cannot name a domain.", f"Use {name}, and no word of Python's own.")
     if target.exists() or target.is_symlink():
         raise UsageError(f"{target} is there already, and nothing is overwritten.", "Choose another name, or --into.")
-    _refuse_what_is_in_use(domain)
+    used = {part for package in load_settings().domains for part in package.split(".")}
+    if domain in used or domain in sys.stdlib_module_names or find_spec(domain) is not None:
+        raise UsageError(f"The name {domain!r} is in use: Python finds a module of that name.", "Choose another one.")
     home.mkdir(parents=True, exist_ok=True)
     # All of it at once: what was written in part would be taken for somebody's work.
     with TemporaryDirectory(prefix=f".{domain}-", dir=home) as folder:
         made = Path(folder) / domain
-        for source, name in _files(domain):
+        for source in (path for path in sorted(TEMPLATE.rglob("*")) if path.is_file()):
+            name = _NAME.sub(domain, str(source.relative_to(TEMPLATE)).removesuffix(_ENDING))
             (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_text(_filled(source, domain, home), encoding="utf-8")
+            text = source.read_text(encoding="utf-8")
+            if source.name.startswith("settings.sh"):
+                text = text.replace("FOLDER", shlex.quote(str(home / domain))).replace("HOME", shlex.quote(str(home)))
+            (made / name).write_text(_NAME.sub(domain, text), encoding="utf-8")
         made.rename(target)
-    steps = [*_next_steps(domain, target)]
+    steps = [*_next_steps(target)]
     data = {"written": target, "next": [line.strip() for line in steps]}
     return Report([Note("green", "written", str(target)), "Next:", *steps], data)
 
 
-def _refuse_what_is_no_name(domain: str) -> None:
-    if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
-        raise UsageError(
-            f"{domain!r} cannot name a domain.",
-            f"Use at most {_MOST_LETTERS} lower-case letters, digits and underscores, beginning with a letter, and no "
-            "word of Python's own.",
-        )
-
-
-def _refuse_what_is_in_use(domain: str) -> None:
-    named = {part for package in load_settings().domains for part in package.split(".")}
-    if domain in named or domain in sys.stdlib_module_names or find_spec(domain) is not None:
-        raise UsageError(f"The name {domain!r} is in use: Python finds a module of that name.", "Choose another one.")
-
-
-def _files(domain: str) -> Iterator[tuple[Path, str]]:
-    """Every file of the template, and its path below the package's folder."""
-    for source in sorted(TEMPLATE.rglob("*")):
-        if source.is_file():
-            name = str(source.relative_to(TEMPLATE)).removesuffix(_ENDING)
-            yield source, _NAME.sub(domain, name)
-
-
-def _filled(source: Path, domain: str, home: Path) -> str:
-    text = source.read_text(encoding="utf-8")
-    if source.name.startswith("settings.sh"):
-        text = text.replace("FOLDER", shlex.quote(str(home / domain))).replace("HOME", shlex.quote(str(home)))
-    return _NAME.sub(domain, text)
-
-
-def _next_steps(domain: str, target: Path) -> Iterator[str]:
+def _next_steps(target: Path) -> Iterator[str]:
     settings = shlex.quote(str(target / "settings.sh"))
     yield f"  . {settings}    # PYTHONPATH and PLATFORM_DOMAINS: for all commands, `up` and Dagster's processes"
     sample = shlex.quote(str(target / "sample" / "deliveries"))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from platform_assets.domains.retail.sample import Rates
 
 _TAKEN_BY = "platform_assets.domains.retail"
-"""The domain whose tables take what lands here."""
 
 
 def land(

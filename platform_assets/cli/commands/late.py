@@ -8,8 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look, without_numpy
-from platform_assets.cli.options import By, Days, Reason, decided_by
+from platform_assets.cli.options import Days
 from platform_assets.cli.session import computing
+from platform_assets.engine.late.queue import late_queue
+from platform_assets.engine.late.queue import refuse as keep_out
+from platform_assets.engine.platform import Author
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
 from platform_assets.planning.windows import which
 from platform_assets.report import Part, Report, Table, picked
@@ -30,8 +33,6 @@ def list_late(
     everything: Annotated[bool, typer.Option("--all", help="Also what was refused, or withdrawn meanwhile.")] = False,
 ) -> Report:
     """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
-    from platform_assets.engine.late.queue import late_queue
-
     with platform_to_look() as platform, without_numpy():
         if table is not None:
             table = platform.catalogue[table].name
@@ -42,21 +43,12 @@ def list_late(
 
 
 @app.command()
-def approve(
-    arrival: Arrival = None,
-    table: OfTable = None,
-    days: Days = None,
-    reason: Reason = None,
-    by: By = None,
-) -> Report:
+def approve(author: Author, arrival: Arrival = None, table: OfTable = None, days: Days = None) -> Report:
     """Take waiting rows into raw, as an arrival of their own; the next refresh mends the days they reach."""
-    author, selection = decided_by(reason, by), _selection(arrival, table, days)
+    selection = _selection(arrival, table, days)
     from platform_assets.engine.late.approvals import approve as take
 
-    with (
-        opened_platform() as platform,
-        computing(platform.settings, "late approve") as (spark, progress),
-    ):
+    with opened_platform() as platform, computing(platform.settings, "late approve") as (spark, progress):
         done = take(platform, spark, selection, author, progress)
     data, lines = [], []
     for approval in done:
@@ -71,16 +63,9 @@ def approve(
 
 
 @app.command()
-def refuse(
-    arrival: Arrival = None,
-    table: OfTable = None,
-    days: Days = None,
-    reason: Reason = None,
-    by: By = None,
-) -> Report:
+def refuse(author: Author, arrival: Arrival = None, table: OfTable = None, days: Days = None) -> Report:
     """Decide that waiting rows stay out; they are kept and listed with `late list --all`."""
-    author, selection = decided_by(reason, by), _selection(arrival, table, days)
-    from platform_assets.engine.late.queue import refuse as keep_out
+    selection = _selection(arrival, table, days)
 
     with opened_platform() as platform:
         done = keep_out(platform, selection, author)
@@ -106,7 +91,9 @@ def _parts(queue: Sequence[LateRows]) -> Iterator[Part]:
         state = f"{late.state} by {late.decided}" if late.decided else late.state
         state += f"; its day is protected: {late.protected}" if late.protected else ""
         amounts = tuple(f"sum of {name} {amount:,}" for name, amount in late.amounts.items() if amount)
-        rows.append((late.table, str(late.day), _came(late), late.arrival, f"{late.rows:,}", amounts, state))
+        days = abs(late.days_late)
+        came = f"{counted(days, 'day')} {'ahead' if late.is_ahead else 'late'}"
+        rows.append((late.table, str(late.day), came, late.arrival, f"{late.rows:,}", amounts, state))
     names = ("table", "day", "came", "arrival", "rows", "amounts", "state")
     yield Table("The late queue", names, rows, ("came", "rows"), names[:4])
     counts = counts_of(queue)
@@ -114,11 +101,6 @@ def _parts(queue: Sequence[LateRows]) -> Iterator[Part]:
         yield f"{counted(count, 'row', 'wait')}: late approve ARRIVAL --reason … --by …, or late refuse."
     if count := counts.ahead:
         yield f"{counted(count, 'row', 'wait')} till the day comes, unless somebody decides otherwise."
-
-
-def _came(rows: LateRows) -> str:
-    """How far from its day it came."""
-    return f"{counted(-rows.days_late, 'day')} ahead" if rows.is_ahead else f"{counted(rows.days_late, 'day')} late"
 
 
 def _json(rows: LateRows) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`ledger`: the index of the lake's manifests, and what people decided: made anew, or moved to a server."""
+"""`ledger` and `recover`: make the index of the lake's manifests anew, move it, finish what a killed process began."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from pydantic import SecretStr
 
 from platform_assets.cli.console import opened_platform
+from platform_assets.cli.options import By, Reason, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.lakehouse.layout import Lake
@@ -20,9 +21,9 @@ from platform_assets.ledger.errors import LedgerCorruptError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
 from platform_assets.ledger.sync import rebuild as rebuild_index
-from platform_assets.operations.recovery import held_again
+from platform_assets.operations.recovery import held_again, recover_installation
 from platform_assets.progress import meanwhile
-from platform_assets.report import Note, Part, Report
+from platform_assets.report import Note, Part, Report, picked
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
@@ -58,8 +59,7 @@ def rebuild() -> Report:
     seconds = time.monotonic() - started
     data = {
         "publications": len(result.publications),
-        "forgotten": result.forgotten,
-        "lifted": result.lifted,
+        **picked(result, "forgotten lifted"),
         "held_again": held,
         "set_aside": aside,
         "salvaged": salvaged,
@@ -120,3 +120,26 @@ def move(
         Note("yellow", "set aside", aside, todo),
     ]
     return Report(parts, {"rows": names, "set_aside": moved.aside, "seconds": round(seconds, 3)})
+
+
+def recover(
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Put tables back to what the newest release shows instead of finishing.")
+    ] = False,
+    reason: Reason = None,
+    by: By = None,
+) -> Report:
+    """Finish what killed processes began; whoever writes next would do so too."""
+    author = decided_by(reason, by) if undo else None
+    with telling("recover") as progress, meanwhile(progress, "finishing what was begun"):
+        recovered = recover_installation(load_settings(), author)
+    parts = [Note("green", "done", sentence) for sentence in recovered.done]
+    if recovered.indexed:
+        names = ", ".join(f"{name} (release {number})" for name, number in recovered.indexed.items())
+        parts.append(Note("green", "indexed", f"The ledger is up to date; it lacked {names}."))
+    nothing: list[Part] = []
+    if not parts:
+        shown = f"release {recovered.release} shows all that was begun"
+        nothing = [f"Nothing to recover: {shown if recovered.release >= 0 else 'nothing was published yet'}."]
+    mended = [Note("yellow", "mended", sentence) for sentence in recovered.mended]
+    return Report([*parts, *mended, *nothing], picked(recovered, "release done indexed mended"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from platform_assets.cli.console import opened_platform
 from platform_assets.cli.options import DryRun
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.planning.retention import TASKS, Deletion, Task
 from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
@@ -21,17 +23,7 @@ from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted, size
 
 if TYPE_CHECKING:
-    from platform_assets.engine.platform import Platform
     from platform_assets.operations.maintenance.maintenance import Maintenance
-
-
-class Only(StrEnum):
-    """One task instead of all."""
-
-    compaction = "compaction"
-    checkpoints = "checkpoints"
-    stages = "stages"
-    deletion = "deletion"
 
 
 app = typer.Typer(
@@ -43,12 +35,18 @@ app = typer.Typer(
 @app.command()
 def run(
     dry_run: DryRun = False,
-    only: Annotated[Only | None, typer.Option(help="Only this task; all four by default.")] = None,
+    only: Annotated[Task | None, typer.Option(help="Only this task; all four by default.")] = None,
 ) -> Report:
     """Do what is due; exit code 1 if the files of a day hold other rows than were published."""
-    tasks: tuple[Task, ...] = TASKS if only is None else (only.value,)
+    tasks: tuple[Task, ...] = TASKS if only is None else (only,)
     with opened_platform() as platform:
-        done = _planned(platform, tasks) if dry_run else _done(platform, tasks)
+        if dry_run:
+            from platform_assets.operations.maintenance.maintenance import plan_maintenance
+
+            with telling("maintenance") as progress, meanwhile(progress, "looking for what is due"):
+                done = plan_maintenance(platform, tasks)
+        else:
+            done = _done(platform, tasks)
         window = platform.settings.rollback_window_days
     data = {"dry_run": dry_run, **_json(done)}
     return Report(_parts(done, dry_run, window), data, bool(done.differing))
@@ -56,8 +54,7 @@ def run(
 
 @app.command()
 def delete(
-    publication: Annotated[str, typer.Argument(help="As `releases` or `why` name it.")],
-    dry_run: DryRun = False,
+    publication: Annotated[str, typer.Argument(help="As `releases` or `why` name it.")], dry_run: DryRun = False
 ) -> Report:
     """Delete the files of one publication; refused by name while a release that stays needs them."""
     from platform_assets.operations.maintenance.maintenance import Maintenance, delete_publication
@@ -72,15 +69,7 @@ def delete(
     return Report([table], {"dry_run": dry_run, "deleted": _removals_json(gone)})
 
 
-def _planned(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
-    from platform_assets.operations.maintenance.maintenance import plan_maintenance
-
-    with telling("maintenance") as progress, meanwhile(progress, "looking for what is due"):
-        return plan_maintenance(platform, tasks)
-
-
 def _done(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
-    from platform_assets.engine.platform import Author
     from platform_assets.operations.maintenance.maintenance import Maintenance
     from platform_assets.operations.maintenance.tasks import maintain
 
@@ -102,55 +91,39 @@ def _parts(done: Maintenance, dry_run: bool, window: int) -> Iterator[Part]:
     for table, days in done.busy.items():
         yield Note("yellow", "left for the next time", f"{table} {which(days)}: {next(iter(days.values()))}")
     for table, differing in done.differing.items():
-        yield Note(
-            "red",
-            "left alone",
-            f"{table} {which(differing)}: the files hold other rows than were published; `platform-assets verify "
-            f"{table} --days {differing[0]}` tells more",
-        )
+        holds = f"{table} {which(differing)}: the files hold other rows than were published"
+        verify = f"`platform-assets verify {table} --days {differing[0]}` tells more"
+        yield Note("red", "left alone", f"{holds}; {verify}")
     if dry_run:
         yield "Nothing was changed: this was a dry run."
 
 
 def _table(done: Maintenance, dry_run: bool) -> Table:
     title = "Maintenance that is due" if dry_run else "Maintenance done"
-    rows = [*_compaction_rows(done), *_checkpoint_rows(done), *_removal_rows(done.deletions)]
+    rows: list[tuple[str, ...]] = []
+    for table, days in _by_table(done.compaction):
+        what = f"{counted(len(days), 'day')} ({which([day.day for day in days])})"
+        files = f"{sum(len(day.small) for day in days):,} → {len(days):,}"
+        rows.append(("compaction", table, what, files, size(sum(day.bytes for day in days))))
+    rows += [("checkpoints", table, f"log up to version {version:,}") for table, version in done.checkpoints.items()]
+    for task, noun in (("stages", "orphaned stage"), ("deletion", "publication")):
+        for table, gone in _by_table(one for one in done.deletions if one.task == task):
+            files = f"{sum(len(one.files) for one in gone):,}"
+            rows.append((task, table, counted(len(gone), noun), files, size(sum(one.bytes for one in gone))))
     return Table(title, ("task", "table", "what", "files", "bytes"), rows, ("files", "bytes"), ("task", "table"))
 
 
-def _compaction_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
-    for table in _tables(done.compaction):
-        days = [day for day in done.compaction if day.table == table]
-        files, bytes_ = sum(len(day.small) for day in days), sum(day.bytes for day in days)
-        what = f"{counted(len(days), 'day')} ({which([day.day for day in days])})"
-        yield "compaction", table, what, f"{files:,} → {len(days):,}", size(bytes_)
-
-
-def _checkpoint_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
-    for table, version in done.checkpoints.items():
-        yield "checkpoints", table, f"log up to version {version:,}", "", ""
-
-
-def _removal_rows(deletions: Sequence[Deletion]) -> Iterator[tuple[str, ...]]:
-    for task, noun in (("stages", "orphaned stage"), ("deletion", "publication")):
-        for table in _tables(deletion for deletion in deletions if deletion.task == task):
-            gone = [deletion for deletion in deletions if deletion.task == task and deletion.table == table]
-            files, bytes_ = sum(len(deletion.files) for deletion in gone), sum(deletion.bytes for deletion in gone)
-            yield task, table, counted(len(gone), noun), f"{files:,}", size(bytes_)
-
-
-def _tables(parts: Iterable[Any]) -> list[str]:
-    return sorted({part.table for part in parts})
+def _by_table(parts: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
+    every = sorted(parts, key=attrgetter("table"))
+    return ((table, list(some)) for table, some in groupby(every, key=attrgetter("table")))
 
 
 def _json(done: Maintenance) -> dict[str, Any]:
     return {
         "compaction": [picked(day, "table day bytes", files=len(day.small)) for day in done.compaction],
         "checkpoints": done.checkpoints,
-        "stages": _removals_json(deletion for deletion in done.deletions if deletion.task == "stages"),
-        "deletion": _removals_json(deletion for deletion in done.deletions if deletion.task == "deletion"),
-        "busy": done.busy,
-        "differing": done.differing,
+        **{task: _removals_json(one for one in done.deletions if one.task == task) for task in ("stages", "deletion")},
+        **picked(done, "busy differing"),
     }
 
 

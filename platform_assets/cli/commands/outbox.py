@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from platform_assets.cli.console import UsageError, opened_platform, platform_to_look
-from platform_assets.cli.options import By, Reason, decided_by
 from platform_assets.cli.progress import telling
+from platform_assets.engine.platform import Author
+from platform_assets.operations.outbox import Delivery, deliver
+from platform_assets.operations.outbox import drop as leave
+from platform_assets.operations.outbox import retry as try_anew
 from platform_assets.records.outbox import Message
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
-
-if TYPE_CHECKING:
-    from platform_assets.operations.outbox import Delivery
 
 app = typer.Typer(
     help="Messages to what lies downstream: what waits, what was given up, and how to send it again.",
@@ -43,8 +43,6 @@ def list_messages(
 @app.command()
 def send() -> Report:
     """Deliver now what is due; exit code 1 if something was not taken, or has no address here."""
-    from platform_assets.operations.outbox import deliver
-
     with opened_platform() as platform, telling("outbox send") as progress:
         done = deliver(platform, progress=progress)
     data = {
@@ -66,8 +64,6 @@ def retry(
     """Have a message tried anew, with as many tries as at first; `outbox send` or the daemon then sends it."""
     if (message is None) != everything:
         raise UsageError("Say which message.", "Name one as `outbox list` shows it, or give --all.")
-    from platform_assets.operations.outbox import retry as try_anew
-
     with opened_platform() as platform:
         due = try_anew(platform, message)
     lines = [Note("", "due", f"{one.key[:_SHOWN]} for {one.target}: {one.title}") for one in due]
@@ -75,11 +71,8 @@ def retry(
 
 
 @app.command()
-def drop(message: Key, reason: Reason = None, by: By = None) -> Report:
+def drop(message: Key, author: Author) -> Report:
     """Decide that a message is sent no more."""
-    author = decided_by(reason, by)
-    from platform_assets.operations.outbox import drop as leave
-
     with opened_platform() as platform:
         dropped = leave(platform, message, author)
     line = Note("", "dropped", f"{dropped.key[:_SHOWN]} for {dropped.target}: {dropped.title}")

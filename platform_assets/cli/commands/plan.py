@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,12 +26,19 @@ from platform_assets.cli.console import (
     print_parts,
     write_page,
 )
-from platform_assets.cli.options import AsJson, By, Cascade, Days, Only, Reason, UntilLifted, decided_by, parse_keys
+from platform_assets.cli.options import AsJson, Cascade, Days, Only, UntilLifted, decided_by, parse_keys
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing, session_on_demand
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.layout import GIVEN_NAME
-from platform_assets.operations.backfill.files import plan_at, said_besides
-from platform_assets.operations.backfill.pages import record_json, standing
+from platform_assets.operations.backfill.explain import approve as approved
+from platform_assets.operations.backfill.explain import explain as explained
+from platform_assets.operations.backfill.explain import unmatched_keys
+from platform_assets.operations.backfill.files import new_plan, parse_plan, plan_at, refuse_namesake, said_besides
+from platform_assets.operations.backfill.pages import backfill_report, record_json, standing
+from platform_assets.operations.backfill.report import record_report
+from platform_assets.operations.backfill.staged import standing_of
+from platform_assets.operations.backfill.waiting import is_at_work, waits_for, waits_to_begin
 from platform_assets.operations.plan_record import (
     OVER,
     BackfillRecord,
@@ -42,7 +50,6 @@ from platform_assets.operations.plan_record import (
     unpause,
 )
 from platform_assets.operations.plan_record import pause as pause_plan
-from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.progress import meanwhile
 from platform_assets.records.history import LASTING
@@ -54,12 +61,10 @@ from platform_assets.visible import visible
 from platform_assets.words import counted, lasting, size
 
 if TYPE_CHECKING:
-    from platform_assets.engine.platform import Platform
     from platform_assets.planning.backfill.pace import Standing
 
 _EVERY_S = 1.0
 _LINE_EVERY_S = 10.0
-"""Where each line stays: often enough to see that it goes on."""
 
 app = typer.Typer(
     help="Backfills as reviewed code: a plan file is explained, approved and applied.", no_args_is_help=True
@@ -74,23 +79,18 @@ Name = Annotated[str, typer.Argument(help="Of a plan that was begun, as `plan st
 def new(
     name: Annotated[str, typer.Argument(help="Of the plan: letters, digits, dots, hyphens and underscores.")],
     tables: Annotated[list[str], typer.Option("--table", help="To be computed; several times for several.")],
+    author: Author,
     days: Days = None,
     stale: Annotated[bool, typer.Option("--stale", help="The days that are stale, in place of --days.")] = False,
     only: Only = None,
-    reason: Reason = None,
-    by: By = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Where to; NAME.yaml in the folder of plans by default.")
     ] = None,
 ) -> Report:
     """Write a plan file that is worth a review: what you say, and all that you could say as comments."""
-    from platform_assets.operations.backfill.explain import unmatched_keys
-    from platform_assets.operations.backfill.files import new_plan, parse_plan
-
     settings = load_settings()
     if (days is None) != stale:
         raise UsageError("A plan needs --days, or --stale, one of them.", "Add --days 2017-01-01..2017-03-31.")
-    author = decided_by(reason, by)
     named = {"stale": True} if days is None else _days(days, settings)
     said: dict[str, object] = {"name": name, "reason": author.why, "owner": author.who, "tables": tables, "days": named}
     if only:
@@ -113,33 +113,36 @@ def explain(
     html: Html = None,
 ) -> Report:
     """Show what a plan comes to, and start nothing: days with their reasons, order, price, what is in the way, hash."""
-    from platform_assets.operations.backfill.explain import explain as explained
-    from platform_assets.operations.backfill.files import plan_at, refuse_namesake
-    from platform_assets.operations.backfill.pages import backfill_report
-
     with opened_platform() as platform, plan_at(file) as plan:
         refuse_namesake(platform.lake, plan, file)
         backfill = explained(platform, plan)
     done = backfill_report(backfill, None if html or markdown else file)
     if html is not None:
-        parts = [*done.parts]
-        write_page(html, page(f"Plan {backfill.file.name}: {backfill.hash}", parts))
-        done = replace(done, parts=[Note("", "Wrote", str(html))])
-    return replace(done, parts=as_markdown(done.parts)) if markdown and html is None else done
+        return _written(done, f"Plan {backfill.file.name}: {backfill.hash}", html)
+    return _in_markdown(done) if markdown else done
+
+
+def _in_markdown(done: Report) -> Report:
+    return replace(done, parts=as_markdown(done.parts))
+
+
+def _written(done: Report, title: str, html: Path | None, out: Path | None = None) -> Report:
+    """Write a report as a page and as a file of Markdown, and say so in its place."""
+    parts = [*done.parts]
+    if html is not None:
+        write_page(html, page(title, parts))
+    if out is not None:
+        write_page(out, "\n".join(as_markdown(parts)) + "\n")
+    return replace(done, parts=[Note("", "Wrote", ", ".join(str(file) for file in (html, out) if file is not None))])
 
 
 @app.command()
 def approve(
     file: File,
     hash: Annotated[str, typer.Option("--hash", help="That `plan explain` showed: only this is approved.")],
-    reason: Reason = None,
-    by: By = None,
+    author: Author,
 ) -> Report:
     """Write down that you approve a plan as it was explained; another file, other days or other code need it anew."""
-    from platform_assets.operations.backfill.explain import approve as approved
-    from platform_assets.operations.backfill.files import plan_at, refuse_namesake
-
-    author = decided_by(reason, by)
     with opened_platform() as platform, plan_at(file) as plan:
         refuse_namesake(platform.lake, plan, file)
         consent = approved(platform, plan, hash, author).consent
@@ -165,8 +168,6 @@ def compare(
     """
     from platform_assets.cli.compare_view import compared
     from platform_assets.operations.backfill.compare import compare_plan, compare_record
-    from platform_assets.operations.backfill.files import plan_at
-    from platform_assets.operations.plan_record import read_record
 
     file = Path(plan)
     is_file = file.is_file() or GIVEN_NAME.fullmatch(plan) is None or file.suffix in (".yaml", ".yml")
@@ -180,8 +181,7 @@ def compare(
                 found = compare_plan(platform, spark, said, author, sample, examples, only, progress)
         else:
             found = compare_record(platform, read_record(platform.lake, plan), examples)
-    done = compared(found)
-    return replace(done, parts=as_markdown(done.parts)) if markdown else done
+    return _in_markdown(compared(found)) if markdown else compared(found)
 
 
 def _days(text: str, settings: Settings) -> dict[str, object]:
@@ -217,9 +217,6 @@ def status(
     as_json: AsJson = False,
 ) -> Report:
     """Show where plans stand: what is staged, what they wait for, how long it took, what is left, what happened."""
-    from platform_assets.operations.backfill.staged import standing_of
-    from platform_assets.operations.backfill.waiting import waits_for, waits_to_begin
-
     if watch and (name is None or as_json):
         raise UsageError("--watch follows one plan, for people.", "Name a plan, and leave out --json.")
     with opened_platform() as platform:
@@ -231,27 +228,27 @@ def status(
             return Report(_records_parts(records, waits, damaged), data, bool(damaged))
         said = ""
         if name not in backfill_names(platform.lake) and Path(name).is_file():
-            from platform_assets.operations.backfill.explain import explain
-
             with plan_at(Path(name)) as plan:
-                unbegun = None if plan.name in backfill_names(platform.lake) else explain(platform, plan)
+                unbegun = None if plan.name in backfill_names(platform.lake) else explained(platform, plan)
             if unbegun is not None:
                 keeps = waits_to_begin(unbegun)
                 told = {"name": plan.name, "state": "not begun", "hash": unbegun.hash, "waits": keeps}
-                return Report(_unbegun_parts(unbegun, keeps), [told])
+                what = f"{counted(unbegun.plan.days, 'day')} of tables, hash {unbegun.hash}"
+                keeps = keeps or ("Nothing keeps it: `platform-assets plan apply FILE`.",)
+                parts = (Note("", "  ", sentence) for sentence in keeps)
+                return Report([Note("bold", plan.name, f"not begun: {what}"), *parts], [told])
             said = said_besides(read_record(platform.lake, plan.name), plan, Path(name))
             name = plan.name
         if watch:
-            watch_plan(platform, name)
+            _watch(platform, name)
         record = read_record(platform.lake, name)
         waiting = (*([said] if said else ()), *waits_for(platform, record))
         now = standing_of(platform, record)
     return Report(_record_parts(record, waiting, now), [record_json(record) | {"waits": waiting}])
 
 
-def pause(name: Name, reason: Reason = None, by: By = None) -> Report:
+def pause(name: Name, author: Author) -> Report:
     """Have a plan stand still after the batch of days at which it works."""
-    author = decided_by(reason, by)
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
         pause_plan(platform.lake, name, author.why)
@@ -268,28 +265,21 @@ def resume(name: Name) -> Report:
     return Report([f"{name} can be applied again."], record_json(record))
 
 
-def cancel(name: Name, reason: Reason = None, by: By = None) -> Report:
+def cancel(name: Name, author: Author) -> Report:
     """Give a plan up that was not published, and delete what it staged."""
     from platform_assets.operations.backfill.afterwards import cancel as cancel_plan
 
-    author = decided_by(reason, by)
     with opened_platform() as platform:
         record = cancel_plan(platform, name, author)
     return Report([f"{name} is cancelled; nothing that was published is touched."], record_json(record))
 
 
-def rollback(
-    name: Name,
-    cascade: Cascade = False,
-    until_lifted: UntilLifted = False,
-    reason: Reason = None,
-    by: By = None,
-) -> Report:
+def rollback(name: Name, author: Author, cascade: Cascade = False, until_lifted: UntilLifted = False) -> Report:
     """Put exactly the days of a plan back as they were before it, and hold them there."""
     from platform_assets.operations.backfill.afterwards import roll_back
     from platform_assets.operations.rollback.rollback import rolled_back_amounts
 
-    author = decided_by(reason, by, LASTING if until_lifted else "")
+    author = replace(author, decides=LASTING if until_lifted else "")
     with opened_platform() as platform, telling("plan rollback") as progress:
         record, done = roll_back(platform, name, author, progress, cascade=cascade)
         with meanwhile(progress, "summing what changes"):
@@ -341,24 +331,17 @@ def report(
     out: Annotated[Path | None, typer.Option("--out", help="A file for the Markdown in place of the terminal.")] = None,
 ) -> Report:
     """Write the record of a plan, as Markdown or a page: why, who, at what price, before and after, how to replay."""
-    from platform_assets.operations.backfill.report import record_report
-
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
         done = record_report(platform, record)
-        parts = [*done.parts]
-    if html is not None:
-        write_page(html, page(f"Plan {record.name}: {record.state}", parts))
-    if out is not None:
-        write_page(out, "\n".join(as_markdown(parts)) + "\n")
-    files = ", ".join(str(file) for file in (html, out) if file is not None)
-    return replace(done, parts=[Note("", "Wrote", files)] if files else as_markdown(parts))
+        if html is None and out is None:
+            return _in_markdown(done)
+        return _written(done, f"Plan {record.name}: {record.state}", html, out)
 
 
 def _records_parts(
     records: Sequence[BackfillRecord], waits: Mapping[str, Sequence[str]], damaged: Sequence[RecordError]
 ) -> Iterator[Part]:
-    """A line for each, and what each waits for below it."""
     if not (records or damaged):
         yield "No plan was applied yet. `plan apply FILE` applies one."
     for record in records:
@@ -367,16 +350,7 @@ def _records_parts(
     yield from (Note("yellow", "look", f"{error.what} {error.todo}") for error in damaged)
 
 
-def _unbegun_parts(backfill: Backfill, waits: Sequence[str]) -> Iterator[Part]:
-    """A plan that nobody has applied yet, and what keeps it."""
-    file = backfill.file
-    yield Note("bold", file.name, f"not begun: {counted(backfill.plan.days, 'day')} of tables, hash {backfill.hash}")
-    for sentence in waits or ("Nothing keeps it: `platform-assets plan apply FILE`.",):
-        yield Note("", "  ", sentence)
-
-
 def _record_parts(record: BackfillRecord, waits: Sequence[str] = (), now: Standing | None = None) -> Iterator[Part]:
-    """Where one stands, what it waits for, and what happened."""
     yield Note("bold", record.name, standing(record, now))
     yield Note("", "  why", f"{record.file.reason} ({record.file.owner})")
     if record.file.only is not None:
@@ -390,63 +364,49 @@ def _record_parts(record: BackfillRecord, waits: Sequence[str] = (), now: Standi
         yield Note("", "  ", f"{event.at:%Y-%m-%d %H:%M:%S}  {event.what}{by}")
 
 
-def watch_plan(platform: Platform, name: str) -> None:
-    """Tell how a plan goes on until it is over, or nobody applies it any more."""
+def _watch(platform: Platform, name: str) -> None:
+    """Show how a plan goes on, as a picture or as lines, until it is over, or nobody applies it any more."""
     from rich.live import Live
 
-    from platform_assets.operations.backfill.staged import standing_of
-    from platform_assets.operations.backfill.waiting import is_at_work
-
-    if not console.is_terminal:
-        said, at = "", 0.0
+    said, at = "", 0.0
+    live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+    with live or nullcontext():
         while True:
             record = read_record(platform.lake, name)
-            at_work = is_at_work(platform, record)
-            line = watched_line(record, standing_of(platform, record))
-            if line != said and (time.monotonic() - at >= _LINE_EVERY_S or not at_work):
+            now, at_work = standing_of(platform, record), is_at_work(platform, record)
+            figures = _figures(record, now)
+            line = f"{record.name} {record.state}: {', '.join(' '.join(figure) for figure in figures.items())}"
+            if live is not None:
+                live.update(_picture(record, now, figures), refresh=True)
+            elif line != said and (time.monotonic() - at >= _LINE_EVERY_S or not at_work):
                 said, at = line, time.monotonic()
                 print_parts([line])
             if not at_work:
                 return
             time.sleep(_EVERY_S)
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        while True:
-            record = read_record(platform.lake, name)
-            live.update(_watched(record, standing_of(platform, record)), refresh=True)
-            if not is_at_work(platform, record):
-                return
-            time.sleep(_EVERY_S)
 
 
-def watched_line(record: BackfillRecord, now: Standing) -> str:
-    """How far a plan is, on a line."""
-    return f"{record.name} {record.state}: {', '.join(f'{what} {said}' for what, said in _figures(record, now))}"
-
-
-def _watched(record: BackfillRecord, now: Standing) -> RenderableType:
+def _picture(record: BackfillRecord, now: Standing, figures: Mapping[str, str]) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     table.add_row("", ProgressBar(total=max(now.days, 1), completed=now.done, width=40))
-    for what, said in _figures(record, now):
-        table.add_row(what, said)
+    for figure in figures.items():
+        table.add_row(*figure)
     last = record.events[-1].what if record.events else ""
-    return Group(
-        Text(f"{record.name} {record.state}", style="bold"),
-        table,
-        Text(visible(last), overflow="ellipsis", no_wrap=True),
-    )
+    head = Text(f"{record.name} {record.state}", style="bold")
+    return Group(head, table, Text(visible(last), overflow="ellipsis", no_wrap=True))
 
 
-def _figures(record: BackfillRecord, now: Standing) -> list[tuple[str, str]]:
-    figures = [("staged", f"{now.staged:,} of {now.days:,} days")]
-    if now.left_alone:
-        figures.append(("need nothing", counted(now.left_alone, "day")))
-    figures += [("rate", f"{now.days_per_minute:,.1f} days a minute"), ("took", lasting(now.seconds))]
-    if record.state not in OVER:
-        figures.append(("left", f"about {lasting(now.seconds_left)}"))
-    figures.append(("written", size(now.bytes)))
-    if now.money is not None:
-        figures.append(("cost", f"{now.money:,.2f}"))
-    return figures
+def _figures(record: BackfillRecord, now: Standing) -> dict[str, str]:
+    figures = {
+        "staged": f"{now.staged:,} of {now.days:,} days",
+        "need nothing": counted(now.left_alone, "day") if now.left_alone else "",
+        "rate": f"{now.days_per_minute:,.1f} days a minute",
+        "took": lasting(now.seconds),
+        "left": "" if record.state in OVER else f"about {lasting(now.seconds_left)}",
+        "written": size(now.bytes),
+        "cost": "" if now.money is None else f"{now.money:,.2f}",
+    }
+    return {what: figure for what, figure in figures.items() if figure}
 
 
 for carries_out in (compare, apply, status, pause, resume, cancel, rollback, replay, history, report):

@@ -8,8 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from platform_assets.cli.console import opened_platform, parse_days, platform_to_look, without_numpy
-from platform_assets.cli.options import By, DaysOrDay, Reason, decided_by
+from platform_assets.cli.options import DaysOrDay
 from platform_assets.cli.session import computing
+from platform_assets.engine.ingest.aside import aside, chosen
+from platform_assets.engine.platform import Author
+from platform_assets.operations.quarantine import discard as decide
+from platform_assets.operations.quarantine import lines, replay_quarantined, shown
 from platform_assets.planning.quarantine import AsideSelection, grouped
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.report import Table as Grid
@@ -34,8 +38,6 @@ def list_aside(
     everything: All = False,
 ) -> Report:
     """Show how many rows are set aside by table, day and class of error, and how often they were tried."""
-    from platform_assets.engine.ingest.aside import aside
-
     with platform_to_look() as platform, without_numpy():
         groups = grouped(aside(platform, _selection(table, days, rule), everything=everything))
     return Report([_table(groups)] if groups else ["Nothing is set aside."], groups)
@@ -51,9 +53,6 @@ def show_rows(
     everything: All = False,
 ) -> Report:
     """Show rows with file and line, why they were set aside, and their values, sensitive ones masked."""
-    from platform_assets.engine.ingest.aside import chosen
-    from platform_assets.operations.quarantine import lines, shown
-
     with platform_to_look() as platform, without_numpy():
         rows = chosen(platform, _selection(table, days, rule, arrival), everything=everything, payloads=True)
         at, found = lines(platform, rows[:limit]), [(row, *shown(platform, row)) for row in rows[:limit]]
@@ -73,31 +72,20 @@ def show_rows(
 
 @app.command()
 def replay(
-    table: Table,
-    days: DaysOrDay = None,
-    rule: Rule = None,
-    arrival: FromArrival = None,
-    reason: Reason = None,
-    by: By = None,
+    table: Table, author: Author, days: DaysOrDay = None, rule: Rule = None, arrival: FromArrival = None
 ) -> Report:
     """Try rows again after a fix of code, rule, contract or reference data; exit code 1 if some stay set aside.
 
     Rows that a raw table refused are read from their files and enter as an arrival of their own. Rows that broke a
     silver table's rule are in raw: their days are computed again.
     """
-    author, selection = decided_by(reason, by), _selection(table, days, rule, arrival)
-    from platform_assets.engine.ingest.aside import aside, chosen
     from platform_assets.engine.ingest.replay import replay as read_again
     from platform_assets.engine.step.analysed import analysed
-    from platform_assets.operations.quarantine import replay_quarantined
 
+    selection, named = _selection(table, days, rule, arrival), arrival is not None
     why: dict[str, str] = {}
     before: dict[str, int] = {}
-    with (
-        opened_platform() as platform,
-        computing(platform.settings, "quarantine replay") as (spark, progress),
-    ):
-        named = arrival is not None
+    with opened_platform() as platform, computing(platform.settings, "quarantine replay") as (spark, progress):
         tried = sum(row.rows for row in chosen(platform, selection, everything=named))
         if platform.catalogue[table].source:
             done = read_again(platform, analysed(platform, [table], spark), selection, author, progress)
@@ -125,19 +113,11 @@ def replay(
 
 @app.command()
 def discard(
-    table: Table,
-    days: DaysOrDay = None,
-    rule: Rule = None,
-    arrival: FromArrival = None,
-    reason: Reason = None,
-    by: By = None,
+    table: Table, author: Author, days: DaysOrDay = None, rule: Rule = None, arrival: FromArrival = None
 ) -> Report:
     """Decide that rows are needed no more: they are kept, but neither listed, replayed nor warned of."""
-    author, selection = decided_by(reason, by), _selection(table, days, rule, arrival)
-    from platform_assets.operations.quarantine import discard as decide
-
     with opened_platform() as platform:
-        groups = grouped(decide(platform, selection, author))
+        groups = grouped(decide(platform, _selection(table, days, rule, arrival), author))
     rows = counted(sum(group["rows"] for group in groups), "row")
     return Report([f"{rows} of {table} discarded: `quarantine list --all` shows them."], groups)
 

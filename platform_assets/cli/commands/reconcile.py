@@ -13,6 +13,7 @@ from platform_assets.cli.console import opened_platform, parse_days, write_page
 from platform_assets.cli.options import Days
 from platform_assets.cli.rows import named
 from platform_assets.cli.session import computing
+from platform_assets.contracts.checks import Tolerance
 from platform_assets.quality.sides import SidesBeside, difference, facts, key_sentence
 from platform_assets.report import Heading, Part, Points, Report, Table
 from platform_assets.report_pages import page
@@ -37,7 +38,6 @@ def reconcile(
 
     Exit code 1 if they differ by more than the tolerance.
     """
-    from platform_assets.contracts.checks import Tolerance
     from platform_assets.operations.reconcile import reconcile as compare
 
     allowed = Tolerance.parse(tolerance)

@@ -4,43 +4,66 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.changes_view import ended_json, ended_note
-from platform_assets.cli.commands.refresh_plan import Ahead, left_json, look_ahead, refused_of
+from platform_assets.cli.changes_view import ended_json, ended_note, may_end_lines
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_parts
-from platform_assets.cli.files_view import left_anew_parts, refused_lines
+from platform_assets.cli.files_view import by_spark_parts, growing_lines, left_anew_parts, refused_json, refused_lines
 from platform_assets.cli.held_view import DayWarning, held_json, held_parts, warnings_parts
 from platform_assets.cli.options import AsJson, Days, Only, parse_keys
 from platform_assets.cli.session import computing
 from platform_assets.contracts import Catalogue
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.functions import refuse_wrong_functions
+from platform_assets.engine.ingest.aside import refused_files
 from platform_assets.engine.ingest.listing import each_once
 from platform_assets.engine.meanwhile import PublishedMeanwhile, published_meanwhile
-from platform_assets.engine.pending import Delivered
+from platform_assets.engine.pending import Delivered, delivered, due_tries
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.state.planner import outlook
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import outlook, plan_steps, scoped_plan
+from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
+from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.ended_rollbacks import (
     EndedRollback,
     ended_rollbacks,
+    ending_rollbacks,
+    standing_rollbacks,
 )
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.operations.lineage.plan_report import kept_lines, plan_json
+from platform_assets.operations.lineage.plan_report import (
+    bereft_lines,
+    blocked_lines,
+    estimate_line,
+    intake_lines,
+    kept_lines,
+    plan_json,
+    plan_table,
+    protected_lines,
+)
 from platform_assets.operations.plan_record import refuse_stage_of_a_plan
+from platform_assets.operations.stages.store import (
+    checked_stage,
+    opened_stage,
+    stage_basis,
+    stage_names,
+    without_other_code,
+)
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.key_scope import scope_of
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.replays import REPLAY, UNDATED
-from platform_assets.planning.selection import Request
+from platform_assets.planning.selection import Request, wanted_days
+from platform_assets.planning.windows import which
 from platform_assets.quality.deliveries import remedy
-from platform_assets.records.history import ArrivalRecord
+from platform_assets.records.history import ArrivalRecord, Hold
 from platform_assets.records.manifest import Arrival, new_publication
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.settings import Settings
@@ -48,7 +71,6 @@ from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.engine.meanwhile import PublishedMeanwhile
     from platform_assets.engine.refresh import RefreshResult
 
 
@@ -83,21 +105,33 @@ def refresh(
         why = " ".join(["refresh", *(tables or []), *([days] if days else []), *keys])
         author = Author(run=f"refresh-{new_publication()}", why=why)
         result = _execute(platform, author, ahead)
-        after = _after(platform, ahead, author, result)
-    told = {(day.hold.table, str(day.hold.day)) for day in after.held}
-    outcome = refresh_report(result, time.monotonic() - started, stage, after.others, told)
+        return _done(platform, ahead, author, result, time.monotonic() - started)
+
+
+def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResult, seconds: float) -> Report:
+    """Tell what a refresh did, and of what is published also what it left, and what others did meanwhile."""
+    request, published = ahead.request, ahead.stage is None
+    held = held_days(platform, _asked_for(platform.ledger.holds(), request)) if published else ()
+    others = _by_others(platform, ahead.release, author, ahead.plan) if published else ()
+    ended = ended_rollbacks(platform, ahead.stood)
+    there = refused_of(platform, ahead.raw) if published else ()
+    problems = _not_taken(ahead.landed, result) if published else ()
+    is_part = request.tables or request.days is not None
+    stale = not_asked_for(platform, request) if published and is_part else {}
+    known = {(day.hold.table, str(day.hold.day)) for day in held}
+    outcome = refresh_report(result, seconds, ahead.stage, others, known)
     refused_now = {arrival.path for done in result.ingests for arrival in done.arrivals if arrival.reason is not None}
-    refused = tuple(file for file in after.refused if file.path not in refused_now)
+    refused = tuple(file for file in there if file.path not in refused_now)
     anew = result.plan if result.plan is not ahead.plan else None
     data = {
         "plan": plan_json(ahead.plan),
         **({"planned_anew": plan_json(anew)} if anew else {}),
         "result": outcome.data,
-        "held": [held_json(day) for day in after.held],
-        "rollbacks_ended": [ended_json(rollback) for rollback in after.ended],
-        "still_stale": after.stale,
+        "held": [held_json(day) for day in held],
+        "rollbacks_ended": [ended_json(rollback) for rollback in ended],
+        "still_stale": stale,
         **ahead.scope_json,
-        **left_json(ahead.landed, after.problems, refused),
+        **_left_json(ahead.landed, problems, refused),
         **({"stopped": result.stopped} if result.stopped else {}),
     }
 
@@ -105,17 +139,16 @@ def refresh(
         if anew and (anew.days or ahead.plan.days):
             yield f"Planned anew once the files were taken: {counted(anew.days, 'day')} to recompute."
         yield from outcome.parts
-        yield from map(ended_note, after.ended)
+        yield from map(ended_note, ended)
         yield from (Note("red", "stopped", sentence) for sentence in result.stopped if sentence not in ahead.stopped)
-        yield from held_parts(after.held, in_short=True)
-        files = tuple(file for file in after.refused if file.path in refused_now)
-        yield from left_anew_parts(platform.settings.state, after.problems, refused, files)
-        if after.stale:
-            which = ", ".join(f"{counted(len(days), 'day')} of {table}" for table, days in after.stale.items())
-            yield Note("yellow", "still stale", f"and not asked for: {which}; `platform-assets refresh` takes them")
+        yield from held_parts(held, in_short=True)
+        files = tuple(file for file in there if file.path in refused_now)
+        yield from left_anew_parts(platform.settings.state, problems, refused, files)
+        if stale:
+            named = ", ".join(f"{counted(len(days), 'day')} of {table}" for table, days in stale.items())
+            yield Note("yellow", "still stale", f"and not asked for: {named}; `platform-assets refresh` takes them")
 
-    needs = outcome.needs_a_look or after.held or after.problems or refused or result.stopped
-    return Report(parts(), data, bool(needs))
+    return Report(parts(), data, bool(outcome.needs_a_look or held or problems or refused or result.stopped))
 
 
 def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: str | None, *, force: bool) -> Request:
@@ -125,16 +158,12 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
                 f"{name} has no transform: it holds what was delivered.",
                 "Name a silver or gold table; what is delivered for the tables it is made from is taken first.",
             )
-    return Request(
-        tables=frozenset(tables),
-        days=None if days is None else parse_days(days, settings),
-        by_person=True,
-        force=force,
-    )
+    chosen = None if days is None else parse_days(days, settings)
+    return Request(tables=frozenset(tables), days=chosen, by_person=True, force=force)
 
 
 def _only(catalogue: Catalogue, request: Request, only: Sequence[str], stage: str | None) -> Request:
-    """The same, of certain keys alone."""
+    """Narrow a request to certain keys."""
     if stage is None or not request.tables or not request.days:
         raise UsageError(
             "--only computes rows of some keys into a stage, of tables and days that are named.",
@@ -148,7 +177,6 @@ def _only(catalogue: Catalogue, request: Request, only: Sequence[str], stage: st
 
 
 def _execute(platform: Platform, author: Author, ahead: Ahead) -> RefreshResult:
-    """Only here Spark is imported and started."""
     plan = ahead.plan
     brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
     with computing(platform.settings, "refresh", brief=brief, at_once=True) as (spark, progress):
@@ -160,41 +188,6 @@ def _execute(platform: Platform, author: Author, ahead: Ahead) -> RefreshResult:
         return refresh_tables(platform, spark, author, progress, request=ahead.request, plan=plan)
 
 
-class _After(NamedTuple):
-    """What there is to tell of a refresh besides what it did.
-
-    Args:
-        held: days of the request, whoever held them.
-        others: what others published meanwhile of the plan that a person was shown.
-        ended: rollbacks.
-        refused: files that lie there refused.
-        problems: what was left in the landing area.
-        stale: days that nobody asked for and that are stale, by table.
-    """
-
-    held: tuple[HeldDay, ...] = ()
-    others: tuple[PublishedMeanwhile, ...] = ()
-    ended: tuple[EndedRollback, ...] = ()
-    refused: tuple[ArrivalRecord, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    stale: Mapping[str, Collection[date]] = MappingProxyType({})
-
-
-def _after(platform: Platform, ahead: Ahead, author: Author, result: RefreshResult) -> _After:
-    if ahead.stage is not None:
-        return _After()
-    request = ahead.request
-    held = held_days(platform, platform.ledger.holds())
-    return _After(
-        held=tuple(day for day in held if request.has_table(day.hold.table) and request.has_day(day.hold.day)),
-        others=_by_others(platform, ahead.release, author, ahead.plan),
-        ended=ended_rollbacks(platform, ahead.stood),
-        refused=refused_of(platform, ahead.raw),
-        problems=_not_taken(ahead.landed, result),
-        stale=not_asked_for(platform, request) if request.tables or request.days is not None else {},
-    )
-
-
 def not_asked_for(platform: Platform, request: Request) -> dict[str, list[date]]:
     """Days that are stale besides, as those whose window reaches into days that were asked for, by table."""
     steps = outlook(platform).everything.steps  # which, unlike a plan to execute, refuses nothing
@@ -203,7 +196,6 @@ def not_asked_for(platform: Platform, request: Request) -> dict[str, list[date]]
 
 
 def _by_others(platform: Platform, since: int, author: Author, plan: Plan) -> tuple[PublishedMeanwhile, ...]:
-    """What others did meanwhile of the plan that a person was shown."""
     platform.sync()
     planned: dict[str, Collection[date] | None] = {intake.table: None for intake in plan.intakes}
     planned |= {step.table: step.days for step in plan.steps}
@@ -211,7 +203,7 @@ def _by_others(platform: Platform, since: int, author: Author, plan: Plan) -> tu
 
 
 def _not_taken(landed: Delivered, result: RefreshResult) -> tuple[Problem, ...]:
-    """What a refresh left in the landing area; of the root itself, no table says that nothing can be taken from it."""
+    """Return what a refresh left in the landing area, its root included, of which no table speaks."""
     told = {problem.path for problem in landed.problems}
     met = each_once(problem for done in result.ingests for problem in done.problems)
     return (*landed.problems, *(problem for problem in met if problem.path not in told))
@@ -227,7 +219,6 @@ def refresh_report(
     """Say what a refresh did.
 
     Args:
-        seconds: wall time.
         stage: that the days are in; None if they were published.
         others: what others published meanwhile of the days that were planned.
         told: days, each with its table, of which it is said elsewhere what keeps them.
@@ -321,3 +312,172 @@ def _rows(files: Iterable[Arrival], kind: str) -> dict[str, int]:
     for file in files:
         counts[file.table] += getattr(file, kind)
     return {table: rows for table, rows in counts.items() if rows}
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Keep what a refresh will do, and what it leaves alone: looked up once, for people and for programs.
+
+    Args:
+        release: over which the plan was made.
+        raw: tables that it takes deliveries for.
+        stood: holds of before; none of a stage.
+        held: days of the request that the plan does not try again.
+        left: files that wait and that a stage does not take.
+        stopped: of each open circuit that stops something of the request, why.
+    """
+
+    request: Request
+    stage: str | None
+    plan: Plan
+    release: int
+    raw: frozenset[str]
+    stood: tuple[Hold, ...]
+    held: tuple[HeldDay, ...]
+    ending: tuple[EndedRollback, ...]
+    landed: Delivered
+    left: int
+    refused: tuple[ArrivalRecord, ...]
+    stopped: tuple[str, ...] = ()
+
+    @property
+    def scope_json(self) -> dict[str, Any]:
+        """Return the keys of which alone rows are computed, if so."""
+        return {"only": self.request.keys.texts} if self.request.keys else {}
+
+    def parts(self, platform: Platform, *, explain: bool) -> Iterator[Part]:
+        """Say what it is going to do; of days that it publishes, what is held is told once it is done."""
+        plan = self.plan
+        yield from (Note("red", "stopped", sentence) for sentence in self.stopped)
+        for table, tried in plan.tries.items():
+            what = f"{table} {tried.day}, computed and judged without publishing it: its circuit is open"
+            yield Note("bold", "try", what)
+        if self.request.keys:
+            alone = f"rows of {self.request.keys}; the others are carried over, and estimates are of whole days"
+            yield Note("bold", "only", alone)
+        held = self.held if explain or plan.is_empty or self.stage else ()
+        yield from held_parts(held, in_short=True)
+        yield from (Note("yellow", "not taken yet", line) for line in growing_lines(self.landed.growing))
+        for table, days in self.landed.missing.items():
+            yield Note("yellow", "not delivered yet", f"{table}: {which(days)}; days that read these wait")
+        yield from (Note("yellow", "cannot be computed", line) for line in blocked_lines(plan))
+        yield from (Note("yellow", "out of date", line) for line in bereft_lines(plan))
+        yield from (Note("bold", "take", line) for line in intake_lines(plan.intakes))
+        yield from (Note("yellow", "protected", line) for line in protected_lines(plan.waiting))
+        if self.left:
+            todo = "and a stage takes none: `platform-assets refresh` does, without --stage"
+            yield Note("yellow", "not taken", f"{counted(self.left, 'file', 'wait')}, {todo}")
+        if plan.steps:
+            yield plan_table(plan)
+            yield f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}"
+        elif not (held or plan.intakes or plan.blocked or plan.bereft):
+            yield self._nothing()
+        yield from by_spark_parts(not_by_sail(platform, [step.table for step in plan.steps]))
+        if explain and not self.stage:
+            yield from _rollbacks_parts(platform, plan, self.ending)
+
+    def _nothing(self) -> Part:
+        if self.left:
+            return "No day is stale."
+        if self.landed.problems or self.refused:
+            return "No day is stale, and no file waits that can be taken."
+        if self.landed.growing:
+            return Note("green", "Nothing to do yet:", "no day is stale and no other file waits.")
+        return Note("green", "Nothing to do:", "no day is stale and no file waits.")
+
+    def report(self, state: Path, *, explain: bool) -> Report:
+        """Say what there is to tell besides where nothing is computed."""
+        data = {
+            "plan": plan_json(self.plan),
+            "held": [held_json(day) for day in self.held],
+            "rollbacks_ending": [ended_json(rollback) for rollback in self.ending],
+            **self.scope_json,
+            **_left_json(self.landed, self.landed.problems, self.refused),
+            **({"stopped": self.stopped} if self.stopped else {}),
+        }
+        left_out = self.refused or self.plan.blocked or self.held or self.stopped
+        needs = self.landed.problems or (left_out and not explain)
+        return Report(left_anew_parts(state, self.landed.problems, self.refused), data, bool(needs))
+
+
+def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead:
+    """Plan what is asked for; refuse named days that read a day never loaded, and what a table or stage cannot take."""
+    now = LakeSnapshot.now(platform)
+    refuse_what_tables_cannot_take(now, request)
+    snapshot = _basis(now, stage)
+    days, holds = wanted_days(platform.catalogue, request, now.calendar), snapshot.holds
+    raw = frozenset(contract.name for contract in platform.catalogue if contract.source and days.get(contract.name))
+    there = delivered(platform, raw)
+    landed = Delivered() if stage else there
+    refused = () if stage else refused_of(platform, raw)
+    wanted = [name for name, some in days.items() if some]
+    stops = {table: hold for table, hold in now.stopped.items() if table in wanted}
+    if request.keys is None:
+        intakes = [intake for intake in landed.intakes if intake.table not in stops]
+        plan = plan_steps(platform, request, intakes, snapshot)
+        plan = plan if stage else replace(plan, tries=due_tries(platform, wanted))
+    else:
+        plan = scoped_plan(snapshot, request, request.keys)
+    is_named = request.tables and request.days is not None and not plan.intakes
+    if is_named and (line := next(blocked_lines(plan, are_there=False), None)):
+        todo = "Deliver its rows, or declare the day closed, or leave it out of --days."
+        raise NotReadyError(f"Cannot be computed: {line}.", todo)
+    steps = {step.table: step.days for step in plan.steps}
+    planned = {(table, day) for table, some in steps.items() for day in some}
+    left_alone = [hold for hold in _asked_for(holds, request) if (hold.table, hold.day) not in planned]
+    return Ahead(
+        request=request,
+        stage=stage,
+        plan=plan,
+        release=snapshot.number,
+        raw=raw,
+        stood=() if stage else holds,
+        held=held_days(platform, left_alone),
+        ending=() if stage else ending_rollbacks(platform, steps),
+        landed=landed,
+        left=sum(intake.files for intake in there.intakes) if stage else 0,
+        refused=refused,
+        stopped=tuple(dict.fromkeys(hold.reason for hold in stops.values())),
+    )
+
+
+class NotReadyError(PlatformError):
+    """Days were asked for that read a day never loaded."""
+
+
+def refused_of(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
+    """Return files of some tables that lie there refused, and wait to be repaired or taken away."""
+    return tuple(file for file in refused_files(platform).there if file.table in raw)
+
+
+def _left_json(landed: Delivered, problems: Sequence[Problem], refused: Sequence[ArrivalRecord]) -> dict[str, Any]:
+    """Return what lies in the landing area and is in no table, and what is not there yet, without empty lists."""
+    there = {
+        "landing": [*problems, *landed.growing],
+        "refused_files": refused_json(refused),
+        "not_delivered": landed.missing,
+    }
+    return {name: files for name, files in there.items() if files}
+
+
+def _basis(now: LakeSnapshot, stage: str | None) -> LakeSnapshot:
+    """Return what the plan looks at: the release, or the stage as it can be gone on with."""
+    platform = now.platform
+    if stage is None or checked_stage(stage) not in stage_names(platform.lake):
+        return now
+    return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
+
+
+def _asked_for(holds: Iterable[Hold], request: Request) -> list[Hold]:
+    return [hold for hold in holds if request.has_table(hold.table) and request.has_day(hold.day)]
+
+
+def _rollbacks_parts(platform: Platform, plan: Plan, ending: Collection[EndedRollback]) -> Iterator[Part]:
+    yield from map(ended_note, ending)
+    if plan.intakes:
+        known = {(rollback.table, rollback.rollback.publication) for rollback in ending}
+        made = platform.catalogue.with_dependants([intake.table for intake in plan.intakes])
+        others = standing_rollbacks(platform, made)
+        standing = [one for one in others if (one.table, one.rollback.publication) not in known]
+        lines = may_end_lines(platform.catalogue, plan.intakes, standing)
+        yield from (Note("yellow", "look", line) for line in lines)

@@ -1,29 +1,35 @@
-"""`release`: one release, what differs between two, and which ones are pinned."""
+"""`release` and `releases`: what was published, what differs between two releases, and which ones are pinned."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any
 
 import typer
 
 from platform_assets.cli.changes_view import amounts_parts, became, sums_json, sums_shown
-from platform_assets.cli.console import opened_platform, selected, without_numpy
-from platform_assets.cli.options import By, Days, OneTable, Reason, decided_by
+from platform_assets.cli.console import opened_platform, platform_to_look, selected, without_numpy
+from platform_assets.cli.options import Days, OneTable
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
+from platform_assets.operations.lineage.amount_changes import (
+    AmountChanges,
+    DayDifference,
+    changed_amounts,
+    changed_days,
+)
+from platform_assets.operations.pins import Pin, described, pinned_releases, release_number
+from platform_assets.operations.pins import pin as keep
+from platform_assets.operations.pins import unpin as let_go
 from platform_assets.planning.windows import which as days_shown
 from platform_assets.records.decisions import signed
 from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.report import Cell, Facts, Heading, Part, Report, Table, picked
 from platform_assets.words import counted, size
-
-if TYPE_CHECKING:
-    from platform_assets.engine.platform import Platform
-    from platform_assets.operations.lineage.amount_changes import AmountChanges, DayDifference
-    from platform_assets.operations.pins import Pin
 
 app = typer.Typer(help="What a release shows, what differs between two, and pins.", no_args_is_help=True)
 
@@ -39,9 +45,6 @@ _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 @app.command("show")
 def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
     """Show what a release changed, in rows and amounts, why and by whom, and the version of every table it shows."""
-    from platform_assets.operations.lineage.amount_changes import changed_amounts, changed_days
-    from platform_assets.operations.pins import pinned_releases
-
     with opened_platform() as platform, without_numpy():
         release = _chosen(platform, which)
         if release.number < 0:
@@ -57,29 +60,57 @@ def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
         pin = pinned_releases(platform, as_far_as_readable=True).get(release.number)
         paths = {table: str(platform.lake.table_path(table)) for table in release.versions}
     data = {
-        **publication_json(made),
+        **_publication_json(made),
         "current": is_current,
-        "pin": pin_json(pin) if pin else None,
+        "pin": _pin_json(pin) if pin else None,
         "tables": {table: {"version": version, "path": paths[table]} for table, version in release.versions.items()},
-        "changes": _changes_json(changes, amounts),
-        "amounts_not_told": amounts.unread,
+        **_changes_json(changes, amounts),
         "arrivals": [picked(one, "table path kind taken refused late erased reason") for one in made.arrivals],
     }
-    parts = _release_parts(release, made, changes, amounts, pin, limit, is_current=is_current)
-    return Report(parts, data)
+
+    def parts() -> Iterator[Part]:
+        facts = {
+            "release": f"{release.number}{', the current one' if is_current else ''}",
+            "pin": described(pin) if pin else "",
+            "what": f"{made.what}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
+            "by": signed(made.who, made.as_user, made.on_host),
+            "why": made.why,
+            "run": made.run,
+            "publication": made.publication,
+            "commit": made.git_commit or "",
+        }
+        arrivals = [
+            f"{one.kind} {one.path}: {counted(one.taken, 'row')} taken, {one.refused:,} refused"
+            for one in made.arrivals[:_FILES_SHOWN]
+        ]
+        if len(made.arrivals) > _FILES_SHOWN:
+            arrivals.append(f"and {len(made.arrivals) - _FILES_SHOWN:,} more: --json")
+        told = [(name, [text]) for name, text in facts.items() if text]
+        yield Facts([*told, *([("arrivals", arrivals)] if arrivals else [])])
+        yield ""
+        if changes:
+            title = f"What differs from release {release.number - 1}" if release.number else "First content"
+            yield from _changes_parts(changes, amounts, limit, title)
+        else:
+            yield "No day differs from the release before."
+        same = {(day.table, day.day) for day in made.days} - {(change.table, change.day) for change in changes}
+        if same:
+            by_table = groupby(sorted(same), key=itemgetter(0))
+            had = "; ".join(f"{table} {days_shown([day for _, day in some])}" for table, some in by_table)
+            yield f"Published with the content they had: {had}"
+        versions = [(table, str(version)) for table, version in release.versions.items()]
+        yield Table("Versions it shows", ("table", "version"), versions, right=("version",))
+        if changes:
+            yield _in_all(changes)
+
+    return Report(parts(), data)
 
 
 @app.command()
 def diff(
-    before: Which,
-    after: WhichOrNow = None,
-    table: OneTable = None,
-    days: Days = None,
-    limit: Limit = 20,
+    before: Which, after: WhichOrNow = None, table: OneTable = None, days: Days = None, limit: Limit = 20
 ) -> Report:
     """Show which days differ between two releases, in rows and amounts, and which publications made the difference."""
-    from platform_assets.operations.lineage.amount_changes import changed_amounts, changed_days
-
     with opened_platform() as platform, without_numpy():
         old, new = _chosen(platform, before), _chosen(platform, after)
         changes = changed_days(platform, old, new, selected(table, days, platform.settings))
@@ -90,118 +121,50 @@ def diff(
     data = {
         "before": old.number,
         "after": new.number,
-        "changes": _changes_json(changes, amounts),
-        "amounts_not_told": amounts.unread,
-        "publications": [publication_json(head) for head in heads],
+        **_changes_json(changes, amounts),
+        "publications": [_publication_json(head) for head in heads],
     }
-    return Report(_diff_parts(old, new, changes, amounts, heads, limit), data)
+
+    def parts() -> Iterator[Part]:
+        if not changes:
+            yield f"Releases {old.number} and {new.number} show the same there."
+            return
+        yield from _changes_parts(changes, amounts, limit, f"From release {old.number} to {new.number}")
+        yield Heading("Made by")
+        made = "{0.what} by {0.who}: {0.why}", "publication {0.publication}, run {0.run}"
+        yield Facts([(str(head.release), [line.format(head) for line in made]) for head in heads], right=True)
+        yield ""
+        yield _in_all(changes)
+
+    return Report(parts(), data)
 
 
 @app.command()
 def pin(
     which: Which,
-    reason: Reason = None,
-    by: By = None,
+    author: Author,
     name: Annotated[str | None, typer.Option(help="A name by which it can be read, too.")] = None,
 ) -> Report:
     """Keep a release readable, whatever maintenance would delete, until it is unpinned."""
-    author = decided_by(reason, by)
-    from platform_assets.operations.pins import pin as keep
-
     with opened_platform() as platform:
         done = keep(platform, _chosen(platform, which).number, author, name)
-    named = f" as {done.name}" if done.name else ""
-    text = f"Release {done.release} is pinned{named}: it stays readable until it is unpinned."
-    return Report([text], pin_json(done))
+    name = f" as {done.name}" if done.name else ""
+    return Report([f"Release {done.release} is pinned{name}: it stays readable until it is unpinned."], _pin_json(done))
 
 
 @app.command()
-def unpin(which: Which, reason: Reason = None, by: By = None) -> Report:
+def unpin(which: Which, author: Author) -> Report:
     """Let maintenance delete what only this release needs, once it is old enough."""
-    author = decided_by(reason, by)
-    from platform_assets.operations.pins import release_number
-    from platform_assets.operations.pins import unpin as let_go
-
     with opened_platform() as platform:
         done = let_go(platform, release_number(platform.ledger, which), author)
-    return Report([f"Release {done.release} is no longer pinned."], pin_json(done))
+    return Report([f"Release {done.release} is no longer pinned."], _pin_json(done))
 
 
 def _chosen(platform: Platform, which: str | None) -> Release:
-    """Whether or not its files are still kept: what it was, the ledger knows for ever."""
-    from platform_assets.operations.pins import release_number
-
+    """Return a release, also one whose files are deleted: the ledger knows it for ever."""
     if which is None:
         return current_release(platform.lake)
     return release_of(platform.lake, release_number(platform.ledger, which))
-
-
-def _release_parts(
-    release: Release,
-    made: PublicationRecord,
-    changes: Sequence[DayDifference],
-    amounts: AmountChanges,
-    pin: Pin | None,
-    limit: int,
-    *,
-    is_current: bool,
-) -> Iterator[Part]:
-    """Show where a release comes from, what it changed, what it shows."""
-    from platform_assets.operations.pins import described
-
-    facts = {
-        "release": f"{release.number}{', the current one' if is_current else ''}",
-        "pin": described(pin) if pin else "",
-        "what": f"{made.what}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
-        "by": signed(made.who, made.as_user, made.on_host),
-        "why": made.why,
-        "run": made.run,
-        "publication": made.publication,
-        "commit": made.git_commit or "",
-    }
-    arrivals = [
-        f"{one.kind} {one.path}: {counted(one.taken, 'row')} taken, {one.refused:,} refused"
-        for one in made.arrivals[:_FILES_SHOWN]
-    ]
-    if len(made.arrivals) > _FILES_SHOWN:
-        arrivals.append(f"and {len(made.arrivals) - _FILES_SHOWN:,} more: --json")
-    told = [(name, [text]) for name, text in facts.items() if text]
-    yield Facts([*told, *([("arrivals", arrivals)] if arrivals else [])])
-    yield ""
-    if changes:
-        title = f"What differs from release {release.number - 1}" if release.number else "First content"
-        yield from _changes_parts(changes, amounts, limit, title)
-    else:
-        yield "No day differs from the release before."
-    same = {(day.table, day.day) for day in made.days} - {(change.table, change.day) for change in changes}
-    if same:
-        tables = sorted({table for table, _ in same})
-        of = {table: days_shown([day for name, day in same if name == table]) for table in tables}
-        had = "; ".join(f"{table} {days}" for table, days in of.items())
-        yield f"Published with the content they had: {had}"
-    versions = [(table, str(version)) for table, version in release.versions.items()]
-    yield Table("Versions it shows", ("table", "version"), versions, right=("version",))
-    if changes:
-        yield _in_all(changes)
-
-
-def _diff_parts(
-    before: Release,
-    after: Release,
-    changes: Sequence[DayDifference],
-    amounts: AmountChanges,
-    heads: Sequence[PublicationRecord],
-    limit: int,
-) -> Iterator[Part]:
-    if not changes:
-        yield f"Releases {before.number} and {after.number} show the same there."
-        return
-    yield from _changes_parts(changes, amounts, limit, f"From release {before.number} to {after.number}")
-    yield Heading("Made by")
-    by = [(f"{one.what} by {one.who}: {one.why}", f"publication {one.publication}, run {one.run}") for one in heads]
-    yield Facts([(str(head.release), lines) for head, lines in zip(heads, by, strict=True)], right=True)
-    yield ""
-    yield _in_all(changes)
 
 
 def _changes_parts(changes: Sequence[DayDifference], amounts: AmountChanges, limit: int, title: str) -> Iterator[Part]:
@@ -215,7 +178,13 @@ def _changes_parts(changes: Sequence[DayDifference], amounts: AmountChanges, lim
     ]
     yield Table(title, ("table", "days", "which", "rows"), sums, ("days", "rows"), ("table",))
     yield from amounts_parts(amounts, days)
-    figures = [_figures(change, amounts) for change in changes[:limit]]
+    figures = [
+        (
+            *sums_shown(amounts.of(change.table, [change.day])),
+            *(f"{name} {became(*pair)}" for name, pair in change.figures.items() if any(pair)),
+        )
+        for change in changes[:limit]
+    ]
     # A column of nothing, or of the same in every row, would only ask what it is for.
     last: tuple[str, ...] = ("figures",) if any(figures) else ()
     last += ("by releases",) if len({change.releases for change in changes}) > 1 else ()
@@ -230,38 +199,30 @@ def _changes_parts(changes: Sequence[DayDifference], amounts: AmountChanges, lim
 
 
 def _in_all(changes: Collection[DayDifference]) -> str:
-    """What all of it comes to, on a line."""
     of = f"{counted(len({change.table for change in changes}), 'table')}, {counted(len(changes), 'day')}"
     return f"In all {of}; rows {became(*_total(changes, _rows))}, bytes {became(*_total(changes, _bytes), size)}"
 
 
-def _figures(change: DayDifference, amounts: AmountChanges) -> tuple[str, ...]:
-    """The sums of a day that differ, then what was counted."""
-    counts = (f"{name} {became(*pair)}" for name, pair in change.figures.items() if any(pair))
-    return (*sums_shown(amounts.of(change.table, [change.day])), *counts)
-
-
 def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]) -> tuple[int | None, int | None]:
-    """Before and after; None where no day is there at all."""
+    """Return the sums before and after; None where no day is there at all."""
     then = [count(change.before) for change in changes if change.before]
     now = [count(change.after) for change in changes if change.after]
     return sum(then) if then else None, sum(now) if now else None
 
 
-def publication_json(made: PublicationRecord) -> dict[str, Any]:
-    """Who published what kind of thing, when and why."""
-    names = "release publication created_at kind decides run who as_user on_host why git_commit"
-    return picked(made, names)
+def _publication_json(made: PublicationRecord) -> dict[str, Any]:
+    """Return who published what kind of thing, when and why."""
+    return picked(made, "release publication created_at kind decides run who as_user on_host why git_commit")
 
 
-def pin_json(pin: Pin) -> dict[str, Any]:
-    """A pin for programs."""
+def _pin_json(pin: Pin) -> dict[str, Any]:
+    """Return a pin for programs."""
     return vars(pin) | {"name": pin.name or None}
 
 
-def _changes_json(changes: Sequence[DayDifference], amounts: AmountChanges) -> list[dict[str, Any]]:
+def _changes_json(changes: Sequence[DayDifference], amounts: AmountChanges) -> dict[str, Any]:
     names = "digest rows bytes files figures publication"
-    return [
+    shown = [
         picked(
             change,
             "table day releases",
@@ -271,3 +232,40 @@ def _changes_json(changes: Sequence[DayDifference], amounts: AmountChanges) -> l
         )
         for change in changes
     ]
+    return {"changes": shown, "amounts_not_told": amounts.unread}
+
+
+def releases(
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only releases that are pinned.")] = False,
+) -> Report:
+    """List what was published: release, when, what of which tables, by whom and why, and who pinned it."""
+    with platform_to_look() as platform:
+        pins = pinned_releases(platform, as_far_as_readable=True)
+        names = [name for name, number in platform.ledger.indexed().items() if number in pins or not pinned]
+        shown = [record for name in names[: -limit - 1 : -1] if (record := platform.ledger.publication(name))]
+    data = [
+        _publication_json(record)
+        | {"days": _days(record), "pin": _pin_json(kept) if (kept := pins.get(record.release)) else None}
+        for record in shown
+    ]
+    nothing = "No release is pinned." if pinned else "Nothing was published yet."
+
+    def parts() -> Iterator[Part]:
+        entries = []
+        for record in shown:
+            mark = "  pinned" if record.release in pins else ""
+            what = f"{record.created_at:%Y-%m-%d %H:%M:%S}  {record.what} by {record.who}: {record.why}{mark}"
+            days = ", ".join(f"{table} {counted(count, 'day')}" for table, count in _days(record).items())
+            by = f"publication {record.publication}, run {record.run}"
+            entries.append((str(record.release), (what, days or "no days", by)))
+        yield Facts(entries, right=True)
+        yield from (f"Release {pin.release} is {described(pin)}" for pin in pins.values())
+        if len(names) > len(shown):
+            yield f"{len(names) - len(shown):,} older ones: --limit {len(names)}"
+
+    return Report(parts() if shown else [nothing], data)
+
+
+def _days(record: PublicationRecord) -> dict[str, int]:
+    return dict(Counter(day.table for day in record.days))

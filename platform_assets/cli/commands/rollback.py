@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,13 +11,15 @@ from platform_assets.cli.changes_view import rollback_parts, sums_json
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, without_numpy
 from platform_assets.cli.options import By, Cascade, Days, DryRun, Reason, UntilLifted, decided_by
 from platform_assets.cli.progress import telling
+from platform_assets.operations.lineage.amount_changes import AmountChanges
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.windows import day_range
 from platform_assets.progress import meanwhile
-from platform_assets.records.history import LASTING, Hold
+from platform_assets.records.history import LASTING
+from platform_assets.records.manifest import Decides
 from platform_assets.report import Note, Report, picked
 
 if TYPE_CHECKING:
-    from platform_assets.operations.lineage.amount_changes import AmountChanges
     from platform_assets.operations.rollback.rollback import Rollback
 
 
@@ -41,17 +43,19 @@ def rollback(
             "Name what to roll back: a publication, --run RUN or --to RELEASE, one of them; or only a table to --lift.",
             "`platform-assets releases` lists all three.",
         )
-    if dry_run and reason is None:
-        reason = "a dry run"
-    author = decided_by(reason, by, "rollback lifted" if lift else LASTING if until_lifted else "")
+    decides: Decides = "rollback lifted" if lift else LASTING if until_lifted else ""
+    author = replace(decided_by(reason or ("a dry run" if dry_run else None), by), decides=decides)
     from platform_assets.operations.rollback.rollback import lift_rollbacks, rolled_back_amounts
     from platform_assets.operations.rollback.rollback import rollback as roll_back
-    from platform_assets.operations.rollback.selection import chosen_publications
 
     with opened_platform() as platform, without_numpy():
         only = None if days is None else parse_days(days, platform.settings)
         if lift is not None:
-            return _lifted(lift_rollbacks(platform, lift, only, author, dry_run=dry_run), dry_run)
+            lifted = lift_rollbacks(platform, lift, only, author, dry_run=dry_run)
+            mark = "would be lifted" if dry_run else "lifted"
+            lines = [Note("", mark, f"{hold.table} {hold.day}, {hold.reason}") for hold in lifted]
+            then = "Nothing was changed." if dry_run else "The next refresh computes what came meanwhile."
+            return Report([*lines, then], [picked(hold, "table day reason") for hold in lifted])
         chosen = chosen_publications(platform, publication, run, to)
         lasting = [hold for hold in platform.ledger.holds() if hold.lasts]
         with telling("rollback") as progress:
@@ -59,13 +63,6 @@ def rollback(
             with meanwhile(progress, "summing what changes"):
                 amounts = rolled_back_amounts(platform, done)
     return Report(rollback_parts(done, amounts, lasts=until_lifted, ends=lasting), _json(done, amounts))
-
-
-def _lifted(lifted: Sequence[Hold], dry_run: bool) -> Report:
-    mark = "would be lifted" if dry_run else "lifted"
-    lines = [Note("", mark, f"{hold.table} {hold.day}, {hold.reason}") for hold in lifted]
-    then = "Nothing was changed." if dry_run else "The next refresh computes what came meanwhile."
-    return Report([*lines, then], [picked(hold, "table day reason") for hold in lifted])
 
 
 def _json(done: Rollback, amounts: AmountChanges) -> dict[str, Any]:

@@ -14,21 +14,34 @@ from platform_assets.cli.changes_view import became, sums_shown
 from platform_assets.cli.compare_view import comparison_json
 from platform_assets.cli.console import UsageError, errors, opened_platform, say, selected
 from platform_assets.cli.held_view import DayWarning
-from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, TableName, decided_by
+from platform_assets.cli.options import AsJson, Days, OneTable, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
 from platform_assets.cli.session import computing
+from platform_assets.engine.platform import Author
+from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.errors import PlatformError, did_you_mean
+from platform_assets.lakehouse.reading import version_in
 from platform_assets.operations.lineage.plan_report import kept_lines
+from platform_assets.operations.plan_record import (
+    becomes_of_comparison,
+    filled_by,
+    is_of_a_comparison,
+    refuse_comparison_at_work,
+    refuse_stage_of_a_plan,
+)
+from platform_assets.operations.stages.compare import StagedDay
+from platform_assets.operations.stages.compare import compare as compared
+from platform_assets.operations.stages.store import all_stages, of_other_code, opened_stage, stage_basis
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.selection import BY_PERSON
 from platform_assets.planning.windows import which
 from platform_assets.report import Cell, Facts, Note, Part, Report, Table, picked
 from platform_assets.words import counted, size
 
 if TYPE_CHECKING:
-    from platform_assets.operations.stages.compare import StagedDay
     from platform_assets.operations.stages.stages import StagePublished
 
 app = typer.Typer(
@@ -43,9 +56,6 @@ _HOW = ("added", "removed", "changed")
 @app.command(name="list")
 def list_stages(as_json: AsJson = False) -> Report:
     """List the open stages: over which release each lies, whose it is, and what it holds."""
-    from platform_assets.operations.plan_record import becomes_of_comparison, is_of_a_comparison
-    from platform_assets.operations.stages.store import all_stages
-
     with opened_platform() as platform:
         stages, damaged = all_stages(platform.lake)
         passing = [stage.name for stage in stages if is_of_a_comparison(stage.name, stage.why)]
@@ -60,9 +70,6 @@ def list_stages(as_json: AsJson = False) -> Report:
 @app.command("show")
 def show_stage(name: Name) -> Report:
     """Show which days of which tables a stage holds, why they were computed, and which failed a gate."""
-    from platform_assets.operations.plan_record import filled_by
-    from platform_assets.operations.stages.store import of_other_code, opened_stage
-
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
         other, again = of_other_code(platform, stage), filled_by(platform.lake, name)
@@ -81,9 +88,6 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Print rows of a table as the stage shows it: its own days, and the release's for all others."""
-    from platform_assets.lakehouse.reading import version_in
-    from platform_assets.operations.stages.store import opened_stage, stage_basis
-
     with opened_platform() as platform:
         only = selected(table, days, platform.settings)
         snapshot = stage_basis(platform, opened_stage(platform, name))
@@ -106,16 +110,12 @@ def compare(
     limit: Annotated[int, typer.Option(min=1, help="Most days to list one by one.")] = 20,
 ) -> Report:
     """Compare rows, keys and sums of every staged day with the release that the stage lies over."""
-    from platform_assets.operations.stages.compare import compare as compared
-    from platform_assets.operations.stages.store import opened_stage
-
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
         if table is not None and table not in stage.staged.days:
             holds = f"It holds days of {', '.join(stage.staged.days)}." if stage.staged.days else "It holds no day."
-            raise UsageError(
-                f"The stage {name} holds no day of {table}.", f"{did_you_mean(table, stage.staged.days)}{holds}"
-            )
+            todo = f"{did_you_mean(table, stage.staged.days)}{holds}"
+            raise UsageError(f"The stage {name} holds no day of {table}.", todo)
         only = selected(table, days, platform.settings)
         with telling("comparing") as progress:
             comparison = list(compared(platform, stage, only, progress))
@@ -124,21 +124,14 @@ def compare(
 
 
 @app.command()
-def publish(
-    name: Name,
-    reason: Reason = None,
-    by: By = None,
-) -> Report:
+def publish(name: Name, author: Author) -> Report:
     """Show all days of a stage at once, in one release, and close it.
 
     Days that others have published meanwhile, and those that read them, are computed again first.
     """
-    from platform_assets.engine.state.planner import plan_steps
-    from platform_assets.operations.plan_record import refuse_stage_of_a_plan
     from platform_assets.operations.stages.stages import publish_stage
-    from platform_assets.planning.selection import BY_PERSON
 
-    author = replace(decided_by(reason, by), run=f"stage-{name}-{os.getpid()}")
+    author = replace(author, run=f"stage-{name}-{os.getpid()}")
     with opened_platform() as platform:
         refuse_stage_of_a_plan(platform.lake, name)
         with computing(platform.settings, "stage publish", brief=True) as (spark, progress):
@@ -152,7 +145,6 @@ def publish(
 @app.command()
 def drop(name: Name) -> Report:
     """Close a stage and delete what lies in it; nothing that was published is touched."""
-    from platform_assets.operations.plan_record import refuse_comparison_at_work
     from platform_assets.operations.stages.stages import drop_stage
 
     with opened_platform() as platform:
@@ -166,12 +158,7 @@ def drop(name: Name) -> Report:
 def _stages_parts(
     stages: Sequence[OpenStage], becomes: Mapping[str, str], damaged: Iterable[PlatformError]
 ) -> Iterator[Part]:
-    """Two lines for each stage: what it holds, and whose it is; a third for one that goes by itself.
-
-    Args:
-        stages: that are open.
-        becomes: what becomes of those of comparisons, by name.
-    """
+    """Show what each stage holds, whose it is, and what becomes of one of a comparison, by name."""
     if not stages:
         yield "No stage is open. `refresh --stage NAME` opens one."
     for stage in stages:
@@ -200,13 +187,17 @@ def _stage_parts(stage: OpenStage, other: Mapping[str, Collection[date]], again:
             by_reasons.setdefault(stage.reasons.get(change.table, {}).get(day, ()), []).append(day)
         for why, days in by_reasons.items():
             written, stored = (sum(getattr(change.days[day], name) for day in days) for name in ("rows", "bytes"))
-            of = (change.table, f"{len(days):,}", ", ".join(why), which(days), f"{written:,}", size(stored))
-            rows.append(of)
+            reasons, count = ", ".join(why), f"{len(days):,}"
+            rows.append((change.table, count, reasons, which(days), f"{written:,}", size(stored)))
     names = ("table", "days", "why", "which", "rows", "size")
     yield Table("Days", names, rows, ("days", "rows", "size")) if stage.staged.days else "It holds no day."
-    for table, by_keys in _scoped(stage).items():
-        for keys, days in by_keys.items():
-            yield Note("bold", "only", f"{keys} of {table} {which(days)}; the other rows are carried over")
+    scoped: dict[tuple[str, str], list[date]] = {}
+    for table, change in stage.staged.tables.items():
+        for day, content in sorted(change.days.items()):
+            if content.scope is not None:
+                scoped.setdefault((table, shown_keys(content.scope.keys)), []).append(day)
+    for (table, keys), days in scoped.items():
+        yield Note("bold", "only", f"{keys} of {table} {which(days)}; the other rows are carried over")
     yield from (Note("red", "held", f"{hold.table} {hold.day}: {hold.reason}") for hold in stage.staged.holds)
     yield from (Note("yellow", "warned", str(warning)) for warning in _warnings(stage))
     for table, old in other.items():
@@ -214,7 +205,6 @@ def _stage_parts(stage: OpenStage, other: Mapping[str, Collection[date]], again:
 
 
 def _warnings(stage: OpenStage) -> Iterator[DayWarning]:
-    """What gates found of days that the stage holds."""
     for table, change in stage.staged.tables.items():
         yield from DayWarning.of(table, change.days)
 
@@ -249,7 +239,6 @@ def _comparison_parts(stage: OpenStage, days: Sequence[StagedDay], limit: int) -
 
 
 def _published_parts(name: str, done: StagePublished, stale: Mapping[str, Sequence[date]]) -> Iterator[Part]:
-    """Say which release shows a stage, what was computed again for it, and what is stale now."""
     held = _held_in({table: len(days) for table, days in done.days.items()})
     shown = f"Release {done.release} shows the stage {name}{held}."
     yield shown if done.release is not None else "Nothing was left to publish."
@@ -263,7 +252,6 @@ def _published_parts(name: str, done: StagePublished, stale: Mapping[str, Sequen
 
 
 def _held_in(days: Mapping[str, int]) -> str:
-    """Half a sentence: with how many days of which tables."""
     return " with " + ", ".join(f"{counted(count, 'day')} of {table}" for table, count in days.items()) if days else ""
 
 
@@ -289,16 +277,6 @@ def _stage_json(stage: OpenStage) -> dict[str, Any]:
         held=[picked(hold, "table day reason") for hold in stage.staged.holds],
         warnings=[warning.json() for warning in _warnings(stage)],
     )
-
-
-def _scoped(stage: OpenStage) -> dict[str, dict[str, list[date]]]:
-    """The days of which only some keys were computed, by table and keys."""
-    scoped: dict[str, dict[str, list[date]]] = {}
-    for table, change in stage.staged.tables.items():
-        for day, content in sorted(change.days.items()):
-            if content.scope is not None:
-                scoped.setdefault(table, {}).setdefault(shown_keys(content.scope.keys), []).append(day)
-    return scoped
 
 
 def _bytes(stage: OpenStage) -> int:

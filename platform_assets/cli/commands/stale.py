@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any
@@ -14,8 +14,8 @@ from platform_assets.cli.console import platform_to_look, selected
 from platform_assets.cli.held_view import held_json, held_parts
 from platform_assets.cli.options import Days
 from platform_assets.engine.pending import intakes
-from platform_assets.engine.state.planner import Outlook, outlook
-from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.engine.state.planner import outlook
+from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.lineage.plan_report import (
     bereft_json,
     bereft_lines,
@@ -26,8 +26,8 @@ from platform_assets.operations.lineage.plan_report import (
     stale_table,
     step_json,
 )
-from platform_assets.planning.configuration import ContractChange, need_of
-from platform_assets.planning.plan import Plan, PlannedStep
+from platform_assets.planning.configuration import need_of
+from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, leading, ordered
 from platform_assets.planning.selection import Selection
 from platform_assets.planning.windows import Calendar, day_range
@@ -47,7 +47,6 @@ _MARKS: Mapping[Reason, _Mark] = {
     "configuration": ("k", "blue"),
     "asked for": ("x", "white"),
 }
-"""Letter and colour in the calendar."""
 _HELD: _Mark = ("H", "bold red")
 """Large, so that it is told from the reasons without a colour."""
 
@@ -66,7 +65,11 @@ def stale(
         held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) not in planned])
     steps = _chosen(plans.everything.steps, only)
     protected = _chosen(plans.everything.waiting, only)
-    waits = _waits(plans)
+    by_itself = {step.table: set(step.days) for step in plans.automatic.steps}
+    waits = {  # for a person
+        step.table: [day for day in step.days if day not in by_itself.get(step.table, ())]
+        for step in plans.everything.steps
+    }
     changes = {name: some for name, some in plans.changes.items() if only.has_table(name)}
     blocked, bereft = blocked_json(plans.everything, only), bereft_json(plans.everything, only)
     data = {
@@ -81,8 +84,36 @@ def stale(
         "waiting_files": sum(intake.files for intake in plans.everything.intakes),
     }
     needs = any(need_of(some) in ("all days", "another table") for some in changes.values())
-    parts = _parts(plans.everything, only, steps, waits, changes, held, calendar)
-    return Report(parts, data, bool(steps or protected or held or blocked or bereft or needs))
+
+    def parts() -> Iterator[Any]:
+        plan = plans.everything
+        if steps:
+            yield stale_table(steps, waits)
+        for text in year_calendars(steps, calendar, {day.hold.day for day in held}):
+            yield from (text, "")
+        if not (steps or held or blocked or bereft):
+            yield Note("green", "Nothing is stale.")
+        yield from held_parts(held)
+        yield from (Note("yellow", "stale, cannot be computed", line) for line in blocked_lines(plan, only))
+        yield from (Note("yellow", "out of date", line) for line in bereft_lines(plan, only))
+        stuck = [table for table, some in changes.items() if need_of(some) == "another table"]
+        for table, some in changes.items():
+            # What one of them needs, all enter with.
+            for change in (replace(one, needs=need_of(some)) if one.needs != "nothing" else one for one in some):
+                yield Note(
+                    "red" if change.needs == "another table" else "yellow", "contract changed", f"{table}: {change}"
+                )
+        files = intake_lines(plan.intakes)
+        yield from (Note("yellow", "waiting", line) for line in files)
+        if waiting := sum(len(waits[step.table]) for step in steps):
+            follow = f"but not before {', '.join(stuck)} can follow: see above"
+            takes = follow if stuck else "`platform-assets refresh` does"
+            yield f"{counted(waiting, 'day')} of these for a person to take: {takes}."
+        if (steps or files) and not stuck:
+            yield "`platform-assets refresh --explain` shows the plan, `refresh` executes it."
+        yield from (Note("yellow", "protected", line) for line in protected_lines(protected))
+
+    return Report(parts(), data, bool(steps or protected or held or blocked or bereft or needs))
 
 
 def _chosen(steps: Iterable[PlannedStep], only: Selection) -> list[PlannedStep]:
@@ -95,58 +126,10 @@ def _chosen(steps: Iterable[PlannedStep], only: Selection) -> list[PlannedStep]:
     return [step for step in among if step.reasons]
 
 
-def _waits(plans: Outlook) -> Mapping[str, Collection[date]]:
-    """Days that a person's refresh would recompute and no other."""
-    by_itself = {step.table: set(step.days) for step in plans.automatic.steps}
-    return {
-        step.table: [day for day in step.days if day not in by_itself.get(step.table, ())]
-        for step in plans.everything.steps
-    }
-
-
-def _parts(
-    plan: Plan,
-    only: Selection,
-    steps: Sequence[PlannedStep],
-    waits: Mapping[str, Collection[date]],
-    changes: Mapping[str, tuple[ContractChange, ...]],
-    held: Collection[HeldDay],
-    calendar: Calendar,
-) -> Iterator[Any]:
-    blocked, bereft = list(blocked_lines(plan, only)), list(bereft_lines(plan, only))
-    if steps:
-        yield stale_table(steps, waits)
-    for text in year_calendars(steps, calendar, {day.hold.day for day in held}):
-        yield text
-        yield ""
-    if not (steps or held or blocked or bereft):
-        yield Note("green", "Nothing is stale.")
-    yield from held_parts(held)
-    yield from (Note("yellow", "stale, cannot be computed", line) for line in blocked)
-    yield from (Note("yellow", "out of date", line) for line in bereft)
-    stuck = [table for table, some in changes.items() if need_of(some) == "another table"]
-    for table, some in changes.items():
-        # What one of them needs, all enter with.
-        for change in (replace(one, needs=need_of(some)) if one.needs != "nothing" else one for one in some):
-            yield Note("red" if change.needs == "another table" else "yellow", "contract changed", f"{table}: {change}")
-    files = intake_lines(plan.intakes)
-    yield from (Note("yellow", "waiting", line) for line in files)
-    if waiting := sum(len(waits[step.table]) for step in steps):
-        follow = f"but not before {', '.join(stuck)} can follow: see above"
-        takes = follow if stuck else "`platform-assets refresh` does"
-        yield f"{counted(waiting, 'day')} of these for a person to take: {takes}."
-    if (steps or files) and not stuck:
-        yield "`platform-assets refresh --explain` shows the plan, `refresh` executes it."
-    yield from (Note("yellow", "protected", line) for line in protected_lines(_chosen(plan.waiting, only)))
-
-
 def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar, held: Collection[date] = ()) -> list[Text]:
-    """Every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean.
+    """Draw every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean.
 
-    Args:
-        steps: with stale days.
-        calendar: the days that exist.
-        held: days that are held in some table; they have their mark whatever else is to be done of them.
+    A day that is held in some table has that mark whatever else is to be done of it.
     """
     reasons: dict[date, Reasons] = {}
     for step in steps:
@@ -176,9 +159,7 @@ def _year(year: int, marks: Mapping[date, _Mark], calendar: Calendar) -> Text:
 
 def _legend(used: Collection[_Mark]) -> Text:
     text = Text()
-    named: list[tuple[str, _Mark]] = [*((reason, _MARKS[reason]) for reason in REASONS), ("held", _HELD)]
-    for name, mark in named:
-        if mark in used:
-            letter, colour = mark
+    for name, (letter, colour) in [*((reason, _MARKS[reason]) for reason in REASONS), ("held", _HELD)]:
+        if (letter, colour) in used:
             text.append(f"{letter} ", style=colour).append(f"{name}   ")
     return text.append("· nothing to do", style="dim")

@@ -13,7 +13,6 @@ from platform_assets.cli.console import platform_to_look
 from platform_assets.cli.files_view import by_spark_parts, growing_lines, left_parts, refused_json
 from platform_assets.cli.held_view import held_json, held_parts, warned_days_parts, warned_tables_parts, warnings_json
 from platform_assets.cli.options import AsJson
-from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.circuits import stopped
@@ -30,13 +29,13 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.metrics import table_metrics
-from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, TableStates, missing_days
+from platform_assets.planning.day_states import Blocked, Held, Stale, missing_days
 from platform_assets.planning.days_on_demand import newest as newest_of
 from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.windows import days_later, which
 from platform_assets.quality.baseline import quiet_days
 from platform_assets.quality.deliveries import remedy
-from platform_assets.records.history import DayMark, DayRecord, DayTotals
+from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState
 from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked
@@ -44,7 +43,6 @@ from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
 _SHOWN = 5
-"""Files with many refused rows that are named."""
 
 
 def status(
@@ -66,32 +64,15 @@ def status(
 
 
 def _status(platform: Platform, *, with_metrics: bool) -> Status:
-    held = held_days(platform, platform.ledger.holds())
     snapshot = LakeSnapshot.now(platform)
-    known, states = look_at_all(snapshot)
-    refused_rows = platform.ledger.refused_rows()
-    raw = [contract.name for contract in platform.catalogue if contract.source]
-    totals = platform.ledger.counts.totals(platform.catalogue.names, at=snapshot.number)
-    delivered = platform.ledger.marks(raw, at=snapshot.number)
-    tables = [
-        _table_status(
-            snapshot,
-            contract,
-            totals[contract.name],
-            delivered.get(contract.name, {}),
-            known,
-            states.get(contract.name, {}),
-            refused_rows.get(contract.name, 0),
-        )
-        for contract in platform.catalogue
-    ]
+    tables = _table_statuses(snapshot)
     counts = late_counts(platform).values()
     listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
     root = landing_problem(platform.settings, platform.catalogue)
     in_folders = (problem for listing in listings for problem in (*listing.problems, *listing.growing))
     return Status(
         tables=tables,
-        held=held,
+        held=held_days(platform, platform.ledger.holds()),
         warned=platform.ledger.warned(platform.catalogue.names, at=snapshot.number),
         refused=refused_files(platform),
         problems=([root] if root else []) + list(each_once(in_folders)),
@@ -106,72 +87,62 @@ def _status(platform: Platform, *, with_metrics: bool) -> Status:
     )
 
 
-def _table_status(
-    snapshot: LakeSnapshot,
-    contract: Contract,
-    totals: DayTotals,
-    delivered: Mapping[date, DayMark],
-    tables: TableStates,
-    states: Mapping[date, DayState],
-    refused: int = 0,
-) -> TableStatus:
-    """Tell where one table stands.
-
-    Args:
-        totals: what was counted of its days together, also of those that nobody computes from yet.
-        delivered: every day of a raw table.
-        states: of its days; none of a raw table, whose days are there or are not.
-        refused: rows of it that were refused at parsing.
-    """
-    platform, loaded = snapshot.platform, tables.marks.get(contract.name, {})
-    newest, days = totals.newest, totals.days
-    if contract.source:  # of which not all count, or not yet
-        counting = loaded_days(contract, delivered, snapshot.delivered(contract.name))
-        newest, days = max(counting, default=None), len(counting)
-    quiet = quiet_days(platform.catalogue, contract.name, loaded, tables.calendar)
-    if newest in quiet:
-        newest = max((mark.day for mark in newest_of(loaded, len(quiet) + 1) if mark.day not in quiet), default=None)
-    delay = delays(platform.catalogue)[contract.name]
-    due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
-    blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
-    held = {day for day, state in states.items() if isinstance(state, Held)}
-    missing = sorted(due.intersection(missing_days(contract.name, tables)) - held)
-    beyond = [day for day in delivered if platform.counted_on(contract.name, day) not in tables.calendar]
-    records = snapshot.days(contract.name, beyond) if beyond else {}
-    outside = {day: record.delivered for day, record in records.items() if record.delivered}
-    return TableStatus(
-        table=contract.name,
-        newest=newest,
-        days=days - len(quiet),
-        missing=len(missing),
-        awaited=tuple(missing) if contract.source else (),
-        stale=sum(isinstance(state, Stale) for state in states.values()),
-        held=len(held),
-        blocked=sum(day in due for day, state in blocked.items() if state.otherwise or day not in loaded),
-        rows=totals.delivered - sum(outside.values()),
-        quarantined=totals.quarantined,
-        refused=refused,
-        days_outside=tuple(sorted(outside)),
-    )
+def _table_statuses(snapshot: LakeSnapshot) -> list[TableStatus]:
+    """Return where each table stands; a raw table's days have no state, they are there or are not."""
+    platform, (tables, all_states) = snapshot.platform, look_at_all(snapshot)
+    refused_rows = platform.ledger.refused_rows()
+    totals = platform.ledger.counts.totals(platform.catalogue.names, at=snapshot.number)
+    raw = [contract.name for contract in platform.catalogue if contract.source]
+    marks = platform.ledger.marks(raw, at=snapshot.number)
+    statuses: list[TableStatus] = []
+    for contract in platform.catalogue:
+        name, total = contract.name, totals[contract.name]
+        loaded, states, delivered = tables.marks.get(name, {}), all_states.get(name, {}), marks.get(name, {})
+        newest, days = total.newest, total.days
+        if contract.source:  # of which not all count, or not yet
+            counting = loaded_days(contract, delivered, snapshot.delivered(name))
+            newest, days = max(counting, default=None), len(counting)
+        quiet = quiet_days(platform.catalogue, name, loaded, tables.calendar)
+        if newest in quiet:
+            later = (mark.day for mark in newest_of(loaded, len(quiet) + 1) if mark.day not in quiet)
+            newest = max(later, default=None)
+        delay = delays(platform.catalogue)[name]
+        due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
+        blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
+        held = {day for day, state in states.items() if isinstance(state, Held)}
+        missing = sorted(due.intersection(missing_days(name, tables)) - held)
+        beyond = [day for day in delivered if platform.counted_on(name, day) not in tables.calendar]
+        records = snapshot.days(name, beyond) if beyond else {}
+        outside = {day: record.delivered for day, record in records.items() if record.delivered}
+        status = TableStatus(
+            table=name,
+            newest=newest,
+            days=days - len(quiet),
+            missing=len(missing),
+            awaited=tuple(missing) if contract.source else (),
+            stale=sum(isinstance(state, Stale) for state in states.values()),
+            held=len(held),
+            blocked=sum(day in due for day, state in blocked.items() if state.otherwise or day not in loaded),
+            rows=total.delivered - sum(outside.values()),
+            quarantined=total.quarantined,
+            refused=refused_rows.get(name, 0),
+            days_outside=tuple(sorted(outside)),
+        )
+        statuses.append(status)
+    return statuses
 
 
 @dataclass(frozen=True)
 class TableStatus:
-    """Where a table stands.
+    """Keep where a table stands.
 
     Args:
-        newest: newest of `days`.
         days: loaded days, empty ones included, but not those on which nothing was expected and nothing came.
         missing: days of the calendar that are not loaded and should be, without those that are held.
         stale: days that would become something else, and can be computed; those that never were among them.
-        held: days that are left alone, because they would come out as they were refused.
         blocked: days that should be computed, and wait for days that they read.
-        rows: rows readers see on days of the calendar.
-        quarantined: rows of published days that broke a rule.
-        refused: rows refused at parsing, for raw tables.
-        days_outside: days with rows that the calendar does not have, oldest first, for raw tables. Their rows are not
-            counted: raw keeps each as often as it was delivered, and nobody computes which of them counts.
-        awaited: the missing days of a raw table: what its source has not delivered yet.
+        days_outside: days of a raw table with rows that the calendar does not have, oldest first; not counted as rows.
+        awaited: the missing days of a raw table.
     """
 
     table: str
@@ -190,23 +161,7 @@ class TableStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """All that `status` tells.
-
-    Args:
-        tables: each by itself.
-        held: days that are left alone.
-        warned: days that were published with warnings, the newest published first.
-        refused: files.
-        problems: what keeps files of the landing area, or all of it, from being taken.
-        unread: folders of it that no table reads, each with the one that may be meant.
-        pending: files that wait to be taken.
-        late: rows that wait for a decision.
-        ahead: rows that wait for their day.
-        outbox: messages that wait to be delivered or were given up, by target.
-        by_spark: tables that Spark computes though Sail was asked for, each with the reason.
-        stopped: why circuits are open, a sentence each.
-        metrics: of each table with days; asked for by programs alone.
-    """
+    """Keep all that `status` tells; `metrics` is asked for by programs alone."""
 
     tables: Sequence[TableStatus]
     held: Sequence[HeldDay]
@@ -224,23 +179,18 @@ class Status:
 
     @property
     def is_new(self) -> bool:
-        """Whether no table has a day yet."""
+        """Return whether no table has a day yet."""
         return not any(table.days for table in self.tables)
 
     @property
-    def given_up(self) -> int:
-        """Messages that nobody took."""
-        return sum(counts.get("given up", 0) for counts in self.outbox.values())
-
-    @property
     def needs_a_look(self) -> bool:
-        """Whether a person should do something."""
+        """Return whether a person should do something."""
         incomplete = any(table.missing or table.stale for table in self.tables)
-        found = (self.held, self.refused.there, self.problems, self.late, self.given_up, incomplete, self.stopped)
-        return any(found)
+        given_up = any(counts.get("given up") for counts in self.outbox.values())
+        return any((self.held, self.refused.there, self.problems, self.late, given_up, incomplete, self.stopped))
 
     def json(self) -> dict[str, object]:
-        """For programs."""
+        """Return all of it for programs."""
         refused = self.refused
         return {
             "tables": self.tables,
@@ -279,8 +229,8 @@ def status_parts(known: Status) -> Iterator[Part]:
     yield from _rows_parts(known)
     for target, counts in known.outbox.items():
         if given_up := counts.get("given up", 0):
-            messages = f"{counted(given_up, 'message')} to {target}, which nobody took: platform-assets outbox list"
-            yield Note("red", "given up", messages)
+            took = f"{counted(given_up, 'message')} to {target}, which nobody took: platform-assets outbox list"
+            yield Note("red", "given up", took)
         if waiting := counts.get("waiting", 0):
             yield Note("", "to be told", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
     yield from by_spark_parts(known.by_spark)
@@ -289,7 +239,6 @@ def status_parts(known: Status) -> Iterator[Part]:
 
 
 def _files_parts(known: Status) -> Iterator[Part]:
-    """Show each file that is not in a table as it was delivered, with the reason; nothing else."""
     for problem in known.problems:
         yield Note("yellow", f"not taken{' yet' if problem.is_growing else ''}", f"{problem.path} {problem.message}")
     yield from (Note("red", "refused", f"{file.path} {file.reason}") for file in known.refused.there)
@@ -316,7 +265,12 @@ def _tables_parts(known: Status) -> Iterator[Part]:
         for table in known.tables
     ]
     yield Table("Tables as readers see them", names, rows, counts, names)
-    if shown_by := [name for table in known.tables for name in _set_aside(table)]:
+    if shown_by := [
+        dead_letters(table.table)
+        for table in known.tables
+        for dead_letters, rows in ((quarantine_table, table.quarantined), (refused_table, table.refused))
+        if rows
+    ]:
         more = f", and so on with {', '.join(shown_by[1:])}." if shown_by[1:] else "."
         yield (
             "aside: rows that readers of the table do not see: in quarantine, because they broke a rule, or refused, "
@@ -327,19 +281,12 @@ def _tables_parts(known: Status) -> Iterator[Part]:
         if table.awaited and not known.is_new:
             yield Note("yellow", "not delivered yet", f"{table.table}: {which(table.awaited)}")
         if table.stale:
-            stale = f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why"
-            yield Note("yellow", "stale", stale)
+            yield Note(
+                "yellow", "stale", f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why"
+            )
         if table.blocked and not known.is_new:
             waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
             yield Note("yellow", "blocked", f"{table.table}: {waits}")
-
-
-def _set_aside(table: TableStatus) -> Iterator[str]:
-    """The tables that have what was set aside of one."""
-    if table.quarantined:
-        yield quarantine_table(table.table)
-    if table.refused:
-        yield refused_table(table.table)
 
 
 def _of_files_parts(known: Status) -> Iterator[Part]:
@@ -364,8 +311,7 @@ def _of_files_parts(known: Status) -> Iterator[Part]:
 def _rows_parts(known: Status) -> Iterator[Part]:
     yield from warned_tables_parts(known.warned)
     if known.late:
-        waits = f"{counted(known.late, 'row', 'wait')} for a decision: platform-assets late list"
-        yield Note("yellow", "late", waits)
+        yield Note("yellow", "late", f"{counted(known.late, 'row', 'wait')} for a decision: platform-assets late list")
     if known.ahead:
         yield Note("", "ahead", f"{counted(known.ahead, 'row', 'wait')} for the day to come: platform-assets late list")
     for table in known.tables:

@@ -49,7 +49,6 @@ _KEPT_EVERY_S = 2.0
 """Where Ctrl-C stops what is shown of a large lake, the next start goes on from the last of these."""
 
 _PASSWORD = "PLATFORM_UI_PASSWORD"  # noqa: S105
-"""The variable; only the webserver gets it."""
 
 _SPARK_SOCKET = "warm.sock"
 _WEBSERVER, _SPARK = "the webserver", "the Spark that is kept ready"
@@ -75,6 +74,8 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
+    from platform_assets.spark.session.cluster import computes_here
+
     _require_free(port)
     if why := why_no_socket(f"platform-assets-abcdefgh/{_SPARK_SOCKET}"):
         raise UpError(f"Dagster cannot be started: {why}.", USE_A_SHORTER)
@@ -93,18 +94,16 @@ def up(
         with telling("showing Dagster what was published without it"):
             show_published(settings, home)
     else:
-        with telling("preparing Dagster"):
-            _create_pools(home)
+        from platform_assets.orchestration.instance.launcher import create_pools
+
+        # Before the daemon looks at the queue for the first time.
+        with telling("preparing Dagster"), dagster_instance(home) as instance:
+            create_pools(instance)
     hush()
-    parts = [
-        f"Opening {address}{' to look only' if read_only else ''} - stop with Ctrl-C",
-        *(
-            ["It asks for a name, any will do, and for the password in PLATFORM_UI_PASSWORD."]
-            if settings.ui_password
-            else []
-        ),
-        "Days that commands publish are among the events of their tables; Runs has what Dagster starts.",
-    ]
+    parts = [f"Opening {address}{' to look only' if read_only else ''} - stop with Ctrl-C"]
+    if settings.ui_password:
+        parts.append("It asks for a name, any will do, and for the password in PLATFORM_UI_PASSWORD.")
+    parts.append("Days that commands publish are among the events of their tables; Runs has what Dagster starts.")
     if read_only:
         parts.append("What commands publish from now on is shown once `up` runs, or this is started again.")
     else:
@@ -128,7 +127,7 @@ def up(
                 # It would log every tick otherwise, and at the first start that there was none before; the UI has them.
                 quiet = ("--log-level", "error", "--workspace", str(workspace))
                 processes.start("the daemon", _module("platform_assets.orchestration.daemon", "run", *quiet))
-                if settings.warm and _computes_here(settings):
+                if settings.warm and computes_here(settings):
                     keeper = _module("platform_assets.orchestration.warm.keeper", str(Path(folder) / _SPARK_SOCKET))
                     processes.start(_SPARK, keeper)
             _wait(processes, port)
@@ -165,11 +164,7 @@ def tell_what_is_left(settings: Settings) -> None:
 
 
 def _wait(processes: Processes, port: int) -> None:
-    """Wait until a part ends that the others need.
-
-    Raises:
-        UpError: one did.
-    """
+    """Wait until a part ends that the others need, and say so as an error."""
     while True:
         name, how = processes.next_ended()
         if name != _SPARK:
@@ -191,11 +186,8 @@ def _wait(processes: Processes, port: int) -> None:
 def _start_code_servers(processes: Processes, workspace: Path, folder: Path, *, is_warm: bool) -> Path:
     """Start what serves the definitions and starts runs; return a workspace that finds it.
 
-    Each location of the project's workspace has a server, so that webserver and daemon share what is loaded.
-
-    Args:
-        folder: for sockets; its path must be short.
-        is_warm: whether runs begin with all imported.
+    Each location of the project's workspace has a server, so that webserver and daemon share what is loaded. Sockets
+    need a folder with a short path.
     """
     module = "platform_assets.orchestration.warm.code_server" if is_warm else "dagster"
     places: list[dict[str, Any]] = []
@@ -227,11 +219,7 @@ def _start_code_servers(processes: Processes, workspace: Path, folder: Path, *, 
 
 def _answers(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-    return True
+        return probe.connect_ex(str(path)) == 0
 
 
 def webserver_command(port: int, workspace: Path, *, read_only: bool) -> list[str]:
@@ -241,31 +229,14 @@ def webserver_command(port: int, workspace: Path, *, read_only: bool) -> list[st
     return _module("platform_assets.orchestration.webserver", *only_look, *place, "--dagster-log-level", "warning")
 
 
-def _computes_here(settings: Settings) -> bool:
-    from platform_assets.spark.session.cluster import computes_here
-
-    return computes_here(settings)
-
-
 def _module(name: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", name, *arguments]
-
-
-def _create_pools(home: Path) -> None:
-    """Create the pools, before the daemon looks at the queue for the first time."""
-    from platform_assets.orchestration.instance.launcher import create_pools
-
-    with dagster_instance(home) as instance:
-        create_pools(instance)
 
 
 def show_published(settings: Settings, home: Path) -> None:
     """Write into Dagster's storage what was published; else a lake that no daemon looked at seems empty.
 
-    Where that storage cannot be written, the pages are opened as they are.
-
-    Raises:
-        DagsterStorageError: the storage is a server that cannot be reached.
+    Where that storage cannot be written, the pages are opened as they are; a server that cannot be reached is an error.
     """
     from platform_assets.orchestration.assets.publications import show_since_last
     from platform_assets.orchestration.instance.events import is_for_all
@@ -300,11 +271,7 @@ def _require_free(port: int) -> None:
 
 
 class _StopRequested(BaseException):
-    """Leaves the wait for the server, which a signal handler could not wait for itself.
-
-    Args:
-        number: of the signal.
-    """
+    """Leave the wait for the server, which a signal handler could not wait for itself."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

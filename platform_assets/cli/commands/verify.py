@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from platform_assets.cli.console import UsageError, opened_platform, selected
-from platform_assets.cli.options import Days
+from platform_assets.cli.options import Days, drawn
 from platform_assets.cli.session import computing
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.planning.selection import Draw
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from platform_assets.operations.verify import TableVerified, Verdict
 
 _DRAWN = 3
-"""Days drawn from each table besides its newest."""
+_VERDICTS: tuple[Verdict, ...] = ("equal", "different", "not verifiable")
 
 
 def verify(
@@ -38,16 +38,11 @@ def verify(
 ) -> Report:
     """Compute published days again from what they were made from; exit code 1 if one comes out otherwise."""
     settings = load_settings()
-    if keys and (days, sample, seed) != (None, None, None):
-        raise UsageError("--keys looks at whole tables.", "Leave out --days, --sample and --seed.")
     if keys:
+        if (days, sample, seed) != (None, None, None):
+            raise UsageError("--keys looks at whole tables.", "Leave out --days, --sample and --seed.")
         return _look_at_keys(settings, table)
-    if days is not None and (sample is not None or seed is not None):
-        raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
-    draw = None
-    if days is None:
-        drawn_by = settings.current_day().toordinal() if seed is None else seed
-        draw = Draw(_DRAWN if sample is None else sample, drawn_by)
+    draw = drawn(days, sample, seed, _DRAWN, settings)
     tables = _verified(settings, table, days, draw)
     seed = draw.seed if draw else None
     data = {"seed": seed, "tables": [_json(verified) for verified in tables]}
@@ -59,36 +54,28 @@ def _look_at_keys(settings: Settings, table: str | None) -> Report:
 
     with opened_platform(settings) as platform:
         found = keys_on_two_days(platform, [table] if table else platform.catalogue.names)
-    parts = [
-        Note(
-            "red" if repeated else "green",
-            "counted twice" if repeated else "once",
-            "; ".join([name, *map(str, repeated)]),
-        )
-        for name, repeated in found.items()
-    ]
+    parts = []
+    for name, repeated in found.items():
+        keys = "; ".join([name, *map(str, repeated)])
+        parts.append(Note("red", "counted twice", keys) if repeated else Note("green", "once", keys))
     data = {"tables": {name: [one._asdict() for one in repeated] for name, repeated in found.items()}}
     nothing = ["Here is no silver table whose records can move between days."]
     return Report(parts or nothing, data, any(found.values()))
 
 
 def _verified(settings: Settings, table: str | None, days: str | None, draw: Draw | None) -> Sequence[TableVerified]:
-
     from platform_assets.operations.verify import verify as verify_days
 
     with _ended_by_a_signal(), opened_platform(settings) as platform:
         only = selected(None if table is None else platform.catalogue[table].name, days, settings)
         # The session inside of the folder: nobody writes there any more when it is removed.
-        with (
-            private_folder(platform.lake) as folder,
-            computing(settings, "verify") as (spark, progress),
-        ):
+        with private_folder(platform.lake) as folder, computing(settings, "verify") as (spark, progress):
             return verify_days(platform, spark, only, folder, progress, draw)
 
 
 @contextmanager
 def _ended_by_a_signal() -> Iterator[None]:
-    """Being told to end is like Ctrl-C: what was computed is removed first."""
+    """Treat being told to end like Ctrl-C: what was computed is removed first."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -101,13 +88,12 @@ def _ended_by_a_signal() -> Iterator[None]:
 
 
 def _parts(tables: Sequence[TableVerified], seed: int | None) -> Iterator[Part]:
-    verdicts: tuple[Verdict, ...] = ("equal", "different", "not verifiable")
     rows: list[Sequence[Cell]] = []
     for verified in tables:
-        counts = [f"{len(verified.of(verdict)):,}" for verdict in verdicts]
+        counts = [f"{len(verified.of(verdict)):,}" for verdict in _VERDICTS]
         different: Cell = counts[1] if counts[1] == "0" else Mark(counts[1], "red")
         rows.append((verified.table, f"{len(verified.days):,}", counts[0], different, counts[2]))
-    names = ("table", "days", *verdicts)
+    names = ("table", "days", *_VERDICTS)
     yield Table("Computed again and compared", names, rows, right=names[1:], whole=names)
     for verified in tables:
         for day in verified.of("different"):
@@ -127,11 +113,10 @@ def _parts(tables: Sequence[TableVerified], seed: int | None) -> Iterator[Part]:
 
 
 def _json(verified: TableVerified) -> dict[str, Any]:
+    counts = {verdict.replace(" ", "_"): len(verified.of(verdict)) for verdict in _VERDICTS}
     return {
         "table": verified.table,
-        "equal": len(verified.of("equal")),
-        "different": len(verified.of("different")),
-        "not_verifiable": len(verified.of("not verifiable")),
+        **counts,
         "days": [
             picked(day, "day verdict reason examples", expected=str(day.expected), found=day.actual and str(day.actual))
             for day in verified.days

@@ -18,7 +18,6 @@ from platform_assets.cli.files_view import not_taken_lines
 from platform_assets.cli.held_view import held_json, held_parts, warned_day_parts, warned_json
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.contracts.dead_letters import quarantine_table
-from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, WarnedDay, held_days, warned_day
 from platform_assets.operations.lineage.plan_report import cause
@@ -39,25 +38,22 @@ from platform_assets.quality.set_aside import quarantined
 from platform_assets.records.code_version import shown_commits
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord
-from platform_assets.records.manifest import Scope
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
 _SHOWN = 5
-"""Differing days that a list names."""
 
 _OF_A_DAY = "day digest rows fingerprint code_version configuration git_commit publication figures warnings"
 _OF_A_PUBLICATION = "publication release created_at kind run who why git_commit"
 _OF_A_FILE = "path kind origin arrival_date sha256 taken refused erased publication"
 _SOFTWARE = {"platform": "platform-assets", "sail": "Sail", "spark": "Spark", "delta": "Delta"}
 _BRANCHES_SHOWN = 5
-"""Files and publications that a list names."""
 
 
 @dataclass(frozen=True)
 class _Told:
-    """What is to be said of a day besides where it comes from."""
+    """Keep what is to be said of a day besides where it comes from."""
 
     held: Collection[HeldDay]
     warned: WarnedDay | None
@@ -80,20 +76,13 @@ def why(
         held = held_days(platform, [hold for hold in platform.ledger.holds() if (hold.table, hold.day) in keeping])
         replaced = replaced_files(platform, explanation.origin) if explanation.origin else ()
         delivered = delivered_since(platform, explanation, _SHOWN) if diff and not as_json else {}
-        told = _Told(held, _warned(platform, explanation), _ended(platform, explanation), replaced, delivered)
+        record = explanation.origin.days.get(explanation.day) if explanation.origin else None
+        ended = None
+        if explanation.now is not None:  # else of a raw table, which nobody rolls back
+            ended = rollback_of(platform, explanation.table, explanation.day, stale=bool(explanation.reasons))
+        told = _Told(held, warned_day(platform, record) if record else None, ended, replaced, delivered)
     needs = explanation.reasons or explanation.origin is None or held or _is_bereft(explanation.state)
     return Report(_parts(explanation, told, diff=diff), _json(explanation, told, diff=diff), bool(needs))
-
-
-def _warned(platform: Platform, explanation: Explanation) -> WarnedDay | None:
-    record = explanation.origin.days.get(explanation.day) if explanation.origin else None
-    return warned_day(platform, record) if record else None
-
-
-def _ended(platform: Platform, explanation: Explanation) -> EndedRollback | None:
-    if explanation.now is None:  # of a raw table, which nobody rolls back
-        return None
-    return rollback_of(platform, explanation.table, explanation.day, stale=bool(explanation.reasons))
 
 
 def _parts(explanation: Explanation, told: _Told, *, diff: bool) -> Iterator[Any]:
@@ -107,7 +96,9 @@ def _parts(explanation: Explanation, told: _Told, *, diff: bool) -> Iterator[Any
     if told.warned:
         yield from warned_day_parts(told.warned)
     if explanation.scope:
-        yield Note("yellow", "in part", _scope(explanation.scope))
+        scope = explanation.scope
+        only = f"computed last, only {shown_keys(scope.keys)} ({counted(scope.rows, 'row')}); the other rows are from "
+        yield Note("yellow", "in part", f"{only}before, so that the day stays stale until it is computed whole")
     record = explanation.origin.days.get(explanation.day)
     if accepted := accepted_by_hand(record.figures if record else {}):
         what = f"by hand: what {' and '.join(accepted)} found; `audit show {name}` says who did and why"
@@ -119,7 +110,7 @@ def _parts(explanation: Explanation, told: _Told, *, diff: bool) -> Iterator[Any
 
 
 def _keeping(explanation: Explanation) -> set[tuple[str, date]]:
-    """The held days that keep the day from becoming what its inputs say: itself, or a day that it reads.
+    """Return the held days that keep the day from becoming what its inputs say: itself, or a day that it reads.
 
     A stale one does not keep itself: it is tried again, and may come out otherwise.
     """
@@ -148,7 +139,7 @@ def _state_parts(explanation: Explanation, name: str, held: Collection[HeldDay])
 
 
 def _without_content_parts(explanation: Explanation, name: str, held: Collection[HeldDay]) -> Iterator[Part]:
-    """Why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
+    """Say why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
     lacking = [f"{table} has never been loaded for {day}" for table, day in explanation.lacking.items()]
     if isinstance(explanation.state, Blocked):  # by what the first of these lacks in turn, if it is not there
         lacking[: not explanation.state.is_there] = [cause(explanation.state)]
@@ -161,13 +152,6 @@ def _without_content_parts(explanation: Explanation, name: str, held: Collection
     else:
         lacks = "; ".join(lacking) or "its inputs are there, a refresh takes it"
         yield Note("yellow", "never computed", f"{name}: {lacks}")
-
-
-def _scope(scope: Scope) -> str:
-    return (
-        f"computed last, only {shown_keys(scope.keys)} ({counted(scope.rows, 'row')}); the other rows are from before, "
-        "so that the day stays stale until it is computed whole"
-    )
 
 
 def _differences_parts(explanation: Explanation, told: _Told) -> Iterator[Part]:
@@ -187,15 +171,14 @@ def _differences_parts(explanation: Explanation, told: _Told) -> Iterator[Part]:
     if len(explanation.differences) > _SHOWN:
         yield f"and {len(explanation.differences) - _SHOWN:,} more days of inputs"
     if explanation.differences:
-        first = explanation.differences[0]
-        line = f"`platform-assets why {first.table} {first.day}` names the files that such a day is made of now."
-        yield line
+        day = f"{explanation.differences[0].table} {explanation.differences[0].day}"
+        yield f"`platform-assets why {day}` names the files that such a day is made of now."
     if not (explanation.differences or explanation.changes or explanation.reasons):
         yield "Nothing differs from what the day was made of."
 
 
 def _rows_then_and_now(difference: Difference) -> str:
-    """By how many rows a day differs; digests, which say no more to a person than that it does, are for programs."""
+    """Say by how many rows a day differs; digests are for programs."""
     then, now = (None if digest is None else Digest.parse(digest).rows for digest in (difference.then, difference.now))
     if then == now and then is not None:
         return f"{counted(then, 'row')} as before, not all of them the same"
@@ -205,13 +188,14 @@ def _rows_then_and_now(difference: Difference) -> str:
 
 def _json(explanation: Explanation, told: _Told, *, diff: bool) -> dict[str, Any]:
     state = explanation.state
+    blocked = None
+    if isinstance(state, Blocked):
+        blocked = picked(state, "day is_there", reads=state.table, cause=cause(state))
     shown = picked(
         explanation,
         "table day",
         stale=explanation.reasons,
-        blocked=picked(state, "day is_there", reads=state.table, cause=cause(state))
-        if isinstance(state, Blocked)
-        else None,
+        blocked=blocked,
         held=[picked(hold, "gate reason run created_at") for hold in explanation.held],
         held_by=[held_json(day) for day in told.held],
         warned=warned_json(told.warned),
@@ -244,7 +228,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
 
 
 def origin_tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:
-    """A table, the days of it that were read, who made them and with what, and below it what they come from."""
+    """Draw a table, the days of it that were read, who made them and with what, and below it what they come from."""
     tree = Tree(_head(origin), guide_style="dim", highlight=False)
     if len(origin.days) == 1:
         [record] = origin.days.values()
@@ -262,13 +246,14 @@ def origin_tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({
             tree.add(f"read {counted(files, 'file')} of {counted(days, 'day')} of its inputs, as executed")
     elif origin.days:
         rows = sum(record.rows for record in origin.days.values())
-        tree.add(f"{counted(rows, 'row')}, digests together {_together(origin)}")
+        digests = "|".join(f"{day}={record.digest}" for day, record in origin.days.items())
+        together = hashlib.sha256(digests.encode()).hexdigest()[:16]
+        tree.add(f"{counted(rows, 'row')}, digests together {together}")
     if origin.window:  # what was found of the day itself is said above
         _add_warnings(tree, origin)
     if software:
-        tree.add(
-            f"computed with {', '.join(f'{_SOFTWARE.get(name, name)} {version}' for name, version in software.items())}"
-        )
+        versions = (f"{_SOFTWARE.get(name, name)} {version}" for name, version in software.items())
+        tree.add(f"computed with {', '.join(versions)}")
     for head in origin.publications[:_BRANCHES_SHOWN]:
         tree.add(_publication(head))
     if len(origin.publications) > _BRANCHES_SHOWN:
@@ -277,15 +262,14 @@ def origin_tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({
         tree.add("files: too many days to name them; ask for a single day of this table")
     for arrival in (origin.arrivals or ())[:_BRANCHES_SHOWN]:
         tree.add(_file(arrival))
-    if len(origin.arrivals or ()) > _BRANCHES_SHOWN:
-        tree.add(f"and {counted(len(origin.arrivals or ()) - _BRANCHES_SHOWN, 'more file')}")
+    if (more := len(origin.arrivals or ()) - _BRANCHES_SHOWN) > 0:
+        tree.add(f"and {counted(more, 'more file')}")
     for read in origin.inputs:
         tree.add(origin_tree(read))
     return tree
 
 
 def _add_warnings(tree: Tree, origin: Origin) -> None:
-    """What gates found of days that were read, and published all the same."""
     warned = {day: record.warnings for day, record in origin.days.items() if record.warnings}
     if len(origin.days) == 1:
         for warning in (each for warnings in warned.values() for each in warnings):
@@ -320,8 +304,3 @@ def _file(arrival: ArrivalRecord) -> str:
     others = f" of {arrival.landed:,}, {', '.join(parts)}" if parts else ""
     replay = "".join(f"; {escape(note)}" for note in arrival.notes if note.startswith((REPLAY, UNDATED)))
     return f"[green]file[/] {escape(arrival.path)}: {taken}{others}, sha256 {arrival.sha256[:12]}{replay}"
-
-
-def _together(origin: Origin) -> str:
-    text = "|".join(f"{day}={record.digest}" for day, record in origin.days.items())
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import opened_platform
-from platform_assets.cli.options import By, DryRun, Reason, decided_by
+from platform_assets.cli.options import DryRun
 from platform_assets.cli.session import computing
 from platform_assets.engine.late.named_arrivals import Reached, named_arrivals, reached_by, taken
+from platform_assets.engine.platform import Author
 from platform_assets.planning.windows import which
 from platform_assets.records.manifest import Arrival
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
 _SHOWN = 10
-"""Files of a table that are named one by one."""
 
 _DAYS = ("table", "days", "which")
 _STALE = "Stale through it, at most"
@@ -28,17 +28,13 @@ _NAMED = "Files below the landing root, also as 'folder/2017-03-31/*.csv', or wh
 
 def withdraw(
     arrivals: Annotated[list[str], typer.Argument(metavar="ARRIVAL…", help=_NAMED)],
+    author: Author | None,
     dry_run: DryRun = False,
-    reason: Reason = None,
-    by: By = None,
 ) -> Report:
     """Have every table computed as if arrivals had never come, all or none; the next refresh mends their days."""
-    if dry_run and reason is None:
-        reason = "a dry run"
-    author = decided_by(reason, by)
     with opened_platform() as platform:
         paths = named_arrivals(platform, arrivals)
-        if dry_run:
+        if author is None:
             chosen = taken(platform, paths)
             reached = {table: reached_by(platform, some) for table, some in chosen.items()}
             data = [
@@ -67,7 +63,6 @@ def withdraw(
 
 
 def _chosen_parts(parts: Mapping[str, Sequence[Arrival]], reached: Mapping[str, Reached]) -> Iterator[Part]:
-    """Show what would be taken out, which days that changes, and which read these."""
     for table, some in parts.items():
         rows = counted(sum(part.taken for part in some), "row")
         yield Note("", "would be taken out", f"of {table}: {rows} of {counted(len(some), 'arrival')}")

@@ -298,7 +298,8 @@ def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mappin
         return ()
     holds: list[Hold] = []
     for day, findings in held.items():
-        first, failed = findings[0], {finding.check: finding.message for finding in reversed(findings)}
+        first = findings[0]
+        failed: dict[str, str] = {finding.check: finding.message for finding in reversed(findings)}
         holds.append(Hold(table, day, refused[day], first.check, first.message, run, now, failed))
     return tuple(holds)
 
