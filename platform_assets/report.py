@@ -173,13 +173,13 @@ def picked(value: object, names: str, **more: object) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON takes it: records as objects of their fields, and whatever else has no form as text."""
+    """Return a value as JSON takes it: records as objects of the fields that they show, what has no form as text."""
     if isinstance(value, str | int | float | None):
         return value
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.repr}
     if hasattr(value, "model_dump"):
         return plain(value.model_dump())
     if isinstance(value, list | tuple):

@@ -199,7 +199,7 @@ class Hold:
     reason: str
     run: str
     created_at: datetime
-    failed: Mapping[str, str] = field(default_factory=dict, compare=False)
+    failed: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_of_good_content(self) -> bool:

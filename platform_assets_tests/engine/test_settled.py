@@ -166,7 +166,7 @@ def test_what_moves_a_settled_figure_too_far_is_held_also_in_small_steps_until_i
     with importable(made.home), made.world.open() as platform:
         first = platform.ledger.publication(platform.ledger.current_days(GOLD)[nth(2)].publication)
         assert first is not None
-        rollback(platform, (first,), Author("test", "was it right?", "zoe"), days=[nth(2)])
+        rollback(platform, (first,), Author("test", "was it right?", "zoe"), days=[nth(2)], cascade=True)
     made.arrive("c5.jsonl", (2, 1, "21.50"))
     done = made.refresh()
     assert nth(2) in done.held, "nothing is there that its figures could be compared with"
