@@ -16,7 +16,7 @@ from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.amount_changes import AmountChanges
-    from platform_assets.operations.lineage.ended_rollbacks import EndedRollback
+    from platform_assets.operations.lineage.day_history import EndedRollback
     from platform_assets.operations.rollback.rollback import Rollback
 
 _SUMS_SHOWN = 4

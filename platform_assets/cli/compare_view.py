@@ -11,7 +11,7 @@ from platform_assets.report import Heading, Part, Points, Report, Table, picked
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.backfill.compare import Comparison, TableBeside
+    from platform_assets.operations.backfill.compare import Comparison, PlanTable
     from platform_assets.operations.stages.compare import ColumnBeside, Example, Spread, StagedDay
 
 _COLUMNS = ("column", "keys changed", "nulls", "distinct", "lowest", "highest", "mean")
@@ -80,7 +80,7 @@ def _heads(comparison: Comparison) -> Iterator[str]:
         yield f"{counted(len(days), 'day')} of {table} ({which(days)}) not computed: nothing that they read differs."
 
 
-def _of_table(table: TableBeside) -> str:
+def _of_table(table: PlanTable) -> str:
     days, (old, new) = table.days, table.code
     equal = sum(day.is_equal for day in days)
     keys = ", ".join(f"{sum(getattr(day, how) for day in days):,} {how}" for how in ("added", "removed", "changed"))

@@ -77,16 +77,6 @@ def begin_lock(lake: Lake, timeout_s: float = BEGIN_TIMEOUT_S) -> Lock:
     return _lock(lake, "begin", timeout_s)
 
 
-def comparison_lock(lake: Lake, stage: str, timeout_s: float = PRIVATE_TIMEOUT_S) -> Lock:
-    """Fill, read and drop the stage of a comparison alone, from its first day to its last."""
-    return _lock(lake, f"comparison-{stage}", timeout_s)
-
-
-def comparison_holder(lake: Lake, stage: str) -> str:
-    """Say who compares a plan in a stage at this moment, in words; empty where no process does."""
-    return _held_by(lake, f"comparison-{stage}")
-
-
 def plan_holder(lake: Lake, name: str) -> str:
     """Say who applies a plan at this moment, in words; empty where no process does."""
     return _held_by(lake, f"plan-{name}")

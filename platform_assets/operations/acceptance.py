@@ -21,10 +21,6 @@ from platform_assets.records.refused import TiedTo
 _SHOWN = 5
 
 
-class AcceptanceError(PlatformError):
-    """Somebody wanted to accept a day that is not held, or not by what can be accepted."""
-
-
 @dataclass(frozen=True)
 class Acceptance:
     """What is going to be accepted.
@@ -41,13 +37,13 @@ class Acceptance:
 
     @property
     def checks(self) -> frozenset[Check]:
-        """Whose findings count no more on these days."""
+        """Return the checks whose findings no longer count on these days."""
         every = (hold for standing in self.holds.values() for hold in standing)
         return frozenset(cast("Check", hold.gate) for hold in every if not isinstance(hold.refused, TiedTo))
 
     @property
     def step(self) -> Step:
-        """The days to compute with these checks accepted."""
+        """Return the days to compute with these checks accepted."""
         return Step(self.table, tuple(self.holds))
 
 
@@ -55,17 +51,17 @@ def acceptance(platform: Platform, table: str, days: Collection[date]) -> Accept
     """Return what accepting some days would publish; nothing is done.
 
     Raises:
-        AcceptanceError: a circuit stops the table, or a day is not held, or by what cannot be accepted.
+        PlatformError: a circuit stops the table, or a day is not held, or by what cannot be accepted.
     """
     contract, snapshot = platform.catalogue[table], LakeSnapshot.now(platform)
     holds = list(snapshot.holds_of(contract.name))
     if not contract.inputs:
-        raise AcceptanceError(
+        raise PlatformError(
             f"{contract.name} holds what was delivered, so no gate holds a day of it.",
             "Name a silver or gold table; `platform-assets status` shows the days that are held.",
         )
     if stops := snapshot.stopped.get(contract.name):
-        raise AcceptanceError(
+        raise PlatformError(
             f"Nothing was accepted: {stops.reason}.", f"{stops.overruled_by} says how to close it; accept then."
         )
     held = {hold.day for hold in holds}
@@ -104,7 +100,11 @@ def chosen(
             refused[day] = f"is held, and cannot be computed now: it waits for {state.table} {state.day}"
         elif day not in now:
             refused[day] = "is held, but would now become something that no gate has seen: `refresh` tries it again"
-        elif never := [hold for hold in _of_the_same(now[day], holds) if not _is_acceptable(hold)]:
+        elif never := [
+            hold
+            for hold in _of_the_same(now[day], holds)
+            if not isinstance(hold.refused, TiedTo) and hold.gate not in ACCEPTABLE
+        ]:
             refused[day] = f"is held by {never[0].gate}, and what that finds cannot be accepted: {never[0].reason}"
         else:
             hold, taken[day] = now[day], _of_the_same(now[day], holds)
@@ -113,7 +113,7 @@ def chosen(
     if refused:
         lines = [f"{table} {day} {why}" for day, why in sorted(refused.items())]
         more = f"; and {len(lines) - _SHOWN:,} more days" if len(lines) > _SHOWN else ""
-        raise AcceptanceError(
+        raise PlatformError(
             f"Nothing was accepted: {'; '.join(lines[:_SHOWN])}{more}.",
             f"Only findings of {' and '.join(sorted(ACCEPTABLE))} can be accepted, on days that they hold now; "
             f"`platform-assets status` shows these, docs/on-call.md says what to do about others.",
@@ -124,7 +124,3 @@ def chosen(
 def _of_the_same(hold: Hold, holds: Iterable[Hold]) -> tuple[Hold, ...]:
     """Return all that refuse just the same of a day: one gate may have found something once another was accepted."""
     return tuple(other for other in holds if (other.day, other.refused) == (hold.day, hold.refused))
-
-
-def _is_acceptable(hold: Hold) -> bool:
-    return isinstance(hold.refused, TiedTo) or hold.gate in ACCEPTABLE

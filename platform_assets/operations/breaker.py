@@ -23,10 +23,6 @@ BREAKER = "circuit breaker"
 """Who rolls back what opened a circuit."""
 
 
-class BreakerError(PlatformError):
-    """A circuit cannot be opened, closed or overridden as asked; nothing was decided."""
-
-
 def freeze(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     """Open the circuits of a scope until a person closes them, and return its tables.
 
@@ -45,9 +41,6 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
 
     It also ends an override of the same scope. Verdicts from before count no more. What a domain's or all tables opened
     by themselves stays open.
-
-    Raises:
-        BreakerError: nothing is open there, or it is open through a wider scope.
     """
     tables, frozen = tables_of(platform, scope), _frozen(platform)
     states = circuits(platform, tables)
@@ -55,7 +48,7 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     if scope not in {*frozen, *overridden} and (opened is None or opened.cause is None):
         around = (ALL, *(f"{DOMAIN}{domain.name}" for domain in platform.catalogue.domains if len(tables) == 1))
         wider = [each for each in frozen if each in around and tables[0] in tables_of(platform, each)]
-        raise BreakerError(
+        raise PlatformError(
             f"The circuit of {scope} is open through {wider[0]}, and not by itself."
             if wider
             else f"The circuit of {scope} is closed already.",
@@ -72,19 +65,16 @@ def override(platform: Platform, scope: str, until: datetime, author: Author) ->
 
     Args:
         until: UTC.
-
-    Raises:
-        BreakerError: the time is over, or nothing is open there.
     """
     tables = tables_of(platform, scope)
     if until <= datetime.now(UTC):
-        raise BreakerError(
+        raise PlatformError(
             f"An override until {until:%Y-%m-%d %H:%M} UTC would be over already.",
             "Give --until a time that is to come, in UTC.",
         )
     states = circuits(platform, tables).values()
     if not any(state.stops or state.state == "overridden" for state in states):
-        raise BreakerError(
+        raise PlatformError(
             f"No circuit of {scope} is open, so there is nothing to override.",
             "`platform-assets breaker list` shows which are open.",
         )
@@ -101,7 +91,7 @@ def tables_of(platform: Platform, scope: str) -> tuple[str, ...]:
         domains = {domain.name: tuple(contract.name for contract in domain.tables) for domain in catalogue.domains}
         name = scope.removeprefix(DOMAIN)
         if name not in domains:
-            raise BreakerError(
+            raise PlatformError(
                 f"There is no domain {name!r}.",
                 f"{did_you_mean(name, domains)}Domains are {', '.join(domains)}.",
             )

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.dead_letters import quarantine_table
-from platform_assets.contracts.table import amounts
 from platform_assets.engine.admissions import admit, software_compared, take_off, why_no_sail
 from platform_assets.engine.day_contents import Files, staged_at
 from platform_assets.engine.platform import Author, Platform
@@ -20,8 +19,7 @@ from platform_assets.engine.step.inputs import prepare
 from platform_assets.engine.step.staging import stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.stages.compare import ColumnBeside, Example, StagedDay, columns_beside
-from platform_assets.operations.stages.compare import compared as compared_day
+from platform_assets.operations.stages.compare import TableBeside, table_beside
 from platform_assets.operations.verify import TableVerified, verify
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
@@ -40,10 +38,6 @@ from platform_assets.spark.windows import History
 from platform_assets.words import counted
 
 
-class EngineError(PlatformError):
-    """A table, or an installation, for which there is no choice of engines."""
-
-
 @dataclass(frozen=True)
 class EngineVerified:
     """What came out.
@@ -59,19 +53,15 @@ class EngineVerified:
 
 
 def with_transform(platform: Platform, table: str) -> Contract:
-    """Return the contract of a table that an engine computes.
-
-    Raises:
-        EngineError: it is a raw table, or the installation cannot use Sail.
-    """
+    """Return the contract of a table that an engine computes."""
     contract = platform.catalogue[table]
     if not contract.inputs:
-        raise EngineError(
+        raise PlatformError(
             f"{contract.name} has no transform: what is delivered is always read by Spark.",
             "Name a silver or gold table.",
         )
     if why := why_no_sail(platform.settings):
-        raise EngineError(f"Sail cannot compute {contract.name}: {why}.", "Compute with PLATFORM_ENGINE=spark.")
+        raise PlatformError(f"Sail cannot compute {contract.name}: {why}.", "Compute with PLATFORM_ENGINE=spark.")
     return contract
 
 
@@ -93,9 +83,6 @@ def verify_engine(
         days: to compute; those that were drawn by default.
         draw: of the published days, where none are named.
         folder: a private one.
-
-    Raises:
-        EngineError: the table has no transform, or the installation cannot use Sail.
     """
     contract = with_transform(platform, table)
     platform.sync()
@@ -127,7 +114,7 @@ def verify_engine(
 
 
 def _drawn(platform: Platform, contract: Contract, draw: Draw) -> frozenset[date]:
-    """Of the days with rows, of which alone two engines can make different things; of all where none has any.
+    """Draw from the days with rows, of which alone engines can make different things; from all if none has any.
 
     Besides, the newest day of which rows broke a rule: the two have to keep them alike.
     """
@@ -179,20 +166,15 @@ ENGINES: tuple[EngineName, EngineName] = ("spark", "sail")
 
 
 @dataclass(frozen=True)
-class EnginesBeside:
+class EnginesBeside(TableBeside):
     """Days of a table as Spark makes them, and as Sail does.
 
     Args:
-        days: by rows, keys and sums, oldest first.
         differing: days with another digest, of the table or of the rows that broke its rules.
         quarantines: of these, those of the rows that broke its rules.
         was_admitted: whether the table is taken off for it.
     """
 
-    table: str
-    days: tuple[StagedDay, ...]
-    columns: tuple[ColumnBeside, ...]
-    examples: tuple[Example, ...]
     differing: tuple[date, ...]
     quarantines: tuple[date, ...] = ()
     was_admitted: bool = False
@@ -212,15 +194,12 @@ def compare_engines(
 
     Args:
         days: to compute; those whose inputs were loaded.
-
-    Raises:
-        EngineError: the table has no transform, the installation cannot use Sail, or no day was named that is there.
     """
     contract = with_transform(platform, table)
     snapshot = LakeSnapshot.now(platform)
     chosen = sorted(set(days) & snapshot.days(contract.name).keys())
     if not chosen:
-        raise EngineError(
+        raise PlatformError(
             f"None of these days of {contract.name} is published.", "Name days that `platform-assets status` has."
         )
     progress(Progress("comparing", contract.name, 0, len(chosen)))
@@ -238,14 +217,7 @@ def compare_engines(
                 contents.append({day: (staged.digest(day), letters[day]) for day in chosen})
                 files = staged_at(platform.lake, contract.name, publication) if staged.rows is not None else {}
                 sides.append({day: files.get(day, ()) for day in chosen})
-        both = (sides[0], sides[1])
-        beside = tuple(
-            compared_day(
-                platform.lake, contract.name, day, contract.row_key, amounts(contract), (both[0][day], both[1][day])
-            )
-            for day in chosen
-        )
-        columns, examples = columns_beside(platform.lake, contract, both, platform.masking, most_examples)
+        beside = table_beside(platform, contract, (sides[0], sides[1]), most_examples)
     finally:
         for publication, of_stage in made:
             discard_stage(platform, publication, of_stage)
@@ -255,4 +227,4 @@ def compare_engines(
         platform, contract.name, f"compared by key, {contract.name} {differing[0]} differs between Spark and Sail"
     )
     progress(Progress("comparing", contract.name, len(chosen), len(chosen), finished=True))
-    return EnginesBeside(contract.name, beside, columns, examples, differing, quarantines, off)
+    return EnginesBeside(**vars(beside), differing=differing, quarantines=quarantines, was_admitted=off)

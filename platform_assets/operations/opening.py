@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from logging import getLogger
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from platform_assets.access import given_beyond, is_unused, make_folder
 from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.platform import Platform, lake_to_write
+from platform_assets.engine.platform import Author, Platform, lake_to_write
+from platform_assets.lakehouse.layout import NO_READERS
+from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.releases import newest_release
+from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.ledger.errors import LedgerReadOnlyError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.sync import sync
+from platform_assets.ledger.sync import SyncResult, sync
 from platform_assets.operations.breaker import roll_back_opened
-from platform_assets.operations.folders import make_folders
-from platform_assets.operations.recovery import caught_up
+from platform_assets.places import folder_of
+from platform_assets.records.notes import CatchUp
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
+
 
 _log = getLogger(__name__)
 
@@ -68,3 +79,143 @@ def open_platform_to_look(
         limit(f"nothing can be written, so this is only what is there: {error.what}")
     with opened:
         yield platform
+
+
+@dataclass(frozen=True)
+class OpenFolder:
+    """A folder into which more people may look than the settings say.
+
+    Args:
+        given: what its mode gives beyond, as bits.
+        close: the command that takes it back.
+    """
+
+    folder: Path
+    given: int
+    close: str
+
+
+def make_folders(settings: Settings) -> None:
+    """Make the state folder and, in a lake that others may read, the folders that are not for them.
+
+    A lake of its own mode may have been copied or restored: folders that are not for readers are closed where they are
+    open. What cannot be made or closed is told by whoever writes there next, and by `open_folders`.
+    """
+    settings.make_state()
+    lake = folder_of(settings.lake)
+    if not lake or not settings.access.lake_is_wider:
+        return
+    with suppress(OSError):
+        make_folder(lake, settings.access.lake)
+    for folder in (lake / name for name in NO_READERS):
+        with suppress(OSError):
+            make_folder(folder, settings.access.state)
+            if given_beyond(folder, settings.access.state):
+                folder.chmod(settings.access.state)
+
+
+def open_folders(settings: Settings) -> Iterator[OpenFolder]:
+    """Yield folders that are there and give more than the settings say, those above others first."""
+    access, lake = settings.access, folder_of(settings.lake)
+    # One that is not in use yet is closed when it is.
+    wanted = [] if is_unused(settings.state, folder_of(settings.landing)) else [(settings.state, access.state)]
+    if lake:
+        wanted += [(lake, access.lake)] if not lake.is_relative_to(settings.state) else []
+        wanted += [(lake / name, access.state) for name in NO_READERS] if access.lake_is_wider else []
+    for folder, mode in wanted:
+        if given := given_beyond(folder, mode):
+            yield OpenFolder(folder, given, f"chmod -R {_taken(given)} {shlex.quote(str(folder))}")
+
+
+def _taken(given: int) -> str:
+    """Return what takes bits back from group and others, as `chmod` takes it."""
+    names = {"g": given >> 3 & 7, "o": given & 7}
+    return ",".join(
+        f"{who}-{''.join(letter for bit, letter in ((4, 'r'), (2, 'w'), (1, 'x')) if bits & bit)}"
+        for who, bits in names.items()
+        if bits
+    )
+
+
+_MEANWHILE = timedelta(minutes=1)
+"""What another process published since is indexed by that process, in less than that."""
+
+
+def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
+    """Say what the ledger lacked, and which days are held again.
+
+    The index comes back from the manifests, and with it what keeps the days that were rolled back. Other holds and
+    people's decisions are in the ledger alone.
+
+    A single publication is what a process leaves that died before it could index it; a ledger without any, or without
+    several, is a new one or was restored from a backup.
+
+    Returns:
+        What a person should know, one sentence each; nothing where the ledger lacked nothing but the index of it.
+    """
+    heads = [head for name in synced.added if (head := ledger.head(name))]
+    held = held_again(ledger, synced.added)
+    missed = [head for head in heads if held or head.created_at < datetime.now(UTC) - _MEANWHILE]
+    if not heads or (synced.known and len(missed) < 2):
+        return ()
+    first, last = heads[0], heads[-1]
+    lacked = (
+        f"The ledger lacked releases {first.release} to {last.release}, of {first.created_at:%Y-%m-%d %H:%M} to "
+        f"{last.created_at:%Y-%m-%d %H:%M} UTC, and has indexed them. Holds and people's decisions from that time "
+        "are not in it, unless it is a copy from after."
+    )
+    told = f"Exposures are told of release {last.release} alone: which others they were told of is not known any more."
+    said = (lacked, *held, told) if not synced.known and ledger.outbox.messages() else (lacked, *held)
+    ledger.notes.catch_up(CatchUp(first.release, last.release, " ".join(said), datetime.now(UTC)))
+    return said
+
+
+def held_again(ledger: Ledger, publications: Collection[str]) -> tuple[str, ...]:
+    """Return what is held because of rollbacks that were not indexed before, one sentence for each."""
+    holds = [hold for hold in ledger.holds() if hold.is_of_good_content]
+    said: list[str] = []
+    for head in filter(None, map(ledger.head, publications)):
+        its = [hold for hold in holds if (hold.run, hold.created_at) == (head.run, head.created_at)]
+        if its:
+            tables = sorted({hold.table for hold in its})
+            days = {(hold.table, hold.day) for hold in its}
+            said.append(
+                f"Held again, as {head.who} had rolled back: {counted(len(days), 'day')} of {', '.join(tables)}; "
+                f"{head.why}."
+            )
+    return tuple(said)
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What a recovery did.
+
+    Args:
+        release: the newest afterwards; -1 if nothing was ever published.
+        done: in the lake, one sentence each.
+        mended: what else a person should know, one sentence each.
+    """
+
+    release: int
+    done: tuple[str, ...]
+    indexed: Mapping[str, int]
+    mended: tuple[str, ...]
+
+
+def recover_installation(settings: Settings, undo: Author | None = None) -> Recovered:
+    """Finish what killed processes began, in the lake and then in the ledger; repeating it is harmless.
+
+    Args:
+        undo: on whose behalf tables are put back to what the newest release shows, instead of finishing what was begun.
+
+    Raises:
+        OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
+    """
+    with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
+        platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)
+        before = sync(platform.lake, ledger)
+        mended = caught_up(ledger, before)
+        done = recover(platform.lake) if undo is None else undo_unreleased(platform.lake, undo.why, undo.who)
+        added = (*before.added, *sync(platform.lake, ledger).added)
+        known = ledger.indexed()
+        return Recovered(newest_release(platform.lake), tuple(done), {name: known[name] for name in added}, mended)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from socket import SHUT_RDWR, socket
 from threading import Timer
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import requests
 import urllib3
 from pydantic import SecretStr
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 
 from platform_assets.addresses import LOOPBACK, nobody_can_listen
@@ -134,7 +134,7 @@ def _signed(body: bytes, key: str, secret: SecretStr) -> dict[str, str]:
 
 @contextmanager
 def _kept_out_of_logs(address: str) -> Iterator[None]:
-    """Within it, urllib3 warns of every new try without the path, by which everybody could write there."""
+    """Keep the path out of urllib3's warnings of new tries: whoever knows it could write there."""
     spelt = [urlsplit(address)]
     with suppress(requests.RequestException, HTTPError, ValueError):  # then nothing is sent, and nothing logged
         spelt.append(urlsplit(requests.Request("POST", address).prepare().url or ""))
@@ -173,37 +173,19 @@ def _answered_in_time(connection: HTTPConnection) -> Iterator[None]:
         timer.cancel()
 
 
-class _Connection(HTTPConnection):
+class _InTime:
+    """Have a connection wait for an answer no longer than it has time."""
+
     def getresponse(self) -> Any:
-        with _answered_in_time(self):
-            return super().getresponse()
-
-
-class _SecureConnection(HTTPSConnection):
-    def getresponse(self) -> Any:
-        with _answered_in_time(self):
-            return super().getresponse()
-
-
-class _Pool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _SecurePool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _SecureConnection
+        with _answered_in_time(cast("HTTPConnection", self)):
+            return super().getresponse()  # type: ignore[misc]
 
 
 class _Adapter(HTTPAdapter):
-    """Asks for answers by connections that wait for one no longer than it has time."""
-
-    def init_poolmanager(self, *args: Any, **more: Any) -> None:
-        super().init_poolmanager(*args, **more)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
-
-    def proxy_manager_for(self, *args: Any, **more: Any) -> Any:
-        manager = super().proxy_manager_for(*args, **more)
-        manager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
-        return manager
+    def get_connection_with_tls_context(self, *args: Any, **more: Any) -> Any:
+        pool = super().get_connection_with_tls_context(*args, **more)
+        pool.ConnectionCls = type("InTime", (_InTime, pool.ConnectionCls), {})
+        return pool
 
 
 @dataclass
@@ -276,24 +258,17 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class OutboxError(PlatformError):
-    """A message is not there, or is not in a state for what was asked."""
-
-
 def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
     """Have a message tried anew, from the first try, also one that was delivered: its receiver may have lost it.
 
     Args:
         key: its beginning; None means all that were given up.
-
-    Raises:
-        OutboxError: there is none of that key, or somebody has dropped it.
     """
     outbox = platform.ledger.outbox
     messages: Sequence[Message] = outbox.messages(["given up"]) if key is None else [_named(platform, key)]
     for message in messages:
         if message.state == "dropped":
-            raise OutboxError(
+            raise PlatformError(
                 f"Message {message.key} was dropped: {message.problem}.",
                 "`platform-assets audit decisions` has who decided so; what it told stands in the release.",
             )
@@ -302,11 +277,7 @@ def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
 
 
 def drop(platform: Platform, key: str, author: Author) -> Message:
-    """Decide that a message is sent no more.
-
-    Args:
-        key: its beginning.
-    """
+    """Decide that a message is sent no more."""
     message = _named(platform, key)
     decision = MessageDecision(
         "drop",
@@ -317,7 +288,7 @@ def drop(platform: Platform, key: str, author: Author) -> Message:
     )
     if not platform.ledger.outbox.drop(decision):
         state = _named(platform, message.key).state
-        raise OutboxError(
+        raise PlatformError(
             f"Message {message.key} is {state}: there is nothing to drop.", "`platform-assets outbox list` has others."
         )
     return message
@@ -327,7 +298,7 @@ def _named(platform: Platform, key: str) -> Message:
     found: Collection[Message] = platform.ledger.outbox.named(key) if len(key) >= _SHORTEST else ()
     if len(found) != 1:
         said = "No message has" if not found else f"{len(found)} messages have"
-        raise OutboxError(
+        raise PlatformError(
             f"{said} a key that begins with {key!r}.",
             f"Name one as `platform-assets outbox list --all` shows it, by {_SHORTEST} characters at least.",
         )

@@ -6,7 +6,6 @@ state, a number may belong to another release, which nobody pinned.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Literal
@@ -63,10 +62,6 @@ class FileCheck:
         return self._seen[table, version]
 
 
-class PinError(PlatformError):
-    """A release cannot be pinned or unpinned as asked; nothing was changed."""
-
-
 @dataclass(frozen=True)
 class Pin:
     """A release that stays readable.
@@ -83,7 +78,7 @@ class Pin:
     created_at: datetime
 
 
-def pinned_releases(platform: Platform, *, as_far_as_readable: bool = False) -> Mapping[int, Pin]:
+def pinned_releases(ledger: Ledger, *, as_far_as_readable: bool = False) -> dict[int, Pin]:
     """Return the pin of every pinned release, by number, oldest release first.
 
     Whoever deletes what old releases need asks under the publish lock, under which releases are pinned.
@@ -91,7 +86,16 @@ def pinned_releases(platform: Platform, *, as_far_as_readable: bool = False) -> 
     Args:
         as_far_as_readable: for whoever only shows them, where the chain of decisions is damaged.
     """
-    return _pins(platform.ledger, as_far_as_readable=as_far_as_readable)
+    indexed = ledger.indexed()
+    standing: dict[int, Pin] = {}
+    for decision in ledger.decisions(PinDecision, as_far_as_readable=as_far_as_readable):
+        number = indexed.get(decision.publication)
+        if number is not None and decision.kind == "unpin":
+            standing.pop(number, None)
+        elif number is not None:
+            of_it = (decision.publication, decision.name, decision.reason, decision.who, decision.created_at)
+            standing[number] = Pin(number, *of_it)
+    return dict(sorted(standing.items()))
 
 
 def pin(platform: Platform, number: int, author: Author, name: str | None = None) -> Pin:
@@ -100,21 +104,23 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
     Raises:
         BeyondWindowError: what only releases of its age needed was deleted, or is being deleted.
         LockLostError: the publish lock was lost meanwhile; the release is not pinned.
-        PinError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
+        PlatformError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
     """
     if name is not None and not GIVEN_NAME.fullmatch(name):
-        raise PinError(
+        raise PlatformError(
             f"{name!r} cannot name a pin.", "Use letters, digits, dots, hyphens and underscores, a letter first."
         )
     wanted = release(platform.lake, number)
     with publish_lock(platform.lake) as still_held:
         platform.sync()
-        pins = pinned_releases(platform)
+        pins = pinned_releases(platform.ledger)
         if number in pins:
-            raise PinError(f"Release {number} is {described(pins[number])}.", "Unpin it first to change that.")
+            raise PlatformError(f"Release {number} is {described(pins[number])}.", "Unpin it first to change that.")
         taken = next((other for other in pins.values() if name and other.name == name), None)
         if taken is not None:
-            raise PinError(f"The name {name!r} is that of release {taken.release}.", "Choose another, or unpin it.")
+            raise PlatformError(
+                f"The name {name!r} is that of release {taken.release}.", "Choose another, or unpin it."
+            )
         require_whole(platform.lake, number)
         _refuse_incomplete(platform, wanted)
         [publication] = [publication for publication, shown in platform.ledger.indexed().items() if shown == number]
@@ -124,15 +130,15 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
         except LockLostError:
             _decide(platform, "unpin", publication, author)
             raise
-    return pinned_releases(platform)[number]
+    return pinned_releases(platform.ledger)[number]
 
 
 def unpin(platform: Platform, number: int, author: Author) -> Pin:
     """Let maintenance have a release again."""
-    pins = pinned_releases(platform)
+    pins = pinned_releases(platform.ledger)
     if number not in pins:
         todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "There is nothing to do: none is pinned."
-        raise PinError(f"Release {number} is not pinned.", todo)
+        raise PlatformError(f"Release {number} is not pinned.", todo)
     _decide(platform, "unpin", pins[number].publication, author)
     return pins[number]
 
@@ -150,28 +156,17 @@ def release_number(ledger: Ledger, which: str) -> int:
     indexed = ledger.indexed()
     if which in indexed:
         return indexed[which]
-    names = {pinned.name: pinned.release for pinned in _pins(ledger, as_far_as_readable=True).values() if pinned.name}
+    names = {
+        pinned.name: pinned.release
+        for pinned in pinned_releases(ledger, as_far_as_readable=True).values()
+        if pinned.name
+    }
     if which in names:
         return names[which]
     raise UnknownReleaseError(
         f"There is no release, pin or publication {which!r}.",
         did_you_mean(which, names) + "`platform-assets releases` lists them.",
     )
-
-
-def _pins(ledger: Ledger, *, as_far_as_readable: bool) -> dict[int, Pin]:
-    indexed = ledger.indexed()
-    standing: dict[int, Pin] = {}
-    for decision in ledger.decisions(PinDecision, as_far_as_readable=as_far_as_readable):
-        number = indexed.get(decision.publication)
-        if number is None:
-            continue
-        if decision.kind == "unpin":
-            standing.pop(number, None)
-        else:
-            of_it = (decision.publication, decision.name, decision.reason, decision.who, decision.created_at)
-            standing[number] = Pin(number, *of_it)
-    return dict(sorted(standing.items()))
 
 
 def _decide(
@@ -184,7 +179,7 @@ def _refuse_incomplete(platform: Platform, wanted: Release) -> None:
     intact = FileCheck(platform.lake)
     for table, version in wanted.versions.items():
         if problem := intact.problem(table, version, ((date.min, date.max),)):
-            raise PinError(
+            raise PlatformError(
                 f"Release {wanted.number} is no longer whole: {problem}.",
                 "Pin a newer release, or restore the file from a backup first.",
             )

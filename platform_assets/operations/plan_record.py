@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -12,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
-from platform_assets.lakehouse.locks import comparison_holder
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.days import RolloutStep
 from platform_assets.planning.backfill.plan_file import Happening, PlanFile
 from platform_assets.records.code_version import Version
 
@@ -48,15 +47,6 @@ class Event(BaseModel):
     kind: Happening | Literal[""] = ""
 
 
-class RecordedStep(BaseModel):
-    """One step of the rollout, as it was explained."""
-
-    model_config = ConfigDict(frozen=True)
-
-    share: int
-    days: Mapping[str, tuple[date, ...]]
-
-
 class BackfillRecord(BaseModel):
     """What became of a backfill so far.
 
@@ -84,7 +74,7 @@ class BackfillRecord(BaseModel):
     hash: str
     file: PlanFile
     place: str = ""
-    steps: tuple[RecordedStep, ...]
+    steps: tuple[RolloutStep, ...]
     looked_at: int | None = None
     versions: Mapping[str, tuple[str, str]] = {}
     done: int = 0
@@ -108,12 +98,12 @@ class BackfillRecord(BaseModel):
 
     @classmethod
     def new(cls, backfill: Backfill) -> BackfillRecord:
-        """Of a backfill that begins."""
+        """Return the record of a backfill that begins."""
         return cls(
             name=backfill.file.name,
             hash=backfill.hash,
             file=backfill.file,
-            steps=tuple(RecordedStep(share=step.share, days=step.days) for step in backfill.steps),
+            steps=backfill.steps,
             looked_at=backfill.release,
             versions={table: (version.code, version.configuration) for table, version in backfill.versions.items()},
             explained_seconds=backfill.price.seconds,
@@ -133,29 +123,37 @@ class BackfillRecord(BaseModel):
         return self if run in self.runs else self.model_copy(update={"runs": (*self.runs, run)})
 
     @property
+    def by_table(self) -> dict[str, frozenset[date]]:
+        """Return the days that it is about, by table."""
+        days: dict[str, frozenset[date]] = {}
+        for step in self.steps:
+            days |= {table: days.get(table, frozenset()).union(some) for table, some in step.days.items()}
+        return days
+
+    @property
     def planned(self) -> frozenset[tuple[str, date]]:
-        """The days of tables that it is about."""
-        return frozenset((table, day) for step in self.steps for table, days in step.days.items() for day in days)
+        """Return the days of tables that it is about."""
+        return frozenset((table, day) for table, days in self.by_table.items() for day in days)
 
     @property
     def days(self) -> int:
-        """How many these are."""
+        """Return how many these are."""
         return len(self.planned)
 
     @property
     def left_alone(self) -> int:
-        """How many of these it left as they were, since they turned out to need nothing; none while that is open."""
+        """Return how many of these it left as they were, since they needed nothing; none while that is open."""
         return 0 if self.published_days is None else self.days - self.published_days
 
     @property
     def came_to(self) -> str:
-        """Its state, with the release that showed it, for people."""
+        """Return its state, with the release that showed it, for people."""
         shown = "" if self.release is None else f" in release {self.release}"
         return f"published{shown} and rolled back" if self.state == "rolled back" else f"{self.state}{shown}"
 
     @property
     def wants_proof(self) -> bool:
-        """Whether it was published, and whoever did so died before the proof that its file asks for."""
+        """Return whether it was published, and whoever did so died before the proof that its file asks for."""
         return self.state == "published" and self.file.afterwards.verify > 0 and not self.proved
 
     def versions_hold(self, now: Mapping[str, Version]) -> bool:
@@ -167,7 +165,7 @@ class BackfillRecord(BaseModel):
 
     @property
     def run(self) -> str:
-        """The run that its publication names."""
+        """Return the run that its publication names."""
         return f"{STAGE}{self.name}-{self.hash}"
 
 
@@ -222,7 +220,7 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
 
 
 def read_record(lake: Lake, name: str) -> BackfillRecord:
-    """As `find_record`."""
+    """Return what became of a backfill that was begun."""
     record = find_record(lake, name)
     if record is None:
         names = backfill_names(lake)
@@ -233,16 +231,16 @@ def read_record(lake: Lake, name: str) -> BackfillRecord:
     return record
 
 
-def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], tuple[RecordError, ...]]:
-    """Return what became of all backfills, by name, and what is wrong with the records that cannot be read."""
+def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], dict[str, RecordError]]:
+    """Return what became of all backfills, by name, and what is wrong with the records that cannot be read, by name."""
     records: list[BackfillRecord] = []
-    damaged: list[RecordError] = []
+    damaged: dict[str, RecordError] = {}
     for name in backfill_names(lake):
         try:
             records.append(read_record(lake, name))
         except RecordError as error:
-            damaged.append(error)
-    return tuple(records), tuple(damaged)
+            damaged[name] = error
+    return tuple(records), damaged
 
 
 def records_since(lake: Lake, moment: datetime) -> tuple[BackfillRecord, ...]:
@@ -261,16 +259,12 @@ def write_record(lake: Lake, record: BackfillRecord) -> None:
 
 
 def _file(lake: Lake, name: str) -> Location:
-    return lake.plans_path / f"{_checked(name)}.json"
-
-
-def _checked(name: str) -> str:
     if not GIVEN_NAME.fullmatch(name):
         raise RecordError(
             f"{name!r} cannot name a plan.",
             "Use up to 63 letters, digits, dots, hyphens and underscores, a letter first.",
         )
-    return name
+    return lake.plans_path / f"{name}.json"
 
 
 def is_paused(lake: Lake, name: str) -> bool:
@@ -291,7 +285,7 @@ def unpause(lake: Lake, name: str) -> None:
 
 
 def forget_pause(lake: Lake, name: str) -> None:
-    """Nobody wants a backfill to stand still that is over, or that begins."""
+    """Forget that a backfill was to stand still, once it is over or begins."""
     if is_paused(lake, name):
         _pause(lake, name).remove()
 
@@ -311,45 +305,6 @@ def _pause(lake: Lake, name: str) -> Location:
     return lake.plans_path / f"{name}.pause"
 
 
-_COMPARES = "compare-"
-"""Before the name of a plan: the stage in which its sample is computed, and which is dropped."""
-_LONGEST = 63
-"""Characters of the name of a stage."""
-_WHY = "plan compare "
-"""Before the name of a plan: why such a stage is there, by which it is told from somebody's own of that name."""
-
-
-def comparison_stage(plan: str) -> tuple[str, str]:
-    """Return the stage in which a sample of a plan is computed, and why it is there."""
-    return f"{_COMPARES}{plan}"[:_LONGEST], f"{_WHY}{plan}"
-
-
-def is_of_a_comparison(stage: str, why: str) -> bool:
-    """Return whether a stage is the passing one of a comparison, by its name and what it says of itself."""
-    return why.startswith(_WHY) and stage == comparison_stage(why.removeprefix(_WHY))[0]
-
-
-def is_comparison(lake: Lake, stage: str) -> bool:
-    """As `is_of_a_comparison`, of a stage that may not be there, or not be readable: that is nobody's comparison."""
-    if not stage.startswith(_COMPARES) or not GIVEN_NAME.fullmatch(stage):
-        return False
-    try:
-        said = json.loads((lake.open_stages_path / f"{stage}.json").read() or b"")
-        return is_of_a_comparison(stage, str(said["why"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def becomes_of_comparison(lake: Lake, stage: str) -> str:
-    """Return what becomes of the stage of a comparison, as a sentence."""
-    if holder := comparison_holder(lake, stage):
-        return f"{holder.capitalize()} compares a plan in it and drops it at its end."
-    return (
-        "Whoever compared a plan in it was killed: the next `platform-assets plan compare` or `maintenance run` drops "
-        f"it, or `stage drop {stage}`."
-    )
-
-
 def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
     """Return whether a plan that is not over fills a stage; by its name alone it may be anybody's."""
     name = stage.removeprefix(STAGE)
@@ -361,8 +316,6 @@ def ends_of(lake: Lake, stage: str) -> str:
     """Return what ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan."""
     if is_stage_of_a_plan(lake, stage):
         return f"End its plan first: `platform-assets plan apply FILE`, or `plan cancel {stage.removeprefix(STAGE)}`."
-    if is_comparison(lake, stage):
-        return becomes_of_comparison(lake, stage)
     return f"Publish it or drop it first: `platform-assets stage publish {stage}`, or `stage drop {stage}`."
 
 
@@ -383,22 +336,11 @@ def filled_by(lake: Lake, stage: str) -> str:
     """Return the command that computes days into a stage."""
     if _is_surely_of_a_plan(lake, stage):
         return "`platform-assets plan apply FILE`"
-    if is_comparison(lake, stage):
-        return "`platform-assets plan compare FILE`"
     return f"`platform-assets refresh --stage {stage}`"
 
 
-def refuse_comparison_at_work(lake: Lake, stage: str) -> None:
-    """Nobody drops what a process lays side by side at this moment."""
-    if is_comparison(lake, stage) and comparison_holder(lake, stage):
-        raise RecordError(
-            f"In the stage {stage} somebody compares a plan now.",
-            f"Wait for it, or end it. {becomes_of_comparison(lake, stage)}",
-        )
-
-
 def _is_surely_of_a_plan(lake: Lake, stage: str) -> bool:
-    """For what is said of something else: a record that cannot be read asks for the stage to be dropped itself."""
+    """Return the same where words are about something else: a record that cannot be read is no plan's."""
     try:
         return is_stage_of_a_plan(lake, stage)
     except RecordError:
@@ -406,12 +348,7 @@ def _is_surely_of_a_plan(lake: Lake, stage: str) -> bool:
 
 
 def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
-    """Refuse to publish a plan's stage, which the plan publishes behind its gates, or a comparison's."""
-    if is_comparison(lake, stage):
-        raise RecordError(
-            f"The stage {stage} is one of `plan compare`, of which nothing is published.",
-            becomes_of_comparison(lake, stage),
-        )
+    """Refuse to publish a plan's stage, which the plan publishes behind its gates."""
     if is_stage_of_a_plan(lake, stage):
         name = stage.removeprefix(STAGE)
         raise RecordError(

@@ -94,9 +94,7 @@ def reconcile(
     Args:
         sides: left and right: a table, followed by `@RELEASE` or `@stage:NAME` unless the present release is meant, or
             the place of a golden copy.
-        days: only these; all by default.
         by: compare sums by these columns instead of rows by their key; `event_date` alone for the sums of each day.
-        tolerance: how far the two may lie apart.
         drill: name the keys that differ.
         most: keys of each kind to name.
 

@@ -38,10 +38,6 @@ _NAMED = 3
 """Files that an error names."""
 
 
-class ReloadError(PlatformError):
-    """A raw table cannot be reloaded; nothing was changed."""
-
-
 @dataclass(frozen=True)
 class Reload:
     """What a reload does, or would do.
@@ -84,7 +80,7 @@ def reload(
     them next.
 
     Raises:
-        ReloadError: a file is not there as it was taken, people decided about rows of the table or put days back that
+        PlatformError: a file is not there as it was taken, people decided about rows of the table or put days back that
             are made from it, or a stage is open; nothing was changed.
         OvertakenError: others kept publishing; nothing was changed.
         LockLostError: somebody else took deliveries of the table meanwhile; nothing was changed.
@@ -104,7 +100,7 @@ def reload(
 def _raw(platform: Platform, table: str) -> Contract:
     contract = platform.catalogue[table]
     if contract.source is None:
-        raise ReloadError(
+        raise PlatformError(
             f"{contract.name} is computed and has no deliveries of its own.",
             f"Name a raw table; `platform-assets refresh {contract.name} --force` computes this one again.",
         )
@@ -116,7 +112,7 @@ def _require_files(platform: Platform, contract: Contract, progress: OnProgress)
     assert contract.source is not None
     arrivals = platform.ledger.arrivals(contract.name)
     if not arrivals:
-        raise ReloadError(
+        raise PlatformError(
             f"Nothing was taken for {contract.name} yet, so there is nothing to take anew.",
             "`platform-assets refresh` takes what lies in the landing area.",
         )
@@ -135,7 +131,7 @@ def _require_files(platform: Platform, contract: Contract, progress: OnProgress)
     if differing:
         named = "; ".join(f"{path} {what}" for path, what in list(differing.items())[:_NAMED])
         more = f"; and {len(differing) - _NAMED:,} more files" if len(differing) > _NAMED else ""
-        raise ReloadError(
+        raise PlatformError(
             f"{contract.name} cannot be reloaded, because files that were taken are not there as they were: "
             f"{named}{more}. Nothing was changed.",
             "Put them back into the landing area, with the content and under the names that they had, and try again.",
@@ -161,7 +157,7 @@ def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[A
         if decision.table == contract.name
     ]
     if decided := [*carried_out, *written]:
-        raise ReloadError(
+        raise PlatformError(
             f"{contract.name} cannot be reloaded, because people decided about its rows: {decided[0]}. A decision is "
             "about rows as they were taken.",
             "Declare the table under a new name and deliver its files there.",
@@ -171,7 +167,7 @@ def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[A
 def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload, tuple[TableChange, ...]]:
     """Return what is as if it had never been, at the release that is current."""
     if stages := stage_names(platform.lake):
-        raise ReloadError(
+        raise PlatformError(
             f"The stage {stages[0]} is open, and what lies in it was computed from {contract.name} as it is.",
             ends_of(platform.lake, stages[0]),
         )
@@ -179,7 +175,7 @@ def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload
     derived = platform.catalogue.with_dependants([contract.name])[1:]
     if put_back := [hold for hold in snapshot.holds if hold.table in derived and hold.is_of_good_content]:
         hold = put_back[0]
-        raise ReloadError(
+        raise PlatformError(
             f"{hold.table} {hold.day} is as a person put it back ({hold.reason}), and a reload would undo that.",
             f"End that first: {hold.overruled_by}.",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal
 
@@ -81,10 +81,6 @@ class TableVerified:
         return tuple(day for day in self.days if day.verdict == verdict)
 
 
-class VerifyError(PlatformError):
-    """There is nothing to verify."""
-
-
 def verify(
     platform: Platform,
     spark: SparkOnDemand,
@@ -102,7 +98,7 @@ def verify(
         engine: that the session is of. A table that it makes otherwise is no longer computed by another than Spark.
 
     Raises:
-        VerifyError: none of these days is published.
+        PlatformError: none of these days is published.
     """
     platform.sync()
     snapshot = LakeSnapshot.now(platform)
@@ -113,7 +109,7 @@ def verify(
             days = sorted(published) if draw is None else draw.of(published)
             chosen.append((contract, {day: published[day] for day in days}))
     if not any(records for _, records in chosen):
-        raise VerifyError(
+        raise PlatformError(
             f"Nothing is published of {', '.join(contract.name for contract, _ in chosen)}"
             + (f" on {which(selection.days)}." if selection.days else "."),
             "Name days and tables that `platform-assets status` shows as loaded.",
@@ -187,7 +183,10 @@ class _Work:
             commit = f", git commit {shown_commits(record.git_commit)}" if record.git_commit else ""
             return f"made by other code ({record.code_version}{commit}; today's is {now.code})"
         if other_contract:
-            return f"made under another contract: {self._contract_changes(record)}"
+            table = self.contract.name
+            before = made_by(self.platform.lake, record.publication, table, record.day).configuration
+            changes = contract_changes(before, self.platform.configurations[table].parts)
+            return f"made under another contract: {'; '.join(change.what for change in changes)}"
         for read in self.contract.inputs:
             spans = ranges_read(read.window, record.day, self.platform.calendar)
             version = record.reads.get(read.table)
@@ -206,11 +205,6 @@ class _Work:
             changes = changes_on_disk(then, self.platform.catalogue[table])
             self.columns[table, version] = "; ".join(change.what for change in changes if change.needs != "any days")
         return self.columns[table, version]
-
-    def _contract_changes(self, record: DayRecord) -> str:
-        table = self.contract.name
-        before = made_by(self.platform.lake, record.publication, table, record.day).configuration
-        return "; ".join(change.what for change in contract_changes(before, self.platform.configurations[table].parts))
 
     def _groups(self, days: Iterable[date]) -> list[tuple[Mapping[str, int], list[date]]]:
         """Group days that were made from the same versions of the same tables: they can be computed together."""
@@ -250,7 +244,7 @@ class _Work:
         return by_day
 
     def _quarantine(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
-        """Quarantined rows of days that have, or had, any."""
+        """Verify quarantined rows of days that have, or had, any."""
         if not self.contract.quarantine_rules:
             return {}
         recorded = self.platform.ledger.current_days(quarantine_table(self.contract.name), at=self.snapshot.number)
@@ -284,7 +278,7 @@ def _with_examples(
         f"{masking.shown_key(contract, contract.row_key, difference.key)}: {_described(difference)}"
         for difference in differences
     )
-    return Verified(day.day, day.verdict, day.reason, day.expected, day.actual, examples)
+    return replace(day, examples=examples)
 
 
 def _described(difference: Disagreement) -> str:

@@ -14,7 +14,7 @@ from platform_assets.engine.late.queue import deep_restatements, late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.operations.lineage.ended_rollbacks import ended_rollbacks
+from platform_assets.operations.lineage.day_history import ended_rollbacks
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.orchestration.assets.checks import ByDay, day_results
 from platform_assets.orchestration.assets.events import day_metadata, materializations

@@ -18,14 +18,13 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.afterwards import prove_sample, rollback_of
-from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.backfill.apply import apply, stage_rollout
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import plan_at, plan_in, read_plan, refuse_namesake
 from platform_assets.operations.backfill.pages import backfill_report, facts, standing
 from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
 from platform_assets.operations.backfill.staged import standing_of
-from platform_assets.operations.backfill.staging import stage_rollout
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, find_record, read_record, write_record
 from platform_assets.orchestration.assets.checks import published_events
 from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event
@@ -241,9 +240,11 @@ def _stage(
         author, place = author_of(context, config, file), place_of(opened, config)
         with (
             refused_with_evidence({}, said),
-            sitting_over(opened, lambda: spark.session(told), file, author, tell, place) as sitting,
+            sitting_over(
+                opened, lambda: spark.session(told), file, author, tell, keep_and_log(context, said), place
+            ) as sitting,
         ):
-            stage_rollout(sitting, keep_and_log(context, said))
+            stage_rollout(sitting)
         context.log.info(visible(f"{file.name}: {standing(sitting.record)}"))
     context.add_output_metadata(gates(said))
 

@@ -159,17 +159,18 @@ def test_a_restore_that_was_cut_short_goes_on(
     before = run("status", "--json").out
     run("backup", folder)
     shutil.rmtree(published.state)
-    rename, left = Path.rename, [1]
+    copy, left = shutil.copy2, [6]
 
-    def full(path: Path, target: Path) -> Path:
+    def full(source: Path, target: Path) -> object:
         left[0] -= 1
         if left[0] < 0:
             raise OSError(28, "No space left on device", str(target))
-        return rename(path, target)
+        return copy(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", full)
+        patch.setattr(shutil, "copy2", full)
         assert run("restore", folder).code == 3
+    assert newest_release(Lake.at(published.lake)) == -1, "nobody sees a part of it"
     assert run("restore", folder).code == 0
     assert run("status", "--json").out == before
     assert sorted(path.name for path in published.lake_folder.glob(".*")) == []

@@ -102,7 +102,7 @@ def test_a_pinned_release_is_listed_read_by_name_and_kept_until_it_is_unpinned(r
     assert "the auditors read it [/b]" in run("release", "show", "audit").out
     run("ledger", "rebuild")
     with open_platform(published) as platform:
-        assert [(number, pin.reason) for number, pin in pinned_releases(platform).items()] == [(0, WHY[1])]
+        assert [(number, pin.reason) for number, pin in pinned_releases(platform.ledger).items()] == [(0, WHY[1])]
     assert "no longer pinned" in run("release", "unpin", "audit", *WHY).out
     assert run("releases", "--pinned").out.strip() == "No release is pinned."
     assert decisions() == [("pin", "Zoë"), ("unpin", "Zoë")]

@@ -11,9 +11,10 @@ import pytest
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.operations.lineage.ended_rollbacks import ended_rollbacks
+from platform_assets.operations.lineage.day_history import ended_rollbacks
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.plan_record import BackfillRecord, RecordedStep, write_record
+from platform_assets.operations.plan_record import BackfillRecord, write_record
+from platform_assets.planning.backfill.days import RolloutStep
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
@@ -75,7 +76,7 @@ def test_a_rollback_says_beforehand_and_afterwards_what_ends_it_and_what_lasts(
 def test_a_plan_is_rolled_back_with_the_same_sentences_and_only_once(run: Run, corrected: str) -> None:
     file = {"name": "mend", "reason": "a", "owner": "ada", "tables": [SILVER], "days": {"list": [str(DAY)]}}
     plan = PlanFile.model_validate_json(json.dumps(file))
-    steps = (RecordedStep(share=100, days={SILVER: (DAY,)}),)
+    steps = (RolloutStep(share=100, days={SILVER: (DAY,)}),)
     with open_platform(load_settings()) as platform:
         write_record(
             platform.lake,

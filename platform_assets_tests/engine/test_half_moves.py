@@ -14,9 +14,10 @@ import pytest
 from platform_assets.engine.moves.ties import moved_meanwhile
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import TILLS, person
@@ -61,12 +62,12 @@ def test_days_come_forward_as_they_went_back_both_or_none(platform: Platform) ->
     moved = publish(platform, SILVER, [LEFT, CAME], 2)
     after = digests(platform)
     for alone in (LEFT, CAME):
-        with pytest.raises(RollbackError, match="moved between"):
+        with pytest.raises(PlatformError, match="moved between"):
             undo(platform, moved, [alone])
     back = undo(platform, moved)
     assert digests(platform) == before
     for alone in (LEFT, CAME):
-        with pytest.raises(RollbackError, match="moved between"):
+        with pytest.raises(PlatformError, match="moved between"):
             undo(platform, back, [alone])
     assert digests(platform) == before
     undo(platform, back)
@@ -98,7 +99,7 @@ def test_a_day_that_was_as_if_never_computed_comes_back_only_beside_one_that_kno
     undo(platform, knows)
     gone = platform.ledger.history(SILVER, CAME)[0].publication
     undo(platform, moved, [LEFT])  # nothing is shown twice, since the other day is not shown
-    with pytest.raises(RollbackError, match=f"moved between {CAME} and {LEFT}"):
+    with pytest.raises(PlatformError, match=f"moved between {CAME} and {LEFT}"):
         undo(platform, gone)
 
 

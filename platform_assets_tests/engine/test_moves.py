@@ -20,9 +20,10 @@ from platform_assets.engine.raw import turn as ingest_turn
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.step import compute as computing
 from platform_assets.engine.step.stage import Stage
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import LockLostError
 from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.planning.steps import Step
 from platform_assets_tests.support.domains import tills
@@ -134,7 +135,7 @@ def test_of_two_days_between_which_other_rules_move_a_sale_none_is_published_alo
     with world.open() as platform:
         chosen = chosen_publications(platform, sorted(platform.ledger.indexed())[-1])
         for day in ("2017-01-02", "2017-01-05"):
-            with pytest.raises(RollbackError, match="2017-01-02"):
+            with pytest.raises(PlatformError, match="2017-01-02"):
                 rollback(platform, chosen, person(), days=[date.fromisoformat(day)])
         rollback(platform, chosen, person())
     assert kept(world) == [(0, "2017-01-02", "2.50")]

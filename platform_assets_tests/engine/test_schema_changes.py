@@ -18,6 +18,7 @@ from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, recompute, refresh
 from platform_assets.engine.state.planner import outlook
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.reading import read_arrow
@@ -26,7 +27,7 @@ from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, Selection
 from platform_assets_tests.support.domains.sensors.transforms import gold, silver
@@ -242,7 +243,7 @@ def test_columns_dropped_or_retyped_enter_with_all_days_and_go_back_with_them(
     assert world.spark.read.format("delta").load(str(world.settings.lake_folder / "gold" / "sensor_week")).count() == 4
     assert narrower.faults(tmp_path) == []
 
-    with pytest.raises(RollbackError, match=r"2017-01-02 stays as .*\(coldest, lowest, warmest\)"):
+    with pytest.raises(PlatformError, match=r"2017-01-02 stays as .*\(coldest, lowest, warmest\)"):
         narrower.rollback("narrower", days=on(DAYS[0]))
     narrower.rollback("narrower")
     assert (digests(world, GOLD), world.rows(GOLD)) == (before, rows)
@@ -258,7 +259,7 @@ def test_an_added_column_goes_back_unless_somebody_built_on_it(world: World, lat
     changed.refresh(Request(frozenset({SILVER}), on(DAYS[1]), by_person=True), "first")
     changed.refresh(Request(frozenset({SILVER}), on(DAYS[2]), by_person=True), "second")
     with pytest.raises(
-        RollbackError, match=r"silver\.readings 2017-01-03 stays as .*\(note\); nothing was rolled back"
+        PlatformError, match=r"silver\.readings 2017-01-03 stays as .*\(note\); nothing was rolled back"
     ):
         changed.rollback("first")
     changed.rollback("second")

@@ -13,7 +13,7 @@ import pytest
 from platform_assets.ledger.damaged import salvage
 from platform_assets.ledger.errors import LedgerCorruptError, LedgerError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.operations.audit.decisions import DecisionAudit
+from platform_assets.operations.audit.chain import DecisionAudit
 from platform_assets.operations.audit.faults import Findings
 from platform_assets.records.chain import Head, breaks
 from platform_assets.records.code_version import Version

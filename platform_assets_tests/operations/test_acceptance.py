@@ -9,7 +9,8 @@ import pytest
 
 from platform_assets.cli.console import console, print_parts
 from platform_assets.cli.held_view import held_parts
-from platform_assets.operations.acceptance import Acceptance, AcceptanceError, chosen
+from platform_assets.errors import PlatformError
+from platform_assets.operations.acceptance import Acceptance, chosen
 from platform_assets.operations.lineage.held_days import HeldDay, together
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, UpToDate
 from platform_assets.records.history import ROLL_BACK, ArrivalRecord, Hold
@@ -51,14 +52,14 @@ def test_days_are_accepted_with_those_that_records_tie_to_them() -> None:
 def test_a_broken_promise_and_a_lost_row_are_not_accepted_nor_what_is_tied_to_them(gate: str) -> None:
     held = hold(DAYS[0]), hold(DAYS[1], gate), hold(DAYS[2], tied_to=DAYS[1])
     for asked in (DAYS[:2], [DAYS[2]]):
-        with pytest.raises(AcceptanceError, match=f"{TABLE} 2017-01-02 is held by {gate}, and what that finds"):
+        with pytest.raises(PlatformError, match=f"{TABLE} 2017-01-02 is held by {gate}, and what that finds"):
             accepted(asked, held, states(*held))
 
 
 def test_a_day_that_is_not_held_or_put_back_or_would_be_tried_again_is_not_accepted() -> None:
     held = hold(DAYS[0]), hold(DAYS[1], ROLL_BACK), hold(DAYS[2])
     now = states(*held) | {DAYS[2]: Stale("other", by_data=True)}
-    with pytest.raises(AcceptanceError) as refused:
+    with pytest.raises(PlatformError) as refused:
         accepted(DAYS[:4], held, now)
     said = str(refused.value)
     assert "2017-01-01" not in said
@@ -77,7 +78,7 @@ def test_what_a_gate_refused_of_a_day_after_it_was_put_back_is_accepted() -> Non
 
 def test_a_day_that_waits_for_what_it_reads_is_not_said_to_be_tried_again() -> None:
     waits = Blocked("silver.goods", DAYS[1], hold(DAYS[1]), is_there=True)
-    with pytest.raises(AcceptanceError, match=r"cannot be computed now: it waits for silver\.goods 2017-01-02"):
+    with pytest.raises(PlatformError, match=r"cannot be computed now: it waits for silver\.goods 2017-01-02"):
         accepted(DAYS[:1], (hold(DAYS[0]),), states() | {DAYS[0]: waits})
 
 
@@ -88,7 +89,7 @@ def test_all_that_gates_found_on_a_day_is_accepted_one_after_the_other() -> None
         found = accepted(DAYS[:1], held, states(newest))
         assert found.checks == {"reconciliation", "volume"}
         assert found.holds[DAYS[0]] == held
-    with pytest.raises(AcceptanceError, match="is held by contract"):
+    with pytest.raises(PlatformError, match="is held by contract"):
         accepted(DAYS[:1], (hold(DAYS[0], "contract"), *held), states(held[1]))
 
 

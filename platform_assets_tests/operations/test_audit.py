@@ -31,10 +31,9 @@ from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets.lakehouse.storage import parquet
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
-from platform_assets.operations.audit import lake as audit_module
+from platform_assets.operations.audit import installation as audit_module
 from platform_assets.operations.audit.faults import Fault, Findings, Scope
-from platform_assets.operations.audit.installation import Audit, audit_installation
-from platform_assets.operations.audit.lake import audit, read_contents, turns_for
+from platform_assets.operations.audit.installation import Audit, audit, audit_installation, read_contents, turns_for
 from platform_assets.operations.backup.copying import copy_lake
 from platform_assets.operations.lineage.day_history import Event, Published, life_of
 from platform_assets.planning.late_queue import LateSelection
@@ -385,7 +384,7 @@ def test_readers_of_a_damaged_file_are_told_which_and_others_read_on(sales: Lake
 
 
 def test_within_as_many_days_as_it_takes_every_file_is_read_once(sales: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = list(audit(sales, Scope(), Findings(), no_progress).tables.values())
+    tables = list(audit(sales, Scope(), Findings(), no_progress)[1].values())
     every = {str(table.lake.table_path(table.table) / path) for table in tables for path in table.live}
     size = sum(file.size for table in tables for file, _ in table.live.values())
     read: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.errors import PlatformError
 from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, prove_sample, roll_back
-from platform_assets.operations.backfill.explain import ApprovalError, approve, explain
+from platform_assets.operations.backfill.explain import approve, explain
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.plan_record import pause, read_record, refuse_stage_of_a_plan, unpause, write_record
@@ -40,7 +40,7 @@ def test_a_wrong_rule_is_corrected_by_a_plan(shop: Shop) -> None:
         assert found.consent.needed == 1
         with pytest.raises(BackfillError, match=f"needs 1 approval of {found.hash} and has 0"):
             shop.apply(platform, file)
-        with pytest.raises(ApprovalError, match="owns the plan"):
+        with pytest.raises(PlatformError, match="owns the plan"):
             approve(platform, file, found.hash, Author("", "mine", "ada"))
         approve(platform, file, found.hash, Author("", "looked", "bob"))
         with pytest.raises(StoppedError, match="at 25 % 1 gate of the plan failed") as stopped:
@@ -54,7 +54,7 @@ def test_a_wrong_rule_is_corrected_by_a_plan(shop: Shop) -> None:
         assert mended.hash != found.hash, "other code needs an approval of its own"
         with pytest.raises(BackfillError, match="needs 1 approval"):
             shop.apply(platform, file)
-        with pytest.raises(ApprovalError, match="now, not"):
+        with pytest.raises(PlatformError, match="now, not"):
             approve(platform, file, found.hash, Author("", "looked", "bob"))
         approve(platform, file, mended.hash, Author("", "looked again", "bob"))
         record = shop.apply(platform, file, report=said.append)

@@ -13,14 +13,14 @@ from threading import Barrier, BrokenBarrierError
 import pytest
 
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
 from platform_assets.operations.backfill import sitting as sitting_module
 from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, prove_sample, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
-from platform_assets.operations.backfill.waiting import waits_for
+from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over, waits_for
 from platform_assets.operations.erasure.erasure import planned_erasure
-from platform_assets.operations.erasure.places import ErasureError, Request
+from platform_assets.operations.erasure.places import Request
 from platform_assets.operations.plan_record import (
     BackfillRecord,
     find_record,
@@ -28,7 +28,6 @@ from platform_assets.operations.plan_record import (
     read_record,
     write_record,
 )
-from platform_assets.operations.rollback.selection import RollbackError
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
@@ -126,12 +125,12 @@ def test_an_erasure_that_a_stage_is_in_the_way_of_says_what_ends_it(platform: Pl
     correct(platform)
     wanted = Request(RAW, {"sensor": "a"})
     stage(platform, "try", {SILVER: {DAYS[0]: ("asked for",)}})
-    with pytest.raises(ErasureError, match="The stage try is open") as caught:
+    with pytest.raises(PlatformError, match="The stage try is open") as caught:
         planned_erasure(platform, wanted)
     assert "`platform-assets stage publish try`, or `stage drop try`" in str(caught.value)
     drop_stage(platform, "try")
     begun(platform, plan())
-    with pytest.raises(ErasureError, match="The stage plan-mend is open") as caught:
+    with pytest.raises(PlatformError, match="The stage plan-mend is open") as caught:
         planned_erasure(platform, wanted)
     assert "End its plan first: `platform-assets plan apply FILE`, or `plan cancel mend`." in str(caught.value)
 
@@ -142,7 +141,7 @@ def test_a_plan_that_others_built_upon_is_rolled_back_with_what_they_made(platfo
     begun(platform, plan())
     apply(platform, no_session, plan(), AUTHOR)
     publish(platform, SILVER, [DAY], 7, filed=True)
-    with pytest.raises(RollbackError, match=f"{SILVER} {DAY} was published again since") as refused:
+    with pytest.raises(PlatformError, match=f"{SILVER} {DAY} was published again since") as refused:
         roll_back(platform, "mend", BOB)
     assert "--cascade" in refused.value.todo
     record, _ = roll_back(platform, "mend", BOB, cascade=True)

@@ -13,7 +13,8 @@ from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.step.recompute import recompute_step
-from platform_assets.operations.acceptance import AcceptanceError, acceptance
+from platform_assets.errors import PlatformError
+from platform_assets.operations.acceptance import acceptance
 from platform_assets.operations.backfill.afterwards import prove
 from platform_assets.operations.backfill.explain import approve, explain
 from platform_assets.operations.backfill.sitting import StoppedError
@@ -124,7 +125,7 @@ def test_a_held_day_that_is_accepted_beside_a_plan_is_what_the_plan_makes_of_it_
     file = plan(days={"list": [str(nth(number)) for number in (2, 3, 4)]}, rollout=[100], gates=MUCH)
     with importable(shop.home), shop.world.open() as platform:
         paused(shop, platform, file)
-        with pytest.raises(AcceptanceError, match=f"{GOLD} {nth(4)} is not held"):
+        with pytest.raises(PlatformError, match=f"{GOLD} {nth(4)} is not held"):
             acceptance(platform, GOLD, [nth(4)])
     write_domain(shop.home, gold=(WRONG,))
     with importable(shop.home), shop.world.open() as platform:

@@ -12,16 +12,16 @@ import pytest
 
 from platform_assets.contracts import Catalogue, Exposure
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.backfill.afterwards import cancel, prove_sample, roll_back
 from platform_assets.operations.backfill.apply import apply
-from platform_assets.operations.backfill.explain import ApprovalError, approve, explain
+from platform_assets.operations.backfill.explain import approve, explain
 from platform_assets.operations.backfill.files import PlanFileError, new_plan, plan_at, plan_in, said_besides, written
 from platform_assets.operations.backfill.obstacles import beyond_limits
 from platform_assets.operations.backfill.pages import backfill_report, facts
 from platform_assets.operations.backfill.report import before_publication
-from platform_assets.operations.backfill.sitting import BackfillError, Sitting, StoppedError, sitting_over
-from platform_assets.operations.backfill.waiting import waits_for
+from platform_assets.operations.backfill.sitting import BackfillError, Sitting, StoppedError, sitting_over, waits_for
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, all_records, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.report_pages import page as page_of
@@ -123,7 +123,7 @@ def test_a_plan_that_was_applied_says_so_when_it_is_explained_and_is_not_approve
     page = page_of("mend", backfill_report(explain(platform, file)).parts)
     assert "neither approved nor applied" in page
     assert "plan apply FILE</code>" not in page
-    with pytest.raises(ApprovalError, match="cannot begin: name: The plan mend was applied before"):
+    with pytest.raises(PlatformError, match="cannot begin: name: The plan mend was applied before"):
         approve(platform, file, explain(platform, file).hash, BOB)
     roll_back(platform, "mend", BOB)
     assert "rolled back" in explain(platform, file).blocking[0].what
@@ -285,7 +285,8 @@ def test_the_record_of_another_plan_is_none_of_this_one(lake: Lake) -> None:
 def test_a_record_that_is_no_readable_file_is_named_and_hides_no_other(lake: Lake) -> None:
     write_record(lake, record())
     (lake.plans_path / "q2.json").make()
-    records, [error] = all_records(lake)
+    records, damaged = all_records(lake)
+    [error] = damaged.values()
     assert records == (record(),)
     assert error.what == f"The record of the plan q2 cannot be read: {lake.plans_path / 'q2.json'}: Is a directory."
     assert error.todo

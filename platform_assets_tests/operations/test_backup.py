@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError, LakeError
 from platform_assets.lakehouse.horizon import Cut, Horizon
 from platform_assets.lakehouse.layout import Lake
@@ -20,9 +21,9 @@ from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, manifest_file, published
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.operations.audit.faults import Findings, Scope
-from platform_assets.operations.audit.lake import audit
+from platform_assets.operations.audit.installation import audit
 from platform_assets.operations.backup.copying import LakeCopied, copy_lake, forget_deleted
-from platform_assets.operations.backup.generations import BackupError, BackupFolder, Generation
+from platform_assets.operations.backup.generations import BackupFolder, Generation
 from platform_assets.progress import Progress, no_progress
 from platform_assets.records.manifest import Erasure, Manifest
 from platform_assets_tests.support.empty_lake import only_on_disk
@@ -390,7 +391,7 @@ def test_a_damaged_manifest_is_refused_and_one_of_the_backup_is_copied_again(lak
 
 def test_two_backups_at_once_are_refused(lake: Lake, backup: BackupFolder) -> None:
     publish(lake, staged_manifest(lake, both(1)))
-    with backup.begun(lake), pytest.raises(BackupError, match="Another backup"):
+    with backup.begun(lake), pytest.raises(PlatformError, match="Another backup"):
         taken(lake, backup)
     assert backup.generations() == []
 

@@ -16,8 +16,7 @@ from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.backup.copying import copy_lake
-from platform_assets.operations.opening import open_platform
-from platform_assets.operations.recovery import held_again
+from platform_assets.operations.opening import held_again, open_platform
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.records.decisions import LateDecision

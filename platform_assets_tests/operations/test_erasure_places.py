@@ -13,9 +13,9 @@ from platform_assets.contracts import Catalogue
 from platform_assets.contracts.errors import UnknownTableError
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
+from platform_assets.errors import PlatformError
 from platform_assets.operations.erasure.erasure import lift, lift_unreadable
 from platform_assets.operations.erasure.places import (
-    ErasureError,
     Reach,
     Request,
     is_among,
@@ -97,19 +97,19 @@ def test_quarantine_keeps_rows_as_they_were_delivered_also_where_silver_drops_th
     ],
 )
 def test_what_names_nobody_is_refused_without_the_value(table: str, key: dict[str, str], says: str) -> None:
-    with pytest.raises(ErasureError, match=says) as caught:
+    with pytest.raises(PlatformError, match=says) as caught:
         reach(CATALOGUE, table, key)
     assert "zoe" not in str(caught.value)
 
 
 def test_tables_that_have_the_field_and_the_one_that_was_meant_are_named() -> None:
-    with pytest.raises(ErasureError, match=r"Tables that have it: raw\.visits, silver\.visits, gold\.persons"):
+    with pytest.raises(PlatformError, match=r"Tables that have it: raw\.visits, silver\.visits, gold\.persons"):
         reach(CATALOGUE, "gold.takings", {"person": "42"})
-    with pytest.raises(ErasureError, match=r"Did you mean person\?"):
+    with pytest.raises(PlatformError, match=r"Did you mean person\?"):
         reach(CATALOGUE, "raw.visits", {"persn": "42"})
     with pytest.raises(UnknownTableError):
         reach(CATALOGUE, "raw.visit", {"person": "42"})
-    with pytest.raises(ErasureError, match="--also names one field, and the key has several"):
+    with pytest.raises(PlatformError, match="--also names one field, and the key has several"):
         reach(CATALOGUE, "raw.visits", {"person": "42", "visit": "1"}, [("raw.stays", "guest")])
 
 
@@ -129,17 +129,17 @@ def test_a_reason_that_names_the_value_is_refused_without_it(value: str, reason:
     table, field = ("raw.visits", "person") if value.isdecimal() else ("raw.stays", "guest")
     request = Request(table, {field: value})
     found = reach(CATALOGUE, request.table, request.key)
-    with pytest.raises(ErasureError, match=r"^The reason names the value") as caught:
+    with pytest.raises(PlatformError, match=r"^The reason names the value") as caught:
         refuse_named_value(found, request, Author("erase", reason, "zoe"))
     assert value not in str(caught.value)
-    with pytest.raises(ErasureError, match=r"^The name of who decides has the value"):
+    with pytest.raises(PlatformError, match=r"^The name of who decides has the value"):
         refuse_named_value(found, request, Author("erase", "request 17", reason))
     refuse_named_value(found, request, Author("erase", "request 421", "data protection, desk 421"))
 
 
 def test_who_lifts_an_erasure_names_no_value_either(tmp_path: Path) -> None:
     settings = load_settings(state=tmp_path, domains="platform_assets_tests.support.domains.visits")
-    with open_platform(settings) as platform, pytest.raises(ErasureError, match=r"^The reason names the value"):
+    with open_platform(settings) as platform, pytest.raises(PlatformError, match=r"^The reason names the value"):
         lift(platform, Request("raw.visits", {"person": "42"}), Author("erase", "42 is back", "zoe"))
 
 
@@ -211,5 +211,5 @@ def test_a_table_whose_arrivals_replace_days_is_refused_with_the_way_out(replace
     raw, *others = DOMAIN.tables
     assert raw.source is not None
     replacing = replace(raw, source=replace(raw.source, replaces=replaces, resent="anew"), moves_within_days=0)
-    with pytest.raises(ErasureError, match=r"raw\.visits takes arrivals that replace the days they bring"):
+    with pytest.raises(PlatformError, match=r"raw\.visits takes arrivals that replace the days they bring"):
         reach(Catalogue.of([replace(DOMAIN, tables=(replacing, *others))]), "gold.persons", {"person": "42"})

@@ -10,6 +10,7 @@ import pytest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_rest
 from platform_assets.engine.state.planner import plan_steps
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.errors import BeyondWindowError, StillNeededError
@@ -23,7 +24,7 @@ from platform_assets.operations.maintenance import maintenance, tasks
 from platform_assets.operations.maintenance.maintenance import Maintenance, delete_publication, plan_maintenance
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.verify import verify
 from platform_assets.planning.retention import TASKS, Task
 from platform_assets.planning.selection import BY_PERSON, Selection
@@ -232,7 +233,7 @@ def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
         assert (differing, busy) == ([], ())
         compacted = platform.ledger.history(SILVER, DAY)[0]
         assert (compacted.digest, compacted.publication == wrong) == (records[DAY].digest, False)
-        with pytest.raises(RollbackError, match="only made fewer files"):
+        with pytest.raises(PlatformError, match="only made fewer files"):
             rollback(platform, chosen_publications(platform, run="maintenance run"), Author("undo", "wrong"))
         rollback(platform, chosen_publications(platform, publication=wrong), Author("undo", "wrong"))
         assert platform.ledger.current_days(SILVER)[DAY].digest == was

@@ -39,7 +39,7 @@ def delete_history(platform: Platform) -> int:
     """In a year, when only the current release and pins stay."""
 
     def pinned() -> list[int]:
-        return [*pinned_releases(platform)]
+        return [*pinned_releases(platform.ledger)]
 
     found = usage_later(platform.lake, WINDOW, pinned)
     return len(delete(platform.lake, found, deletions(found, SAFE), pinned))
@@ -66,7 +66,7 @@ def test_a_release_beyond_the_window_is_not_pinned_though_its_files_are_there(pl
     assert horizon_of(platform.lake).before == 2
     with pytest.raises(BeyondWindowError, match=r"Release 0 is beyond the rollback window.*\n.*release 2 or a later"):
         pin_the_first(platform)
-    assert pinned_releases(platform) == {}
+    assert pinned_releases(platform.ledger) == {}
 
 
 def test_a_release_whose_files_are_going_is_not_pinned(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_a_release_whose_files_are_going_is_not_pinned(platform: Platform, monke
     once_at(monkeypatch, deletion, "delete.done", try_to_pin)
     assert delete_history(platform) == 2
     assert len(refused) == 1
-    assert pinned_releases(platform) == {}
+    assert pinned_releases(platform.ledger) == {}
 
 
 def test_a_release_pinned_before_history_is_deleted_is_kept(
@@ -96,7 +96,7 @@ def test_a_release_pinned_before_history_is_deleted_is_kept(
     monkeypatch.setattr(deletion, "FILES_AT_ONCE", 1)
     once_at(monkeypatch, deletion, "delete.done", lambda: pin_the_first(platform))
     delete_history(platform)
-    assert list(pinned_releases(platform)) == [0]
+    assert list(pinned_releases(platform.ledger)) == [0]
     assert contents(platform.lake, SALES, 0) == FIRST
 
 
@@ -127,4 +127,4 @@ def test_who_lost_the_lock_while_pinning_has_pinned_nothing(
     monkeypatch.setattr(Ledger, "decide", suspended)
     with pytest.raises(LockLostError):
         pin_the_first(platform)
-    assert not pinned_releases(platform)
+    assert not pinned_releases(platform.ledger)

@@ -1,4 +1,4 @@
-"""Two versions of the code beside each other: nobody sees the new one, and nothing of a dead comparison stays."""
+"""Two versions of the code beside each other: nobody sees the new one, and nothing of it stays."""
 
 from __future__ import annotations
 
@@ -15,32 +15,15 @@ import pytest
 from platform_assets.cli.compare_view import compared
 from platform_assets.cli.console import print_parts
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.lakehouse.errors import LockTimeoutError, StageError
-from platform_assets.lakehouse.locks import comparison_lock
 from platform_assets.operations.backfill.afterwards import roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.compare import Comparison, compare_plan, compare_record
-from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import PlanFileError
-from platform_assets.operations.maintenance.tasks import maintain
-from platform_assets.operations.plan_record import (
-    RecordError,
-    becomes_of_comparison,
-    comparison_stage,
-    ends_of,
-    is_comparison,
-    refuse_comparison_at_work,
-    refuse_stage_of_a_plan,
-)
-from platform_assets.operations.stages.stages import comparison
-from platform_assets.operations.stages.store import read_stage, stage_names, write_stage
+from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.report import plain
 from platform_assets.report_pages import markdown
-from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
-from platform_assets_tests.support.readings import DAY, SILVER, opened, publish_all, stage
-from platform_assets_tests.support.readings import plan as mend
 from platform_assets_tests.support.world import MakeWorld, World
 
 DAYS = 10
@@ -108,7 +91,7 @@ def test_code_that_is_here_beside_what_readers_see_by_table_column_and_key(
     of_one = ('F.sum("paid")', 'F.sum(F.when(F.col("till") == 1, F.col("paid") + 1).otherwise(F.col("paid")))')
     only_paid = ('("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)', '("till",), (Amount("n", "0", "0"),)')
     with tills.by(gold=(of_one,), contracts=(only_paid,)) as platform:
-        before = tills.world.digests()
+        before, rows = tills.world.digests(), set(platform.lake.table_path("gold.tills").files())
         file = plan("gold.tills", downstream=False)
         found = tills.compare(platform, file)
         [table] = found.tables
@@ -129,6 +112,7 @@ def test_code_that_is_here_beside_what_readers_see_by_table_column_and_key(
         assert any("`11.00 → 12.00`" in line for line in markdown(compared(found).parts))
         assert plain(compared(found).data)["tables"][0]["columns"][1]["changed"] == 2
         assert stage_names(platform.lake) == ()
+        assert set(platform.lake.table_path("gold.tills").files()) == rows, "nothing of it stays"
         assert tills.world.digests() == before, "nobody sees it"
         with pytest.raises(PlanFileError, match="names none of these days"):
             tills.compare(platform, file, only=[nth(DAYS + 1)])
@@ -158,66 +142,3 @@ def test_from_a_full_refresh_to_windows_by_dual_run_and_cutover(make_world: Make
         assert shown.what == f"release {record.release}, which it published"
         roll_back(platform, "cutover", AUTHOR)
         assert tills.world.digests()["gold.week"] == before
-
-
-LOOKS = Author("", "a look", "bob")
-
-
-@pytest.fixture
-def platform(tmp_path: Path) -> Iterator[Platform]:
-    with opened(tmp_path / "state") as platform:
-        publish_all(platform)
-        yield platform
-
-
-def killed(platform: Platform, plan_name: str) -> str:
-    """What a comparison leaves that is killed; the name of its stage."""
-    name, why = comparison_stage(plan_name)
-    stage(platform, name, {SILVER: {DAY: ("asked for",)}})
-    write_stage(platform.lake, read_stage(platform.lake, name).model_copy(update={"why": why}))
-    return name
-
-
-def test_what_a_killed_comparison_left_says_so_is_never_published_and_goes_with_the_next_of_any_plan(
-    platform: Platform,
-) -> None:
-    name = killed(platform, "mend")
-    assert is_comparison(platform.lake, name)
-    assert "was killed: the next `platform-assets plan compare`" in becomes_of_comparison(platform.lake, name)
-    assert "stage publish" not in ends_of(platform.lake, name)
-    with pytest.raises(RecordError, match="of which nothing is published"):
-        refuse_stage_of_a_plan(platform.lake, name)
-    backfill = explain(platform, mend())
-    assert not [found.what for found in backfill.obstacles if name in found.what], "it is nobody's work"
-    refuse_comparison_at_work(platform.lake, name)
-    with comparison(platform, "another"):
-        assert stage_names(platform.lake) == ()
-
-
-def test_maintenance_drops_what_a_killed_comparison_left_and_no_other_stage(platform: Platform) -> None:
-    killed(platform, "mend")
-    stage(platform, "compare-mine", {SILVER: {DAY: ("asked for",)}})
-    maintain(platform, no_session, "stages", LOOKS)
-    assert stage_names(platform.lake) == ("compare-mine",)
-
-
-def test_two_comparisons_of_a_plan_at_once_take_nothing_from_each_other(platform: Platform) -> None:
-    name = killed(platform, "mend")
-    with comparison_lock(platform.lake, name):  # days are laid side by side, so the stage itself is free
-        assert "compares a plan in it and drops it at its end" in becomes_of_comparison(platform.lake, name)
-        with pytest.raises(LockTimeoutError, match="comparison-compare-mend"):
-            compare_plan(platform, no_session, mend(), LOOKS, 1, 1)
-        with pytest.raises(RecordError, match="somebody compares a plan now"):
-            refuse_comparison_at_work(platform.lake, name)
-        with comparison(platform, "another"):
-            pass
-        assert stage_names(platform.lake) == (name,), "it is at work"
-
-
-def test_a_stage_of_a_person_is_not_taken_for_a_comparison(platform: Platform) -> None:
-    stage(platform, "compare-mend", {SILVER: {DAY: ("asked for",)}})
-    assert not is_comparison(platform.lake, "compare-mend")
-    refuse_stage_of_a_plan(platform.lake, "compare-mend")
-    with pytest.raises(StageError, match="not of a comparison") as caught, comparison(platform, "mend"):
-        pass
-    assert "stage drop compare-mend" in caught.value.todo

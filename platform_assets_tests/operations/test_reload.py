@@ -17,15 +17,16 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import Conflict
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.reload import Reload, ReloadError, planned_reload, reload
+from platform_assets.operations.reload import Reload, planned_reload, reload
 from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.records.digest import Digest
@@ -185,7 +186,7 @@ def test_neither_a_reload_nor_what_was_before_it_is_rolled_back(sensors: Sensors
             chosen_publications(platform, run="reload"),
         ):
             for cascade in (False, True):
-                with pytest.raises(RollbackError, match=r"is a reload by zoe \(the event time was wrong\)"):
+                with pytest.raises(PlatformError, match=r"is a reload by zoe \(the event time was wrong\)"):
                     rollback(platform, chosen, AUTHOR, cascade=cascade)
         assert platform.ledger.current_days(SILVER) == {}
 
@@ -205,9 +206,9 @@ def refused(sensors: Sensors, message: str, table: str = RAW) -> None:
     """Neither a dry run nor a reload is done, and nothing is changed."""
     with sensors.open() as platform:
         before = platform.current_release().number
-        with pytest.raises(ReloadError, match=message):
+        with pytest.raises(PlatformError, match=message):
             planned_reload(platform, table)
-        with pytest.raises(ReloadError, match=message):
+        with pytest.raises(PlatformError, match=message):
             reload(platform, lambda: sensors.world.spark, table, AUTHOR)
         assert platform.current_release().number == before
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, newest_release
-from platform_assets.operations.backup.generations import BackupError
-from platform_assets.operations.backup.restore import in_order, restore_to_store
+from platform_assets.operations.backup.generations import in_order, restore_lake
 from platform_assets.progress import Progress
 from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.shelf import SALES, STORES, day, everything, staged_manifest
@@ -57,18 +57,18 @@ def test_whoever_looks_sees_nothing_or_all_of_it_and_one_that_was_cut_short_goes
             if done.done == after:
                 raise KeyboardInterrupt
 
-        restore_to_store(backup, lake, "one", progress)
+        restore_lake(backup, lake, "one", progress)
 
     for after in (1, files // 2, files - 2, files):
         with pytest.raises(KeyboardInterrupt):
             cut_short(after)
-    with pytest.raises(BackupError, match="is there already, and a restore replaces nothing"):
-        restore_to_store(backup, lake, "another", lambda _: None)
-    restore_to_store(backup, lake, "one", lambda _: None)
+    with pytest.raises(PlatformError, match="is there already, and a restore replaces nothing"):
+        restore_lake(backup, lake, "another", lambda _: None)
+    restore_lake(backup, lake, "one", lambda _: None)
     assert everything(lake) == everything(backup)
     assert {path for path in lake.root.files() if path not in backup.root.files()} == set()
-    with pytest.raises(BackupError, match="is there already"):
-        restore_to_store(backup, lake, "one", lambda _: None)
+    with pytest.raises(PlatformError, match="is there already"):
+        restore_lake(backup, lake, "one", lambda _: None)
     publish(lake, staged_manifest(lake, {SALES: {day(9): [("b", 1)]}}))
     assert current_release(lake).number == RELEASES
 
@@ -84,8 +84,8 @@ def test_what_somebody_published_after_a_restore_that_died_at_its_end_is_not_tak
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        restore_to_store(backup, lake, "one", died)
+        restore_lake(backup, lake, "one", died)
     publish(lake, staged_manifest(lake, {SALES: {day(9): [("b", 1)]}}))
-    with pytest.raises(BackupError, match="is there already"):
-        restore_to_store(backup, lake, "one", lambda _: None)
+    with pytest.raises(PlatformError, match="is there already"):
+        restore_lake(backup, lake, "one", lambda _: None)
     assert current_release(lake).number == RELEASES

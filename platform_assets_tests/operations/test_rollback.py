@@ -11,12 +11,13 @@ import pytest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.rollback import rollback as rolling_back
 from platform_assets.operations.rollback.rollback import Rollback, lift_rollbacks, rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.steps import Step
 from platform_assets.records.history import LASTING, ROLL_BACK, Hold
 from platform_assets_tests.support.history import TILLS
@@ -84,7 +85,7 @@ def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(worl
     assert derived(world) != before
     with world.open() as platform:
         *_, first = platform.ledger.history(SILVER, date(2017, 1, 2))
-    with pytest.raises(RollbackError, match="published again since"):
+    with pytest.raises(PlatformError, match="published again since"):
         undo(world, publication=first.publication)
     shown = undo(world, run="wrong", dry_run=True)
     assert shown.release is None
@@ -132,7 +133,7 @@ def test_later_work_on_the_same_day_is_named_and_goes_only_if_asked_for(world: W
     first = publication_of(world, SILVER, DAYS[1])
     correct(world, DAYS[1], "again", LATEST, sales_value="98.00")
     second = publication_of(world, SILVER, DAYS[1])
-    with pytest.raises(RollbackError, match=rf"published again since, by {second}.*\n.*--cascade"):
+    with pytest.raises(PlatformError, match=rf"published again since, by {second}.*\n.*--cascade"):
         undo(world, publication=first)
     undo(world, publication=first, cascade=True)
     assert derived(world)[SILVER] == before[SILVER]
@@ -188,14 +189,14 @@ def test_half_of_a_move_is_refused(world: World) -> None:
     before = derived(world)
     assert run(world, "wrong")[SILVER] == {DAYS[1], DAYS[2]}
     for alone, left in ((DAYS[1], DAYS[2]), (DAYS[2], DAYS[1])):
-        with pytest.raises(RollbackError, match=f"moved between {alone} and {left}.*\n.*{left}"):
+        with pytest.raises(PlatformError, match=f"moved between {alone} and {left}.*\n.*{left}"):
             undo(world, run="wrong", days={date.fromisoformat(alone)})
     after = derived(world)
     undo(world, run="wrong")
     assert derived(world) == before
     forward = publication_of(world, SILVER, DAYS[1])
     for alone, left in ((DAYS[1], DAYS[2]), (DAYS[2], DAYS[1])):
-        with pytest.raises(RollbackError, match=f"moved between {alone} and {left}.*\n.*{left}"):
+        with pytest.raises(PlatformError, match=f"moved between {alone} and {left}.*\n.*{left}"):
             undo(world, publication=forward, days={date.fromisoformat(alone)})
     undo(world, publication=forward)
     assert derived(world)[SILVER] == after[SILVER]
@@ -218,20 +219,20 @@ def test_what_is_published_while_a_rollback_is_planned_counts(
     world = world.on("2017-01-05")
     left = publication_of(world, SILVER, DAYS[1])
     once_at(monkeypatch, rolling_back, "rollback.planned", world.refresh)
-    with pytest.raises(RollbackError, match=f"moved between {DAYS[1]} and 2017-01-05"):
+    with pytest.raises(PlatformError, match=f"moved between {DAYS[1]} and 2017-01-05"):
         undo(world, publication=left)
     assert [str(row["event_date"]) for row in world.rows(SILVER)] == ["2017-01-05"]
     assert holds(world) == set()
 
 
 def test_what_cannot_be_rolled_back_says_why(world: World) -> None:
-    with pytest.raises(RollbackError, match="no publication 'nothing'"):
+    with pytest.raises(PlatformError, match="no publication 'nothing'"):
         undo(world, publication="nothing")
-    with pytest.raises(RollbackError, match="No run 'nobody' published"):
+    with pytest.raises(PlatformError, match="No run 'nobody' published"):
         undo(world, run="nobody")
-    with pytest.raises(RollbackError, match="Nothing was published after release 10000"):
+    with pytest.raises(PlatformError, match="Nothing was published after release 10000"):
         undo(world, to=10_000)
-    with pytest.raises(RollbackError, match=r"raw is append-only.*\n.*withdraw"):
+    with pytest.raises(PlatformError, match=r"raw is append-only.*\n.*withdraw"):
         undo(world, publication=publication_of(world, "raw.transactions", DAYS[1]))
 
 

@@ -16,7 +16,7 @@ from platform_assets.engine.step import compute as computing
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.errors import PlatformError
 from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets.planning.steps import Step
 from platform_assets.records.history import ROLL_BACK
@@ -56,7 +56,7 @@ def accounted_for(world: World, table: str = RAW) -> tuple[int, int]:
 
 def undo(platform: Platform, publication: str | None = None, run: str | None = None) -> None:
     """Roll back, if that is not refused."""
-    with suppress(RollbackError):
+    with suppress(PlatformError):
         rollback(platform, chosen_publications(platform, publication, run), person("it was wrong"))
 
 

@@ -17,18 +17,19 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.readiness import readiness
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse import recovery
 from platform_assets.lakehouse.errors import InterruptedPublicationError
 from platform_assets.ledger import ledger as indexing
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.breaker import close, freeze
-from platform_assets.operations.lineage.ended_rollbacks import rollback_of
+from platform_assets.operations.lineage.day_history import rollback_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback import rollback as rolling_back
 from platform_assets.operations.rollback.rollback import lift_rollbacks, rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons
@@ -273,7 +274,7 @@ def test_a_silver_table_without_a_contract_here_is_not_rolled_back(tmp_path: Pat
     without = settings_in(tmp_path / "state").model_copy(update={"domains": (TILLS,)})
     with (
         open_platform(without) as platform,
-        pytest.raises(RollbackError, match=r"(?s)no contract of silver\.readings .*PLATFORM_DOMAINS"),
+        pytest.raises(PlatformError, match=r"(?s)no contract of silver\.readings .*PLATFORM_DOMAINS"),
     ):
         put_back(platform, wrong)
     with opened(tmp_path / "state") as platform:
@@ -336,7 +337,7 @@ def test_a_rollback_that_failed_half_way_is_finished_by_the_next_and_undone_by_n
         platform.settle()
         assert digest(platform) == GOOD, "the next publisher has finished it"
         if again:
-            with suppress(RollbackError):  # refused as already done
+            with suppress(PlatformError):  # refused as already done
                 put_back(platform, bad)
         assert taken(platform) == {}, "no tick undoes it"
         assert digest(platform) == GOOD

@@ -19,7 +19,7 @@ from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import DamagedTableError, LockLostError
-from platform_assets.operations.recovery import recover_installation
+from platform_assets.operations.opening import recover_installation
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.selection import BY_PERSON

@@ -107,7 +107,7 @@ def show_life(table: TableName, day: OneDay) -> Report:
 def head() -> Report:
     """Print where both chains stand, as one value: keep it elsewhere, and give it to `audit verify --expect`."""
     from platform_assets.ledger.ledger import Ledger
-    from platform_assets.operations.audit.decisions import heads_of
+    from platform_assets.operations.audit.chain import heads_of
 
     settings = load_settings()
     with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
@@ -146,7 +146,7 @@ def put_back(
     if release is None:
         parts = [f"Nobody else changed {table}: nothing to put back."]
     if lost:
-        from platform_assets.operations.audit.lake import repair_of
+        from platform_assets.operations.audit.installation import repair_of
 
         gone = f"Another tool deleted files of {counted(len(lost), 'day')}, {which(lost)}."
         parts.append(Note("red", "gone", gone, repair_of(table, *lost)))

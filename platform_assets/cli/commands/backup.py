@@ -113,7 +113,7 @@ def _generations(backup: BackupFolder) -> Report:
 
 
 def _rehearse(backup: BackupFolder, generation: Generation) -> Report:
-    from platform_assets.operations.backup.restore import rehearse
+    from platform_assets.operations.backup.generations import rehearse
 
     started = time.monotonic()
     with telling("rehearsal") as progress:
@@ -142,7 +142,7 @@ def _rehearse(backup: BackupFolder, generation: Generation) -> Report:
 
 
 def _restore(backup: BackupFolder, generation: Generation) -> Report:
-    from platform_assets.operations.backup.restore import restore
+    from platform_assets.operations.backup.generations import restore
 
     since = erased_since(backup, generation)
     settings, started = load_settings(), time.monotonic()

@@ -23,7 +23,7 @@ from platform_assets.lakehouse.releases import published
 from platform_assets.lakehouse.store_trial import tried
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import require_one_history
-from platform_assets.operations.folders import open_folders
+from platform_assets.operations.opening import open_folders
 from platform_assets.operations.outbox import addresses
 from platform_assets.operations.readers import released
 from platform_assets.places import folder_of

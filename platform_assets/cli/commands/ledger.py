@@ -21,7 +21,7 @@ from platform_assets.ledger.errors import LedgerCorruptError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
 from platform_assets.ledger.sync import rebuild as rebuild_index
-from platform_assets.operations.recovery import held_again, recover_installation
+from platform_assets.operations.opening import held_again, recover_installation
 from platform_assets.progress import meanwhile
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.settings import load_settings

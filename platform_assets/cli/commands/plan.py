@@ -37,8 +37,8 @@ from platform_assets.operations.backfill.explain import unmatched_keys
 from platform_assets.operations.backfill.files import new_plan, parse_plan, plan_at, refuse_namesake, said_besides
 from platform_assets.operations.backfill.pages import backfill_report, record_json, standing
 from platform_assets.operations.backfill.report import record_report
+from platform_assets.operations.backfill.sitting import is_at_work, waits_for, waits_to_begin
 from platform_assets.operations.backfill.staged import standing_of
-from platform_assets.operations.backfill.waiting import is_at_work, waits_for, waits_to_begin
 from platform_assets.operations.plan_record import (
     OVER,
     BackfillRecord,
@@ -221,7 +221,8 @@ def status(
         raise UsageError("--watch follows one plan, for people.", "Name a plan, and leave out --json.")
     with opened_platform() as platform:
         if name is None:
-            records, damaged = all_records(platform.lake)
+            records, unread = all_records(platform.lake)
+            damaged = [*unread.values()]
             waits = {record.name: waits_for(platform, record) for record in records}
             data: list[dict[str, Any]] = [record_json(record) | {"waits": waits[record.name]} for record in records]
             data += [{"damaged": error.what, "do": error.todo} for error in damaged]

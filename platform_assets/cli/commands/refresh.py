@@ -31,7 +31,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import outlook, plan_steps, scoped_plan
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.errors import PlatformError
-from platform_assets.operations.lineage.ended_rollbacks import (
+from platform_assets.operations.lineage.day_history import (
     EndedRollback,
     ended_rollbacks,
     ending_rollbacks,

@@ -57,7 +57,7 @@ def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
         )
         assert made is not None
         is_current = release.number == current_release(platform.lake).number
-        pin = pinned_releases(platform, as_far_as_readable=True).get(release.number)
+        pin = pinned_releases(platform.ledger, as_far_as_readable=True).get(release.number)
         paths = {table: str(platform.lake.table_path(table)) for table in release.versions}
     data = {
         **_publication_json(made),
@@ -241,7 +241,7 @@ def releases(
 ) -> Report:
     """List what was published: release, when, what of which tables, by whom and why, and who pinned it."""
     with platform_to_look() as platform:
-        pins = pinned_releases(platform, as_far_as_readable=True)
+        pins = pinned_releases(platform.ledger, as_far_as_readable=True)
         names = [name for name, number in platform.ledger.indexed().items() if number in pins or not pinned]
         shown = [record for name in names[: -limit - 1 : -1] if (record := platform.ledger.publication(name))]
     data = [

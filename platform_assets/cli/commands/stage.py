@@ -25,10 +25,7 @@ from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.reading import version_in
 from platform_assets.operations.lineage.plan_report import kept_lines
 from platform_assets.operations.plan_record import (
-    becomes_of_comparison,
     filled_by,
-    is_of_a_comparison,
-    refuse_comparison_at_work,
     refuse_stage_of_a_plan,
 )
 from platform_assets.operations.stages.compare import StagedDay
@@ -58,12 +55,10 @@ def list_stages(as_json: AsJson = False) -> Report:
     """List the open stages: over which release each lies, whose it is, and what it holds."""
     with opened_platform() as platform:
         stages, damaged = all_stages(platform.lake)
-        passing = [stage.name for stage in stages if is_of_a_comparison(stage.name, stage.why)]
-        becomes = {name: becomes_of_comparison(platform.lake, name) for name in passing}
     if as_json:
         for damage in damaged.values():
             say("[red]damaged[/]", f"{damage.what} {damage.todo}", to=errors)
-    parts = _stages_parts(stages, becomes, damaged.values())
+    parts = _stages_parts(stages, damaged.values())
     return Report(parts, [_stage_json(stage) for stage in stages], bool(damaged))
 
 
@@ -148,17 +143,14 @@ def drop(name: Name) -> Report:
     from platform_assets.operations.stages.stages import drop_stage
 
     with opened_platform() as platform:
-        refuse_comparison_at_work(platform.lake, name)
         gone = drop_stage(platform, name)
     days: dict[str, Any] = {table: len(days) for table, days in gone.staged.days.items()} if gone else {}
     left = "" if gone else " What was staged could not be told; `maintenance run` finds it when it is old enough."
     return Report([f"Dropped {name}{_held_in(days)}.{left}"], {"dropped": name, "days": days})
 
 
-def _stages_parts(
-    stages: Sequence[OpenStage], becomes: Mapping[str, str], damaged: Iterable[PlatformError]
-) -> Iterator[Part]:
-    """Show what each stage holds, whose it is, and what becomes of one of a comparison, by name."""
+def _stages_parts(stages: Sequence[OpenStage], damaged: Iterable[PlatformError]) -> Iterator[Part]:
+    """Show what each stage holds and whose it is."""
     if not stages:
         yield "No stage is open. `refresh --stage NAME` opens one."
     for stage in stages:
@@ -166,8 +158,6 @@ def _stages_parts(
         of = f" of {', '.join(stage.staged.days)}, {size(_bytes(stage))}," if stage.staged.days else ""
         yield Note("bold", stage.name, f"{counted(days, 'day')}{of} over release {stage.release}")
         yield Note("", "  by", f"{stage.who}, last changed {stage.changed_at:%Y-%m-%d %H:%M} UTC: {stage.why}")
-        if stage.name in becomes:
-            yield Note("", "  passing", becomes[stage.name])
     yield from (Note("red", "damaged", f"{damage.what} {damage.todo}") for damage in damaged)
 
 

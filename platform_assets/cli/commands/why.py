@@ -18,7 +18,7 @@ from platform_assets.cli.files_view import not_taken_lines
 from platform_assets.cli.held_view import held_json, held_parts, warned_day_parts, warned_json
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.contracts.dead_letters import quarantine_table
-from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
+from platform_assets.operations.lineage.day_history import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, WarnedDay, held_days, warned_day
 from platform_assets.operations.lineage.plan_report import cause
 from platform_assets.operations.lineage.provenance import (

@@ -51,7 +51,7 @@ class TableAudit:
 
     @property
     def live(self) -> dict[str, tuple[DataFile, date | None]]:
-        """What the newest release followed shows, by path, with its day."""
+        """Return what the newest release followed shows, by path, with its day."""
         return {path: (file, self._state.days[path]) for path, file in self._state.files.items()}
 
     def follow(self, shown: Shown) -> None:
@@ -112,11 +112,7 @@ class TableAudit:
             )
 
     def look_beyond(self) -> set[str]:
-        """Look at commits that the newest release does not show: begun, or somebody else's.
-
-        Returns:
-            The publications that made them.
-        """
+        """Look at commits that the newest release does not show: begun, or somebody else's."""
         listed = [number for number in commits.listed_versions(self._path) if number > self.version]
         if listed != [self.version + 1 + n for n in range(len(listed))]:
             self.findings.fault(

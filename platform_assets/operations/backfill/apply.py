@@ -1,4 +1,4 @@
-"""Apply a backfill: stage it step by step, hold each against the gates, publish all of it at once, prove it.
+"""Apply a backfill: stage it step by step, hold each against the gates, publish all of it at once.
 
 What is applied is what was explained and, where that is asked for, approved. Whatever ends the process, the next call
 goes on after the last batch of days.
@@ -6,41 +6,266 @@ goes on after the last batch of days.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.results import StepResult
 from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import published
+from platform_assets.operations.backfill.explain import scope_in
 from platform_assets.operations.backfill.pages import days_told
 from platform_assets.operations.backfill.sitting import (
     Sitting,
+    accepted_by_plan,
     keys_stay_apart,
     may_go_on,
     publication_by,
     refuse_overruled,
     sitting_over,
+    stop_if_paused,
     why_of,
 )
-from platform_assets.operations.backfill.staged import stage_of
-from platform_assets.operations.backfill.staging import judge, refuse_failed, stage_rollout
+from platform_assets.operations.backfill.staged import cores_of, stage_of, staged_figures
 from platform_assets.operations.plan_record import STAGE, BackfillRecord
-from platform_assets.operations.stages.stages import publish_stage
+from platform_assets.operations.stages.stages import publish_stage, refresh_stage
+from platform_assets.operations.stages.store import without_other_code
+from platform_assets.planning.backfill.days import RolloutStep, request_for
+from platform_assets.planning.backfill.pace import nearly_spent
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.backfill.verdicts import judged
+from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.history import PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets.words import counted
 
+_KEPT_EVERY_S = 1.0
+"""So that whoever watches sees it go on, and not every batch waits for the disk."""
+_FAILED = 10
+"""Days that failed and are named."""
 _SHOWN = 3
 """Publications that are named."""
 
 
-def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
+def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[StepResult, ...]:
+    """Compute days into the stage, as many at once as the file allows, or half as many as a job that failed had."""
+    may_go_on(sitting)
+    platform, record, file = sitting.platform, sitting.record, sitting.record.file
+    began = time.monotonic() - record.seconds
+    bound = file.batch_days or platform.settings.batch_days
+    most = min(record.pace or bound, bound)
+    cut = {"batch_days": most} | ({"batch_mib": 0} if file.batch_days or record.pace else {})  # also brief ones
+    bounded = replace(platform, settings=platform.settings.model_copy(update=cut))
+    author = replace(sitting.author, run=record.run, why=why_of(file))
+    request = request_for(file, days, scope_in(platform, file))
+
+    def go_on(now: Progress) -> None:
+        _note(sitting, began)
+        sitting.progress(now)
+        if wants_more(now):
+            may_go_on(sitting)
+
+    try:
+        with keys_stay_apart(sitting):
+            result = refresh_stage(
+                bounded, sitting.spark, author, STAGE + file.name, go_on, request, accept=accepted_by_plan(sitting)
+            )
+    except BaseException as error:
+        _note(sitting, began, at_once=True)  # what is staged of it stays
+        if not isinstance(error, Exception):  # a person's Ctrl-C, or a run that was terminated
+            sitting.keep(sitting.record.told("interrupted while it computed"))
+        elif isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
+            _halve(sitting, min(max(map(len, days.values())), bound))
+        raise
+    _note(sitting, began, at_once=True)
+    _refuse_blocked(sitting, result.plan, days)
+    return result.steps
+
+
+def _refuse_blocked(sitting: Sitting, plan: Plan, days: Mapping[str, frozenset[date]]) -> None:
+    """Stand still where a day reads what is not there any more: the engine leaves such days as they are.
+
+    Raises:
+        StoppedError: there is one; nobody would learn of it, as the rest would be published without it.
+    """
+    for table, of_table in plan.blocked.items():
+        blocked = {day: state for day, (state, _) in of_table.items() if not state.is_there}
+        if gone := sorted(blocked.keys() & days.get(table, frozenset())):
+            reads = blocked[gone[0]]
+            raise sitting.stop(
+                f"{counted(len(gone), 'day')} of {table} cannot be computed any more ({which(gone)}): "
+                f"{reads.table} on {reads.day} is not there",
+                f"Deliver or compute that, `platform-assets plan cancel {sitting.record.name}`, and apply it "
+                "again; or leave these days out with `days.without`.",
+            )
+
+
+def _note(sitting: Sitting, began: float, *, at_once: bool = False) -> None:
+    """Note how far it is, every second; say once that a budget comes to its end.
+
+    Args:
+        began: by this process's clock, less what was computed before.
+    """
+    record = sitting.record.model_copy(
+        update={
+            "seconds": time.monotonic() - began,
+            "starts": sitting.starts_before + (sitting.spark.waited > 0),
+        }
+    )
+    if is_due := at_once or time.monotonic() - sitting.kept > _KEPT_EVERY_S:
+        record = record.model_copy(update={"bytes": _staged_bytes(sitting)})
+    known = {event.what for event in record.events}
+    for words in nearly_spent(record.file.budget, record.seconds, record.bytes, cores_of(sitting.platform)):
+        if words not in known:
+            sitting.say(words)
+            record, is_due = record.told(words, kind="nearly spent"), True
+    if is_due:
+        sitting.keep(record)
+    else:
+        sitting.record = record
+
+
+def _halve(sitting: Sitting, days: int) -> None:
+    """Have the next jobs, of later sittings too, half as many days as one that the machine failed."""
+    pace = max(days // 2, 1)
+    now = counted(pace, "day")
+    what = f"a job of {counted(days, 'day')} was too much at once, since it failed: {now} at most from now on"
+    sitting.say(what)
+    sitting.keep(sitting.record.told(what, pace=pace))
+
+
+def wants_more(now: Progress) -> bool:
+    """Return whether work goes on computing: what is done costs nothing more, whatever its budget and its hours."""
+    return not now.finished and not (now.total and now.done >= now.total)
+
+
+def _staged_bytes(sitting: Sitting) -> int:
+    stage = stage_of(sitting.platform, sitting.record.name)
+    changes = stage.staged.tables.values() if stage else ()
+    return sum(content.bytes for change in changes for content in change.days.values())
+
+
+def stage_rollout(sitting: Sitting) -> None:
+    """Stage a backfill step by step, each held against its gates before the next begins.
+
+    Raises:
+        StoppedError: a gate failed, it may compute no further now, it would overrule what was decided since it began,
+            or somebody paused it; the next sitting goes on.
+    """
+    record = sitting.record
+    if record.state == "published" or (record.state == "publishing" and publication_by(sitting.platform, record)):
+        return
+    refuse_overruled(sitting)
+    if record.done:
+        sitting.report(f"Goes on after {record.steps[record.done - 1].share} %.")
+    known = set[tuple[str, date]]()
+    for number, step in enumerate(record.steps, 1):
+        # What passed may be gone: a stage is dropped by people, erasures and whoever restores a backup.
+        computed = _stage(sitting, step)
+        known.update((one.table, day) for one in computed for day in one.published)
+        known = _still_there(sitting, known)
+        if computed or number > record.done:
+            _judge(sitting, step.share)
+        if number > record.done:
+            sitting.keep(sitting.record.told(f"{step.share} % staged, gates passed", done=number, state="staging"))
+            failpoint("plan.step_done")
+    stop_if_paused(sitting)
+
+
+def _there(sitting: Sitting) -> dict[str, tuple[date, ...]]:
+    """Return the days that are staged and stay so, by table."""
+    staged = stage_of(sitting.platform, sitting.record.name)
+    return without_other_code(sitting.platform, staged).staged.days if staged else {}
+
+
+def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[str, date]]:
+    """Return all that is staged; days of earlier steps that are gone would be left out of this sitting."""
+    there = {(table, day) for table, days in _there(sitting).items() for day in days}
+    if gone := sorted(known - there):
+        table, day = gone[0]
+        raise sitting.stop(
+            f"{counted(len(gone), 'day')} that it had staged are gone, first {table} {day}: somebody dropped its stage "
+            "while it was applied",
+            f"Apply it again to compute them anew; to give it up, `platform-assets plan cancel {sitting.record.name}`.",
+        )
+    return there
+
+
+def _stage(sitting: Sitting, step: RolloutStep) -> tuple[StepResult, ...]:
+    """Compute what of a step is not staged yet; returns what became of it."""
+    there = _there(sitting)
+    every = {table: frozenset(days).difference(there.get(table, ())) for table, days in step.days.items()}
+    left = {table: days for table, days in every.items() if days}
+    if not left:
+        return ()
+    done = _compute(sitting, left)
+    failpoint("plan.staged")
+    failed: dict[str, dict[date, str]] = {}
+    for one in done:
+        failed.setdefault(one.table, {}).update(one.not_published)
+    if any(finding.check == "settled" for one in done for findings in one.held.values() for finding in findings):
+        looked_at = sitting.record.hash
+        raise sitting.stop(
+            f"settled figures move at {step.share} %, and nobody approved it as {looked_at}",
+            f"Ask somebody to run `platform-assets plan approve FILE --hash {looked_at} --reason … --by …`; then apply "
+            "it again.",
+            _lines(failed),
+        )
+    _refuse_failed(sitting, failed, step.share)
+    return done
+
+
+def _refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], share: int) -> None:
+    """Stand still where days did not pass the gates of their contract: a plan is published whole."""
+    if lines := _lines(failed):
+        raise sitting.stop(
+            f"{counted(sum(map(len, failed.values())), 'day')} did not pass the gates of their contract at {share} %",
+            "Mend the code and apply the plan again. What it reads is as it was when it began: after other data, "
+            f"`platform-assets plan cancel {sitting.record.name}` first.",
+            lines,
+        )
+
+
+def _lines(failed: Mapping[str, Mapping[date, str]]) -> list[str]:
+    """Return the first days that failed, each with the reason."""
+    return [f"{table} {day}: {why}" for table, days in failed.items() for day, why in sorted(days.items())][:_FAILED]
+
+
+def _judge(sitting: Sitting, share: int, stage: OpenStage | None = None) -> None:
+    """Hold all that is staged so far against the gates of the file.
+
+    Args:
+        share: percent of the named days that are staged.
+        stage: with what is staged; as it is kept by default.
+    """
+    file = sitting.record.file
+    stage = stage or stage_of(sitting.platform, file.name)
+    if stage is None or not file.gates:
+        return
+    figures = staged_figures(sitting.platform, stage, file.name, file.gates, sitting.progress)
+    verdicts = judged(file.gates, figures)
+    for verdict in verdicts:
+        sitting.report(f"{share} %: {verdict.sentence}: {'passed' if verdict.passed else 'failed'}.")
+    failed = [verdict for verdict in verdicts if not verdict.passed]
+    if failed:  # the first of them begins the message
+        raise sitting.stop(
+            f"at {share} % {counted(len(failed), 'gate')} of the plan failed: {failed[0].sentence}",
+            f"Look with `platform-assets stage compare {STAGE}{file.name}`. Mend the code or the tolerance and apply "
+            "the plan again; what it reads is as it was when it began, so after other data, or to give it up, "
+            f"`platform-assets plan cancel {file.name}`. Readers see nothing of it.",
+            [line for verdict in failed for line in (verdict.sentence, *verdict.worst)][1:],
+        )
+
+
+def publish(sitting: Sitting) -> None:
     """Show everything in one release; whoever died in between finds what the dead one published.
 
     What others published meanwhile is computed in first, and that the gates have not seen: they are asked again.
@@ -56,12 +281,15 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
     stage = STAGE + file.name
 
     def look(now: OpenStage, failed: Mapping[str, Mapping[date, str]]) -> None:
-        _tell_overtaken(sitting, opened, now, report)
+        what = _overtaken(platform, opened, now) if opened else ""
+        if what and what not in {event.what for event in sitting.record.events}:  # however often it is tried
+            sitting.say(what)
+            sitting.keep(sitting.record.told(what))
         refuse_overruled(sitting)  # while it was computed again, too, somebody may have put days back
-        refuse_failed(sitting, failed, 100)
-        judge(sitting, 100, report, now)
+        _refuse_failed(sitting, failed, 100)
+        _judge(sitting, 100, now)
 
-    def told(now: Progress) -> None:
+    def go_on(now: Progress) -> None:
         sitting.progress(now)
         if now.phase == "computing" and not now.finished:
             may_go_on(sitting)  # what others overtook is computed within its hours and its budget, as all of it
@@ -77,7 +305,7 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
         author = replace(sitting.author, run=sitting.record.run, why=why_of(file))
         allowed = file.override_protected.named() if file.override_protected else frozenset()
         with keys_stay_apart(sitting):
-            publish_stage(platform, sitting.spark, author, stage, told, look, allowed)
+            publish_stage(platform, sitting.spark, author, stage, go_on, look, allowed)
     failpoint("plan.published")
     newest = publication_by(platform, sitting.record)
     if newest is None:
@@ -87,8 +315,7 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
             f"Apply it again to compute it anew, or `platform-assets plan cancel {file.name}`.",
         )
     sitting.keep(as_published(platform, sitting.record, newest))
-    what = sitting.record.events[-1].what
-    report(f"{what[0].upper()}{what[1:]}.")
+    sitting.say(sitting.record.events[-1].what)
 
 
 def as_published(platform: Platform, record: BackfillRecord, newest: PublicationRecord) -> BackfillRecord:
@@ -107,14 +334,6 @@ def as_published(platform: Platform, record: BackfillRecord, newest: Publication
     )
 
 
-def _tell_overtaken(sitting: Sitting, before: OpenStage | None, now: OpenStage, report: Callable[[str], None]) -> None:
-    """Say who overtook what was staged, before a gate refuses what became of it; once, however often it is tried."""
-    what = overtaken(sitting.platform, before, now) if before else ""
-    if what and what not in {event.what for event in sitting.record.events}:
-        report(f"{what[0].upper()}{what[1:]}.")
-        sitting.keep(sitting.record.told(what))
-
-
 def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
     """Refuse days that somebody else staged there: no one explained them, and no gate looked at them."""
     names = sitting.platform.catalogue.names
@@ -129,7 +348,7 @@ def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
         )
 
 
-def overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:
+def _overtaken(platform: Platform, before: OpenStage, now: OpenStage) -> str:
     """Return what was computed again since it was staged, and because of whose publications; empty for nothing."""
     again = _again(platform, before, now)
     if not again:
@@ -200,7 +419,7 @@ def apply(
         StoppedError: a gate failed, the budget is used up, or somebody paused it; the next call goes on.
         LockTimeoutError: somebody else applies it.
     """
-    with sitting_over(platform, spark, file, author, progress, place) as sitting:
-        stage_rollout(sitting, report)
-        publish(sitting, report)
+    with sitting_over(platform, spark, file, author, progress, report, place) as sitting:
+        stage_rollout(sitting)
+        publish(sitting)
     return sitting.record

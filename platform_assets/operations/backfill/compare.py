@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import islice
 
-from platform_assets.contracts.table import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import discarded_on_error
+from platform_assets.engine.refresh import fill, planned
+from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
+from platform_assets.engine.step.analysed import analysed
+from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.reading import resolve
+from platform_assets.lakehouse.releases import Release, release
+from platform_assets.lakehouse.staging_folders import staging
 from platform_assets.operations.backfill.explain import explain, scope_in
 from platform_assets.operations.backfill.files import PlanFileError
-from platform_assets.operations.plan_record import STAGE, BackfillRecord, comparison_stage
-from platform_assets.operations.stages.compare import ColumnBeside, Example, Files, StagedDay, columns_beside, compared
-from platform_assets.operations.stages.stages import comparison, refresh_stage
-from platform_assets.operations.stages.store import opened_stage, stage_basis, stage_names
+from platform_assets.operations.plan_record import STAGE, BackfillRecord
+from platform_assets.operations.stages.compare import Files, TableBeside, table_beside
+from platform_assets.operations.stages.store import opened_stage, stage_names
 from platform_assets.planning.backfill.days import request_for, sampled_days
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
 @dataclass(frozen=True)
-class TableBeside:
-    """Days of a table before and after.
+class PlanTable(TableBeside):
+    """Days of a table before and after a plan.
 
     Args:
         code: versions that made the days before, and the one that made them after.
-        days: compared, oldest first.
     """
 
-    table: str
     code: tuple[tuple[str, ...], str]
-    days: tuple[StagedDay, ...]
-    columns: tuple[ColumnBeside, ...]
-    examples: tuple[Example, ...]
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether no key and no value differs."""
-        return all(day.is_equal for day in self.days) and not any(column.changed for column in self.columns)
 
 
 @dataclass(frozen=True)
@@ -59,13 +55,13 @@ class Comparison:
     name: str
     release: int
     what: str
-    tables: tuple[TableBeside, ...]
+    tables: tuple[PlanTable, ...]
     failed: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
     as_before: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
 
     @property
     def is_equal(self) -> bool:
-        """Whether all that was compared is as before."""
+        """Return whether all that was compared is as before."""
         return not self.failed and all(table.is_equal for table in self.tables)
 
 
@@ -97,30 +93,33 @@ def compare_plan(
     by_table = sampled_days(found.plan, sample, file.tables, platform.catalogue, platform.calendar)
     everywhere = frozenset[date]().union(*by_table.values())  # protected or not: nothing of it is published
     request = request_for(file, by_table, scope_in(platform, file), everywhere)
-    name, why = comparison_stage(file.name)
-    author = replace(author, why=why)
     if not by_table:
         return Comparison(file.name, found.release, "nothing, since it computes none of these days", ())
-    with comparison(platform, file.name):
-        result = refresh_stage(platform, spark, author, name, progress, request)
-        failed = {done.table: done.not_published for done in result.steps if done.not_published}
-        tables = tuple(_staged_beside(platform, name, most_examples))
-    return Comparison(file.name, found.release, "the code that is here", tables, failed, result.struck)
+    platform.sync()
+    with staging(platform.lake) as keep:
+        stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders))
+        refuse_what_tables_cannot_take(stage.snapshot, request)
+        with discarded_on_error("What was staged", stage.discard):
+            plan = planned(stage, request, None)
+            spark = analysed(platform, [step.table for step in plan.steps], spark, author.run)
+            steps, struck = fill(stage, plan, spark, progress, request)
+            tables = _beside(platform, stage.release, _of_stage(stage.staged), most_examples)
+        stage.discard()
+    failed = {done.table: done.not_published for done in steps if done.not_published}
+    return Comparison(file.name, stage.release.number, "the code that is here", tables, failed, struck)
 
 
 def compare_record(platform: Platform, record: BackfillRecord, most_examples: int) -> Comparison:
     """Lay what a plan has staged beside the release under its stage, or what it published beside the release before.
 
     Raises:
-        PlanFileError: it has staged nothing.
         BeyondWindowError: the releases are no longer kept.
     """
     name = STAGE + record.name
     if name in stage_names(platform.lake):
         stage = opened_stage(platform, name)
-        return Comparison(
-            record.name, stage.release, "what it has staged", tuple(_staged_beside(platform, name, most_examples))
-        )
+        tables = _beside(platform, release(platform.lake, stage.release), _of_stage(stage.staged), most_examples)
+        return Comparison(record.name, stage.release, "what it has staged", tables)
     published = platform.ledger.publication(record.publication) if record.publication else None
     if published is None:
         raise PlanFileError(
@@ -128,47 +127,38 @@ def compare_record(platform: Platform, record: BackfillRecord, most_examples: in
             "Name its file, and some of its days are computed to be compared.",
         )
     before, after = resolve(platform.lake, published.release - 1), resolve(platform.lake, published.release)
-    days = {
-        contract.name: [day.day for day in published.days if day.table == contract.name]
-        for contract in platform.catalogue
+    shown: dict[str, tuple[Files, str]] = {}
+    for table in {day.table for day in published.days}:
+        days = {day.day: day.code_version for day in published.days if day.table == table}
+        files = files_at(platform.lake, table, after.versions.get(table))
+        shown[table] = {day: files.get(day, ()) for day in days}, next(iter(days.values()))
+    tables = _beside(platform, before, shown, most_examples)
+    return Comparison(record.name, before.number, f"release {after.number}, which it published", tables)
+
+
+def _of_stage(staged: StagedDays) -> dict[str, tuple[Files, str]]:
+    """Return the files of each staged day, and the code that made them, by table."""
+    return {
+        table: ({day: content.files for day, content in change.days.items()}, change.code_version)
+        for table, change in staged.tables.items()
     }
-    tables = []
-    for table, of_table in days.items():
-        if of_table:
-            sides = [
-                {day: files.get(day, ()) for day in of_table}
-                for files in (files_at(platform.lake, table, one.versions.get(table)) for one in (before, after))
-            ]
-            old = {
-                d.code_version for d in platform.ledger.current_days(table, at=before.number, among=of_table).values()
-            }
-            new = next(day.code_version for day in published.days if day.table == table)
-            tables.append(_beside(platform, table, (sides[0], sides[1]), (tuple(sorted(old)), new), most_examples))
-    return Comparison(record.name, before.number, f"release {after.number}, which it published", tuple(tables))
-
-
-def _staged_beside(platform: Platform, name: str, most_examples: int) -> Iterator[TableBeside]:
-    stage = opened_stage(platform, name)
-    basis = stage_basis(platform, stage)
-    for contract in platform.catalogue:
-        change = stage.staged.tables.get(contract.name)
-        if change is None or not change.days:
-            continue
-        live = files_at(platform.lake, contract.name, basis.version(contract.name))
-        sides = ({day: live.get(day, ()) for day in change.days}, {d: c.files for d, c in change.days.items()})
-        records = platform.ledger.current_days(contract.name, at=stage.release, among=list(change.days))
-        old = tuple(sorted({record.code_version for record in records.values()}))
-        yield _beside(platform, contract.name, sides, (old, change.code_version), most_examples)
 
 
 def _beside(
-    platform: Platform, table: str, sides: tuple[Files, Files], code: tuple[tuple[str, ...], str], most: int
-) -> TableBeside:
-    contract = platform.catalogue[table]
-    summed = amounts(contract)
-    days = tuple(
-        compared(platform.lake, table, day, contract.row_key, summed, (sides[0][day], sides[1][day]))
-        for day in sorted(sides[0])
-    )
-    columns, examples = columns_beside(platform.lake, contract, sides, platform.masking, most)
-    return TableBeside(table, code, days, columns, examples)
+    platform: Platform, before: Release, after: Mapping[str, tuple[Files, str]], most: int
+) -> tuple[PlanTable, ...]:
+    """Lay files of days beside those of a release.
+
+    Args:
+        after: files by day, and the code that made them, by table.
+    """
+    tables = []
+    for contract in platform.catalogue:
+        files, code = after.get(contract.name, ({}, ""))
+        if files:
+            live = files_at(platform.lake, contract.name, before.versions.get(contract.name))
+            records = platform.ledger.current_days(contract.name, at=before.number, among=list(files))
+            old = tuple(sorted({record.code_version for record in records.values()}))
+            beside = table_beside(platform, contract, ({day: live.get(day, ()) for day in files}, files), most)
+            tables.append(PlanTable(**vars(beside), code=(old, code)))
+    return tuple(tables)

@@ -21,19 +21,20 @@ from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.backfill.files import PlanFieldError
 from platform_assets.operations.backfill.obstacles import obstacles, unmatched
 from platform_assets.operations.backfill.staged import cores_of
-from platform_assets.operations.plan_record import BackfillRecord, all_records, plan_of
+from platform_assets.operations.plan_record import BackfillRecord, all_records
 from platform_assets.planning.backfill.backfill import (
     Backfill,
+    Consent,
     Narrowed,
     Obstacle,
+    approved_by,
     beyond_window,
-    consent,
     gates_of,
     is_same,
     people,
     reasons_to_ask,
 )
-from platform_assets.planning.backfill.days import backfill_request, in_rollout_order, rollout_steps
+from platform_assets.planning.backfill.days import in_rollout_order, reached_days, request_for, rollout_steps
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import Experience, PastRun, experience, price, timed
 from platform_assets.planning.key_scope import KeyScope, ScopeError, nearest, scope_of, value_of
@@ -53,11 +54,7 @@ _MOST = 20
 
 
 def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
-    """Refuse a plan that is about what the platform does not have.
-
-    Raises:
-        PlanFieldError: a table that it names, or the column of a gate, is not there, or cannot be summed.
-    """
+    """Refuse a plan that is about what the platform does not have."""
     named: list[tuple[str, tuple[int | str, ...]]] = [(name, ("tables", at)) for at, name in enumerate(file.tables)]
     named += [(gate.table, ("gates", at, "table")) for at, gate in enumerate(file.gates)]
     named += [(name, ("code", name)) for name in file.code or {}]
@@ -99,11 +96,7 @@ def refuse_other_code(platform: Platform, file: PlanFile) -> None:
 
 
 def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
-    """Return the keys of a plan, held against the contracts of its tables; None where it is about all of them.
-
-    Raises:
-        PlanFieldError: a table does not promise that its rows can be computed by a column, or a value is none of it.
-    """
+    """Return the keys of a plan, held against the contracts of its tables; None where it is about all of them."""
     if file.only is None:
         return None
     scopes = {_of_table(platform.catalogue[table], file) for table in file.tables}
@@ -112,18 +105,6 @@ def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
             "these tables have other types for the same column.", "Write a plan for each.", ("tables",)
         )
     return scopes.pop()
-
-
-def narrowed(
-    snapshot: LakeSnapshot, scope: KeyScope, tables: Sequence[str], days: Sequence[date]
-) -> tuple[Narrowed, ...]:
-    """Count the rows of some keys on days of tables.
-
-    Args:
-        tables: that have their columns.
-        days: in the order in which they are worth a look; of the first dozen that a table has, rows are counted.
-    """
-    return tuple(_counted(snapshot, scope, table, days) for table in tables)
 
 
 def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
@@ -181,11 +162,7 @@ def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, 
 
 
 def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
-    """Return what the parts of a backfill of some tables take here, by all that was taken before.
-
-    What backfills of before the newest took is left out, unless nothing else is known of a table: in how many jobs they
-    computed its days is not looked up.
-    """
+    """Return what the parts of a backfill of some tables take here, by all that was taken before."""
     timings = platform.ledger.timings.of(platform.catalogue.names)
     by_publication: defaultdict[str, dict[str, Timing]] = defaultdict(dict)
     for timing in timings:
@@ -193,15 +170,7 @@ def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
     records, _ = all_records(platform.lake)  # `plan status` names one that is damaged; another plan can do without it
     published = [record for record in records if record.publication in by_publication and record.starts]
     newest = sorted(published, key=lambda record: record.publication, reverse=True)[:_MOST]
-    runs = [_run(record, by_publication[record.publication]) for record in newest]
-    by_others = {timing.table for timing in timings if plan_of(timing.run) is None}
-    of_newest = {record.publication for record in newest}
-    counted_in = [
-        timing
-        for timing in timings
-        if plan_of(timing.run) is None or timing.publication in of_newest or timing.table not in by_others
-    ]
-    return experience(runs, counted_in, tables)
+    return experience([_run(record, by_publication[record.publication]) for record in newest], timings, tables)
 
 
 def _run(record: BackfillRecord, made: Mapping[str, Timing]) -> PastRun:
@@ -229,7 +198,14 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     else:
         days = _named_days(platform, file)
     scope = scope_in(platform, file)
-    request = backfill_request(file, days, platform.catalogue, platform.calendar, marks, scope)
+    named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
+    if file.policy == "fill_gaps":
+        named = {table: days.difference(marks.get(table, ())) for table in named}
+    if file.downstream:
+        named = {**reached_days(platform.catalogue, named, platform.calendar)}
+    by_table = {table: frozenset(of_table) for table, of_table in named.items()}
+    # Of protected days what is in the way tells.
+    request = request_for(file, by_table, scope, frozenset(platform.calendar.days()))
     refuse_what_tables_cannot_take(snapshot, request)
     plan = _planned(snapshot, request)
     if plan.days > file.cap_days:
@@ -243,6 +219,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     steps = rollout_steps(plan, days, file.tables, file.rollout, platform.catalogue, platform.calendar, volumes)
     cores = cores_of(platform)
     planned = {step.table: step.days for step in plan.steps}
+    not_computed = {name: days - set(planned.get(name, ())) - plan.blocked.get(name, {}).keys() for name in file.tables}
     known = experience_of(platform, planned)
     plan = replace(plan, steps=timed(plan.steps, steps, known, marks))
     cost = price(plan.steps, steps, known, cores or 0, file.budget)
@@ -253,21 +230,26 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         request=request,
         plan=plan,
         steps=steps,
-        up_to_date=_up_to_date(file, days, plan),
+        up_to_date={name: tuple(sorted(left)) for name, left in not_computed.items() if left},
         versions={step.table: platform.version(step.table) for step in plan.steps},
         gates={step.table: gates_of(platform.catalogue[step.table]) for step in plan.steps},
         price=cost,
-        narrowed=narrowed(snapshot, scope, file.tables, order) if scope else (),
+        narrowed=tuple(_counted(snapshot, scope, table, order) for table in file.tables) if scope else (),
         protected=protected_in(platform.catalogue, planned, marks),
         put_back=_put_back(snapshot, planned),
-        exposed=_exposed(platform, request.by_table, plan),
+        exposed=tuple(
+            name
+            for name in platform.catalogue.with_dependants(planned)
+            if name not in planned and name not in request.by_table
+        ),
         told=platform.catalogue.told_of(planned),
     )
     beyond = beyond_window(platform.catalogue, planned, platform.calendar.last)
     because = reasons_to_ask(file, plan.days, cost, beyond)
-    decided = platform.ledger.decisions(PlanDecision, as_far_as_readable=True)
+    needed = file.approvals.people if because else 0
+    given = approved_by(file, backfill.hash, platform.ledger.decisions(PlanDecision, as_far_as_readable=True))
     found = sorted(obstacles(platform, backfill, cores), key=lambda obstacle: not obstacle.blocks)
-    return replace(backfill, obstacles=tuple(found), consent=consent(file, because, backfill.hash, decided))
+    return replace(backfill, obstacles=tuple(found), consent=Consent(needed, because, given))
 
 
 def _planned(snapshot: LakeSnapshot, request: Request) -> Plan:
@@ -337,14 +319,6 @@ def _touched(platform: Platform, file: PlanFile) -> frozenset[date]:
     return frozenset(days)
 
 
-def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, tuple[date, ...]]:
-    planned = {step.table: set(step.days) for step in plan.steps}
-    left = {
-        name: tuple(sorted(days - planned.get(name, set()) - plan.blocked.get(name, {}).keys())) for name in file.tables
-    }
-    return {name: kept for name, kept in left.items() if kept}
-
-
 def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -> dict[str, dict[date, str]]:
     """Return what a person rolled back and the plan makes again, with the reason of that."""
     found: dict[str, dict[date, str]] = {}
@@ -354,16 +328,6 @@ def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -
     return found
 
 
-def _exposed(platform: Platform, asked: Mapping[str, frozenset[date]], plan: Plan) -> tuple[str, ...]:
-    """Return tables outside of what is asked for that read, also through others, what is computed."""
-    computed = {step.table for step in plan.steps}
-    return tuple(name for name in platform.catalogue.with_dependants(computed) if name not in computed | asked.keys())
-
-
-class ApprovalError(PlatformError):
-    """A backfill cannot be approved as somebody asks."""
-
-
 def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Backfill:
     """Write down that somebody approves a backfill as it was explained.
 
@@ -371,23 +335,23 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
         hash: that `explain` showed to whoever approves.
 
     Raises:
-        ApprovalError: it comes to something else by now, something is in the way of it, or its owner approves.
+        PlatformError: it comes to something else by now, something is in the way of it, or its owner approves.
     """
     backfill = explain(platform, file)
     if backfill.hash != hash:
-        raise ApprovalError(
+        raise PlatformError(
             f"The plan {file.name} is {backfill.hash} now, not {hash}: its file, the days that it comes to, or "
             "the code that computes them is another one.",
             "Look at it again with `platform-assets plan explain`, and approve that.",
         )
     if is_same(author.who, file.owner):
-        raise ApprovalError(
+        raise PlatformError(
             f"{author.who} owns the plan {file.name}, and nobody approves what is his own.",
             "Ask somebody else: `platform-assets plan approve … --by NAME`.",
         )
     if backfill.blocking:
         first = backfill.blocking[0]
-        raise ApprovalError(f"The plan {file.name} cannot begin: {first.told}", first.todo)
+        raise PlatformError(f"The plan {file.name} cannot begin: {first.told}", first.todo)
     platform.ledger.decide(PlanDecision("approval of a plan", file.name, hash, **author.signature(datetime.now(UTC))))
     given = people([*backfill.consent.given, author.who])
     return replace(backfill, consent=replace(backfill.consent, given=given))

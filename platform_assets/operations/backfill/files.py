@@ -59,11 +59,7 @@ class PlanFileError(PlatformError):
 
 
 def plan_text(path: Path) -> str:
-    """Return what a file says, whatever it is.
-
-    Raises:
-        PlanFileError: there is none, it has no end that a plan would have, or is no text.
-    """
+    """Return what a file says, whatever it is."""
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)  # what has no size may have no end either
@@ -128,7 +124,7 @@ def _as_texts(node: Node) -> None:
 
 
 def _refuse_what_grows(text: str, name: str) -> None:
-    """Aliases make gigabytes of a few lines, and a plan is read by people, line by line."""
+    """Refuse aliases, which make gigabytes of a few lines, and types: people read a plan line by line."""
     depth = 0
     for event in YAML(typ="rt").parse(text):
         depth += isinstance(event, CollectionStartEvent)
@@ -144,14 +140,7 @@ def _refuse_what_grows(text: str, name: str) -> None:
 
 
 def plan_in(folder: Path, name: str) -> Path:
-    """Return the file of a plan that lies in the folder of plans; what lies elsewhere has no name there.
-
-    Args:
-        name: of the file, with or without its ending.
-
-    Raises:
-        PlanFileError: there is none of that name, or more than one, or it leads out of the folder.
-    """
+    """Return the file of a plan that lies in the folder of plans; what lies elsewhere has no name there."""
     within = folder.resolve()
     files = {
         file.relative_to(folder).as_posix(): file
@@ -190,11 +179,7 @@ class PlacedError(PlatformError):
 
 
 class PlanFieldError(PlanFileError):
-    """A field of a plan says what cannot be on this platform.
-
-    Args:
-        field: where in the file.
-    """
+    """A field of a plan says what cannot be on this platform."""
 
     def __init__(self, what: str, todo: str, field: tuple[int | str, ...]) -> None:
         super().__init__(f"{'.'.join(map(str, field))}: {what}", todo)
@@ -251,16 +236,12 @@ def parse_plan(text: str, name: str) -> PlanFile:
 
 
 def plan_schema() -> dict[str, Any]:
-    """JSON Schema of plan files, by which editors complete and check them."""
+    """Return the JSON Schema of plan files, by which editors complete and check them."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **PlanFile.model_json_schema()}
 
 
 def new_plan(file: PlanFile, place: Path) -> None:
-    """Write a plan to be reviewed, and beside it the schema by which editors complete and check it.
-
-    Raises:
-        PlanFileError: there is something in its place.
-    """
+    """Write a plan to be reviewed, and beside it the schema by which editors complete and check it."""
     schema = place.with_name(SCHEMA)
     if place == schema:
         raise PlanFileError(f"{place} is where the schema of plans lies.", "Choose another name.")
@@ -279,6 +260,8 @@ def written(file: PlanFile) -> str:
     yaml.width = 100
     lines = ["# A backfill as reviewed code. `platform-assets plan explain FILE` shows what it comes to.", ""]
     said = file.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    fields: type[BaseModel] = PlanFile
+    defaults = fields.model_construct().model_dump(mode="json", exclude_none=True)
     for name, field in PlanFile.model_fields.items():
         lines += _explained(field)
         if name in said:
@@ -286,8 +269,7 @@ def written(file: PlanFile) -> str:
             yaml.dump({name: _shown(said[name])}, out)
             lines += out.getvalue().rstrip().splitlines()
         else:
-            default = json.dumps(_defaults().get(name))
-            lines.append(f"# {name}: {default}")
+            lines.append(f"# {name}: {json.dumps(defaults.get(name))}")
         lines.append("")
     return "\n".join(lines)
 
@@ -299,13 +281,6 @@ def _explained(field: FieldInfo) -> Iterator[str]:
     yield f"# {field.description or (part.__doc__ if part else '')}"
     for name, one in part.model_fields.items() if part else ():
         yield f"#   {name}: {one.description}"
-
-
-def _defaults() -> dict[str, Any]:
-    bare = PlanFile.model_validate(
-        {"name": "a", "reason": "a", "owner": "a", "tables": ["gold.a"], "days": {"stale": True}}
-    )
-    return bare.model_dump(mode="json", exclude_none=True)
 
 
 def _shown(value: Any) -> Any:
@@ -346,7 +321,7 @@ def _mistakes(error: ValidationError, said: CommentedMap) -> Iterator[tuple[int,
 
 
 def _line(said: Any, loc: tuple[int | str, ...]) -> int:
-    """Of the innermost part of a place that the file has, from 1."""
+    """Return the line, from 1, of the innermost part of a place that the file has."""
     line = 0
     for part in loc:
         if isinstance(said, CommentedMap) and part in (said.lc.data or ()):  # which lacks what was merged
@@ -374,12 +349,16 @@ def refuse_namesake(lake: Lake, file: PlanFile, place: Path) -> None:
     """Refuse a file whose name belongs to a plan that is not over, and whose own file still says something else.
 
     A file that was edited, renamed or moved is the same plan; so is a copy that says the same.
-
-    Raises:
-        PlanFileError: another file began a plan of this name.
     """
     record = find_record(lake, file.name)
-    if record is not None and (other := began_by_another(record, file, place)):
+    if record is None or record.state in OVER or not record.place or record.file == file:
+        return
+    other = Path(record.place)
+    try:
+        said = read_plan(other)
+    except PlanFileError:  # it is gone, or no plan any more
+        return
+    if other != place.resolve() and said.name == file.name and said != file:
         raise PlanFileError(
             f"Two files call their plan {file.name}: {other}, which began it (it is {record.state}), and "
             f"{place.resolve()}, which says something else.",
@@ -388,25 +367,9 @@ def refuse_namesake(lake: Lake, file: PlanFile, place: Path) -> None:
         )
 
 
-def began_by_another(record: BackfillRecord, file: PlanFile, place: Path) -> Path | None:
-    """Return the other file that began the unfinished plan of this name, if it still says another plan."""
-    if record.state in OVER or not record.place or record.file == file:
-        return None
-    other = Path(record.place)
-    return other if other != place.resolve() and _is_another(other, file) else None
-
-
 def said_besides(record: BackfillRecord, file: PlanFile, place: Path) -> str:
     """Return a sentence if a file says another plan than the one of its name that was begun; else nothing."""
     if record.file == file:
         return ""
     begun = f"the plan of this name that {record.place or 'a file'} began ({record.came_to})"
     return f"{place} says something else than {begun}. `platform-assets plan explain {place}` shows what."
-
-
-def _is_another(other: Path, file: PlanFile) -> bool:
-    try:
-        said = read_plan(other)
-    except PlanFileError:  # it is gone, or no plan any more
-        return False
-    return said.name == file.name and said != file

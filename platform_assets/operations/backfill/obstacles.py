@@ -10,16 +10,14 @@ from datetime import UTC, date, datetime
 
 from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.step.open_stage import OpenStage
-from platform_assets.lakehouse.errors import DamagedStageError
+from platform_assets.errors import PlatformError
 from platform_assets.operations.plan_record import (
     OVER,
     STAGE,
     BackfillRecord,
     RecordError,
-    backfill_names,
+    all_records,
     find_record,
-    is_of_a_comparison,
 )
 from platform_assets.operations.stages.store import all_stages
 from platform_assets.places import folder_of
@@ -39,11 +37,7 @@ _ROOM = 1.2
 
 
 def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iterator[Obstacle]:
-    """Yield what is in the way, and what somebody should know.
-
-    Args:
-        backfill: without its obstacles.
-    """
+    """Yield what is in the way, and what somebody should know."""
     file, plan = backfill.file, backfill.plan
     yield from _before(platform, file)
     for name, blocked in plan.blocked.items():
@@ -152,67 +146,47 @@ def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
     """Yield plans that come to the same days, staged or not, and stages that hold some of them."""
     mine = {(step.table, day) for step in backfill.plan.steps for day in step.days}
     own = STAGE + backfill.file.name
-    plans, broken = _open_plans(platform)
+    records, unread = all_records(platform.lake)
+    plans = {STAGE + record.name: record for record in records if record.state not in OVER}
+    broken = {STAGE + name: error for name, error in unread.items()}
     stages, damaged = all_stages(platform.lake)
+    holding = {
+        stage.name: mine & {(table, day) for table, days in stage.staged.days.items() for day in days}
+        for stage in stages
+    }
     for name, error in damaged.items():
-        yield _damaged(error, plans.get(name), mine) if name != own else Obstacle(error.what, error.todo, blocks=False)
-    staged = (stage for stage in stages if not is_of_a_comparison(stage.name, stage.why))  # which nobody publishes
-    holding = {stage.name: mine & _staged(stage) for stage in staged}
+        if name == own:
+            yield Obstacle(error.what, error.todo, blocks=False)
+        elif (record := plans.get(name)) is None:
+            yield _cannot_tell(error)
+        else:
+            shared = mine & record.planned
+            comes_to = _of_the_same(shared) if shared else "none of these days"
+            what = f"{error.what} The plan {record.name}, which fills it, comes to {comes_to}."
+            yield Obstacle(what, error.todo, blocks=bool(shared))
     for name, record in plans.items():
         if name not in (own, *damaged) and (shared := mine & record.planned | holding.get(name, set())):
             comes_to = f"The plan {record.name} comes to {_of_the_same(shared)}."
             yield Obstacle(comes_to, "Finish or cancel it first.", field=_DAYS)
     for name, shared in holding.items():
-        if shared and name not in (own, *plans):
-            yield _other(name, shared, broken.get(name))
-    for name, unread in broken.items():
-        if name != own and not holding.get(name):
-            cannot_tell = f"{unread.what} Whether it comes to days of the same tables cannot be told."
-            yield Obstacle(cannot_tell, unread.todo, blocks=False)
-
-
-def _open_plans(platform: Platform) -> tuple[dict[str, BackfillRecord], dict[str, RecordError]]:
-    """Return, by stage, the plans that are not over, and what is wrong with records that cannot be read."""
-    plans: dict[str, BackfillRecord] = {}
-    broken: dict[str, RecordError] = {}
-    for name in backfill_names(platform.lake):
-        try:
-            record = find_record(platform.lake, name)
-        except RecordError as error:
-            broken[STAGE + name] = error
+        if not shared or name in (own, *plans):
             continue
-        if record is not None and record.state not in OVER:
-            plans[STAGE + name] = record
-    return plans, broken
+        has = f"The stage {name} has {_of_the_same(shared)} staged"
+        if record_error := broken.get(name):  # its plan may not be over
+            what = f"{has}, and {record_error.what[:1].lower()}{record_error.what[1:]}"
+            yield Obstacle(what, record_error.todo)
+        else:
+            todo = "Whichever is published second is computed again."
+            yield Obstacle(f"{has}.", todo, blocks=False, field=_DAYS)
+    yield from (_cannot_tell(error) for name, error in broken.items() if name != own and not holding.get(name))
 
 
-def _staged(stage: OpenStage) -> set[tuple[str, date]]:
-    return {(table, day) for table, days in stage.staged.days.items() for day in days}
+def _cannot_tell(error: PlatformError) -> Obstacle:
+    return Obstacle(f"{error.what} Whether it has days of the same tables cannot be told.", error.todo, blocks=False)
 
 
 def _of_the_same(shared: Set[tuple[str, date]]) -> str:
     return f"{counted(len({day for _, day in shared}), 'day')} of the same tables"
-
-
-def _damaged(error: DamagedStageError, record: BackfillRecord | None, mine: Set[tuple[str, date]]) -> Obstacle:
-    """Return a stage that cannot be read; what it may hold at most, the record of its plan says."""
-    if record is None:
-        return Obstacle(
-            f"{error.what} Whether it has days of the same tables cannot be told.", error.todo, blocks=False
-        )
-    shared = mine & record.planned
-    comes_to = _of_the_same(shared) if shared else "none of these days"
-    return Obstacle(
-        f"{error.what} The plan {record.name}, which fills it, comes to {comes_to}.", error.todo, blocks=bool(shared)
-    )
-
-
-def _other(stage: str, shared: Set[tuple[str, date]], unread: RecordError | None) -> Obstacle:
-    """Return a stage with the same days; the plan of one whose record cannot be read may not be over."""
-    has = f"The stage {stage} has {_of_the_same(shared)} staged"
-    if unread is not None:
-        return Obstacle(f"{has}, and {unread.what[:1].lower()}{unread.what[1:]}", unread.todo)
-    return Obstacle(f"{has}.", "Whichever is published second is computed again.", blocks=False, field=_DAYS)
 
 
 def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
@@ -229,22 +203,13 @@ def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
 
 def beyond_limits(platform: Platform, file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle]:
     """Yield what will not do by what a backfill is expected to take, and what of it nobody knows."""
-    yield from _disk(platform, cost)
-    yield from _budget(file, cost, cores)
-    yield from _too_late(file, cost)
-
-
-def _disk(platform: Platform, cost: Price) -> Iterator[Obstacle]:
-    need = int(cost.bytes * _ROOM)
-    free = _free(platform)
-    if free is not None and need > free:
+    place = folder_of(platform.settings.lake)  # a bucket has no end that anybody could know
+    free = shutil.disk_usage(place).free if place and place.exists() else None
+    if free is not None and (need := int(cost.bytes * _ROOM)) > free:
         yield Obstacle(
             f"About {need:,} bytes are needed and {free:,} are free where the lake lies.",
             "Make room, or do less at once.",
         )
-
-
-def _budget(file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle]:
     budget = file.budget
     if budget.price_per_core_hour is not None and cores is None:
         yield Obstacle(
@@ -253,7 +218,7 @@ def _budget(file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle
             blocks=budget.money is not None,
             field=("budget", "price_per_core_hour"),
         )
-    low = _least_seconds(cost)
+    low = cost.between[0] if cost.between else cost.seconds
     for name, most, least in (
         ("bytes", budget.bytes, cost.bytes),
         ("minutes", budget.minutes, low / 60),
@@ -271,10 +236,7 @@ def _budget(file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle
             "Nothing has to be done.",
             blocks=False,
         )
-
-
-def _too_late(file: PlanFile, cost: Price) -> Iterator[Obstacle]:
-    left, low = seconds_left(file.service, datetime.now(UTC)), _least_seconds(cost)
+    left = seconds_left(file.service, datetime.now(UTC))
     if left is not None and (low > left or not left):
         hours = f" within {file.service.hours}" if file.service.hours else ""
         yield Obstacle(
@@ -283,12 +245,3 @@ def _too_late(file: PlanFile, cost: Price) -> Iterator[Obstacle]:
             "Write a later service.until or wider service.hours, or name fewer days.",
             field=("service", "until"),
         )
-
-
-def _least_seconds(cost: Price) -> float:
-    return cost.between[0] if cost.between else cost.seconds
-
-
-def _free(platform: Platform) -> int | None:
-    place = folder_of(platform.settings.lake)  # a bucket has no end that anybody could know
-    return shutil.disk_usage(place).free if place and place.exists() else None

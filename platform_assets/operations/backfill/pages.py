@@ -122,7 +122,7 @@ def _json(backfill: Backfill) -> dict[str, Any]:
 
 
 def facts(backfill: Backfill) -> Iterator[str]:
-    """What somebody wants to know besides the days, in sentences."""
+    """Return what somebody wants to know besides the days, in sentences."""
     yield f"About {_cost(backfill.price)}."
     yield from _only(backfill)
     for table, days in backfill.up_to_date.items():
@@ -150,7 +150,7 @@ def facts(backfill: Backfill) -> Iterator[str]:
 
 
 def standing(record: BackfillRecord, now: Standing | None = None) -> str:
-    """Where a backfill stands, in a line.
+    """Return where a backfill stands, in a line.
 
     Args:
         now: how far it is by what lies in its stage, and how long the rest takes; by default as it was explained.
@@ -163,19 +163,19 @@ def standing(record: BackfillRecord, now: Standing | None = None) -> str:
 
 
 def days_told(record: BackfillRecord) -> str:
-    """How many days it is about; once it is published, those that it left alone apart."""
+    """Return how many days it is about; once it is published, those that it left alone apart."""
     if not record.left_alone:
         return f"{counted(record.days, 'day')} of tables"
     return f"{counted(record.days - record.left_alone, 'day')} of tables, {record.left_alone:,} more left as they were"
 
 
 def staged_share(record: BackfillRecord) -> int:
-    """Percent of the named days that are staged and have passed their gates."""
+    """Return percent of the named days that are staged and have passed their gates."""
     return record.steps[record.done - 1].share if record.done else 0
 
 
 def record_json(record: BackfillRecord) -> dict[str, Any]:
-    """The record of a backfill for programs."""
+    """Return the record of a backfill for programs."""
     return record.model_dump(mode="json") | {"days": record.days, "staged_share": staged_share(record)}
 
 

@@ -52,8 +52,6 @@ class DayChange:
     """One day of one table; every pair is before and after.
 
     Args:
-        table: of the day.
-        day: the day.
         rows: number of rows; None before where the day was never computed.
         bytes: of its files; None likewise.
         digests: of its whole content; empty likewise.
@@ -69,7 +67,7 @@ class DayChange:
 
     @property
     def is_equal(self) -> bool:
-        """Whether it came out as it was."""
+        """Return whether it came out as it was."""
         return self.digests[0] == self.digests[1]
 
     def cell(self, measure: str) -> tuple[str, int, str]:
@@ -95,7 +93,6 @@ class TableReport:
     """One table of a backfill.
 
     Args:
-        table: its name.
         days: before and after, oldest first.
         measure: column by whose sum days are compared; empty for their rows.
         amounts: sums that differ over all its days, before and after; None where no day is there.
@@ -108,7 +105,7 @@ class TableReport:
 
     @property
     def changed(self) -> int:
-        """How many days came out another one."""
+        """Return how many days came out another one."""
         return sum(not day.is_equal for day in self.days)
 
     def total(self, name: str) -> Pair:
@@ -118,7 +115,7 @@ class TableReport:
 
     @property
     def sums(self) -> dict[str, tuple[Decimal, Decimal]]:
-        """Of every column of numbers that gates looked at, before and after."""
+        """Return the sums of every column of numbers that gates looked at, before and after."""
         totals: dict[str, tuple[Decimal, Decimal]] = {}
         for day in self.days:
             for name, (before, after) in day.figures.sums.items() if day.figures else ():
@@ -172,7 +169,6 @@ def record_parts(
     """Show what became of a backfill.
 
     Args:
-        tables: that it is about.
         unread: tables whose amounts are not told, with the reason.
         approvals: of the plan, of whatever hash, oldest first.
         gates: what those of the plan said, by share of the rollout.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -10,14 +11,15 @@ from pathlib import Path
 from typing import Literal
 
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.locks import begin_lock, plan_lock
+from platform_assets.lakehouse.locks import begin_lock, plan_holder, plan_lock, publish_holder
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import PlacedError, refuse_namesake
 from platform_assets.operations.backfill.obstacles import applied_before
 from platform_assets.operations.backfill.staged import cores_of, stage_of
-from platform_assets.operations.backfill.waiting import overruled
 from platform_assets.operations.plan_record import (
+    OVER,
     STAGE,
     BackfillRecord,
     find_record,
@@ -26,15 +28,18 @@ from platform_assets.operations.plan_record import (
     write_record,
 )
 from platform_assets.operations.stages.stages import drop_stage, narrow_stage
+from platform_assets.operations.stages.store import undeclared_days
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle, approved_by
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.key_scope import ScopeError
+from platform_assets.planning.selection import protected_in
+from platform_assets.planning.windows import which
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.quality.findings import Check
 from platform_assets.records.decisions import PlanDecision
-from platform_assets.records.history import PublicationRecord
-from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.records.history import ROLL_BACK, PublicationRecord
+from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.words import counted
 
 
@@ -61,18 +66,28 @@ class Sitting:
 
     Args:
         platform: as it was at the start.
+        report: hears in sentences what happens.
     """
 
     platform: Platform
-    spark: SparkOnDemand
+    spark: TimedSpark
     author: Author
     record: BackfillRecord
     progress: OnProgress
+    report: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self.starts_before = self.record.starts
+        self.keep(self.record)
 
     def keep(self, record: BackfillRecord) -> None:
         """Write down where it stands."""
-        self.record = record
+        self.record, self.kept = record, time.monotonic()
         write_record(self.platform.lake, record)
+
+    def say(self, what: str) -> None:
+        """Report what happened, as a sentence."""
+        self.report(f"{what[0].upper()}{what[1:]}.")
 
     def stop(
         self,
@@ -93,6 +108,7 @@ def sitting_over(
     file: PlanFile,
     author: Author,
     progress: OnProgress = no_progress,
+    report: Callable[[str], None] = lambda sentence: None,
     place: Path | None = None,
 ) -> Iterator[Sitting]:
     """Begin a backfill, or go on with it; nobody else works on it meanwhile.
@@ -110,9 +126,7 @@ def sitting_over(
         record = _begun(platform, file, author).worked_on_by(author.run)
         if place is not None:
             record = record.model_copy(update={"place": str(place.resolve())})
-        sitting = Sitting(platform, spark, author, record, progress)
-        sitting.keep(record)
-        yield sitting
+        yield Sitting(platform, TimedSpark(spark), author, record, progress, report)
 
 
 def stop_if_paused(sitting: Sitting) -> None:
@@ -131,11 +145,7 @@ def refuse_overruled(sitting: Sitting) -> None:
 
 
 def may_go_on(sitting: Sitting) -> None:
-    """Stand still where the backfill may compute no further now.
-
-    Raises:
-        StoppedError: somebody paused it, it is outside of its hours, or a budget is used up.
-    """
+    """Stand still where the backfill may compute no further now."""
     file, record = sitting.record.file, sitting.record
     stop_if_paused(sitting)
     if not may_compute(file.service, datetime.now(UTC)):
@@ -231,11 +241,7 @@ def _keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: Bac
     if before.file.only != now.file.only:
         drop_stage(platform, STAGE + now.name)
         return
-    wanted: dict[str, Collection[date]] = {}
-    for step in now.steps:
-        for table, days in step.days.items():
-            wanted[table] = {*wanted.get(table, ()), *days}
-    narrow_stage(platform, STAGE + now.name, wanted)
+    narrow_stage(platform, STAGE + now.name, now.by_table)
 
 
 def _refuse(backfill: Backfill) -> None:
@@ -247,4 +253,101 @@ def _refuse(backfill: Backfill) -> None:
             f"The plan {name} needs {counted(backfill.consent.needed, 'approval')} of {backfill.hash} and has "
             f"{len(backfill.consent.given)}, because {' and '.join(backfill.consent.because)}.",
             f"Ask somebody to run `platform-assets plan approve FILE --hash {backfill.hash} --reason … --by …`.",
+        )
+
+
+def is_at_work(platform: Platform, record: BackfillRecord) -> bool:
+    """Return whether a process applies it now."""
+    return record.state not in OVER and bool(plan_holder(platform.lake, record.name))
+
+
+def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
+    """Return what has to happen before a backfill goes on, as sentences; nothing of one that is over or at work.
+
+    What is published and not proved yet, as its file asks for, is not quite over.
+    """
+    if record.wants_proof:
+        hours = record.file.service.hours
+        if not may_compute(record.file.service, datetime.now(UTC)):
+            return (f"Its proof waits for its hours, {hours} UTC: `platform-assets plan apply FILE` then.",)
+        return ("Its proof is still to come: by whoever applies it now, or by `platform-assets plan apply FILE`.",)
+    return () if record.state in OVER else tuple(_waits(platform, record))
+
+
+def waits_to_begin(backfill: Backfill) -> tuple[str, ...]:
+    """Return what has to happen before a plan that was never applied can be."""
+    waits = [f"{obstacle.told} {obstacle.todo}" for obstacle in backfill.blocking]
+    consent = backfill.consent
+    if not consent.is_there:
+        missing = counted(consent.needed - len(consent.given), "approval")
+        waits.append(f"It waits for {missing} of {backfill.hash}, because {' and '.join(consent.because)}.")
+    return tuple(waits)
+
+
+def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
+    lake, file = platform.lake, record.file
+    if worker := plan_holder(lake, record.name):
+        publisher = publish_holder(lake) if record.state == "publishing" else ""
+        if publisher not in ("", worker):
+            yield f"It waits for the publish lock, which {publisher} holds."
+        return
+    if is_paused(lake, record.name):
+        yield f"Somebody paused it: `platform-assets plan resume {record.name}`."
+    computes = record.done < len(record.steps)
+    if computes and not may_compute(file.service, datetime.now(UTC)):
+        yield f"It waits for its hours, {file.service.hours} UTC."
+    if computes and seconds_left(file.service, datetime.now(UTC)) == 0:
+        yield f"It had to be staged until {file.service.until} UTC: it waits for a later service.until in its file."
+    if computes and (used := spent(file.budget, record.seconds, record.bytes, cores_of(platform))):
+        yield f"It waits for more of a budget: {used}."
+    if record.state != "publishing" and not record.versions_hold(platform.versions):
+        yield "Code or a contract is another one than when it began: it is explained anew."
+        yield from waits_to_begin(explain(platform, file))
+    for decided in overruled(platform, record):
+        yield f"It would overrule what was decided since: {decided.what}. {decided.todo}"
+    yield "Nobody applies it now: `platform-assets plan apply FILE` goes on."
+
+
+def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:
+    """Yield the decisions since a backfill began that it would overrule, each as a phrase, and what to do."""
+    planned, calendar, cancel = record.by_table, platform.calendar, f"`platform-assets plan cancel {record.name}`"
+    stage = stage_of(platform, record.name)
+    for table, staged in (undeclared_days(platform, stage) if stage else {}).items():
+        yield Obstacle(
+            f"its stage holds {counted(len(staged), 'day')} of {table}, which no domain here declares any more",
+            f"{cancel}, and apply it again, without that table; or declare it.",
+        )
+    for table, every in planned.items():
+        if outside := sorted(day for day in every if day not in calendar):
+            lie = "lies" if len(outside) == 1 else "lie"
+            yield Obstacle(
+                f"{counted(len(outside), 'day')} of {table} {lie} outside the calendar by now ({which(outside)}), from "
+                f"{calendar.first} to {calendar.last}",
+                "Leave them out in the file and apply it again, or set `calendar_first` and `calendar_last` as they "
+                f"were; or {cancel}.",
+            )
+    override = record.file.override_protected
+    allowed = override.named() if override else frozenset()
+    marks = LakeSnapshot.now(platform).marks([table for table in planned if table in platform.catalogue.names])
+    ours = {table: planned[table] - allowed for table in marks}
+    for table, why in protected_in(platform.catalogue, ours, marks).items():
+        closed = sorted(why)
+        yield Obstacle(
+            f"{counted(len(closed), 'day')} of {table} {'is' if len(closed) == 1 else 'are'} protected by now "
+            f"({which(closed)}): {why[closed[0]]}",
+            f"Leave them out with `days.without` in the file, or write override_protected: {{days: {closed[0]}.."
+            f"{closed[-1]}, reason: …}}, and apply it again; or {cancel}.",
+        )
+    if record.looked_at is None:
+        return
+    since = {head.run: head for head in platform.ledger.heads(ROLL_BACK) if head.release > record.looked_at}
+    by_whom: dict[tuple[str, str], list[date]] = {}
+    for hold in platform.ledger.holds():
+        if hold.is_of_good_content and hold.run in since and hold.day in planned.get(hold.table, ()):
+            by_whom.setdefault((hold.table, hold.run), []).append(hold.day)
+    for (table, run), days in by_whom.items():
+        yield Obstacle(
+            f"{since[run].who} put {counted(len(days), 'day')} of {table} back since it began ({which(sorted(days))}), "
+            f"because: {since[run].why}",
+            f"{cancel}; apply it again if it is right all the same, or leave them out with `days.without`.",
         )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
@@ -24,6 +26,7 @@ from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.manifest import DayContent
 
+_Number = Annotated[Decimal, Field(allow_inf_nan=True)]
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,.*)?\])?")
 
 
@@ -57,42 +60,27 @@ def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
     return Standing(len(done), record.days, record.seconds, record.explained_seconds, record.bytes, left_alone, money)
 
 
-class _Kept(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class _Kept(Figures):
     """Figures of one staged day, as long as the files of both sides are those that were read.
-
-    Numbers are text, since JSON knows none of as many digits.
 
     Args:
         files: of the staged day.
         base: of the same day of the release.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    table: str
-    day: date
+    sums: Mapping[str, tuple[_Number, _Number]]
     files: tuple[str, ...]
     base: tuple[str, ...]
-    rows: tuple[int, int]
-    keys: tuple[int, int]
-    changed: int
-    sums: dict[str, tuple[str, str]]
-    nulls: dict[str, tuple[int, int]]
-    shifts: dict[str, float]
 
-    @property
-    def figures(self) -> Figures:
-        """As gates look at them."""
-        sums = {name: (Decimal(before), Decimal(after)) for name, (before, after) in self.sums.items()}
-        return Figures(self.table, self.day, self.rows, self.keys, sums, self.changed, self.nulls, self.shifts)
+    def is_of(self, content: DayContent, sums: Collection[str], columns: Collection[str]) -> bool:
+        """Return whether figures are those of a staged day, with all columns that gates ask for by now."""
+        is_same = (self.files, self.base) == (_paths(content), content.base)
+        return is_same and self.sums.keys() >= set(sums) and self.nulls.keys() >= set(columns)
 
 
-class _KeptDays(BaseModel):
-    """All that is kept of one backfill."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    days: tuple[_Kept, ...]
+_DAYS = TypeAdapter(dict[str, tuple[_Kept, ...]])
+"""What is kept of a backfill, as `days`."""
 
 
 def staged_figures(
@@ -108,42 +96,35 @@ def staged_figures(
     for gate in gates:
         if gate.column is not None:
             (sums if gate.metric == "sum" else columns)[gate.table].add(gate.column)
-    kept = _read(platform.lake, name)
-    known = {(one.table, one.day): one for one in kept.days} if kept else {}
+    known = kept_figures(platform.lake, name)
     found: list[_Kept] = []
     for table in sorted(sums):
         contents = stage.staged.of(table)
         there = [
             one
-            for day, content in contents.items()
-            if _is_of(one := known.get((table, day)), content, sums[table], columns[table])
+            for one in known
+            if one.table == table and one.day in contents and one.is_of(contents[one.day], sums[table], columns[table])
         ]
-        new = frozenset(contents).difference(one.day for one in there if one)
-        found += [one for one in there if one]
-        if new:
+        found += there
+        if new := frozenset(contents).difference(one.day for one in there):
             only = Selection(frozenset({table}), new)
             found += [_kept(day, contents) for day in compare(platform, stage, only, progress, sums, columns)]
-    if found != list(known.values()):
+    if found != list(known):
         found.sort(key=lambda one: (one.table, one.day))
-        content = _KeptDays(days=tuple(found))
-        _file(platform.lake, name).replace(content.model_dump_json().encode())
-    return tuple(one.figures for one in found)
+        _file(platform.lake, name).replace(_DAYS.dump_json({"days": tuple(found)}))
+    return tuple(found)
 
 
-def kept_figures(lake: Lake, name: str) -> tuple[Figures, ...]:
-    """Return what the gates of a backfill looked at last, also once its stage is gone; nothing without any."""
-    kept = _read(lake, name)
-    return tuple(one.figures for one in kept.days) if kept else ()
+def kept_figures(lake: Lake, name: str) -> tuple[_Kept, ...]:
+    """Return what the gates of a backfill looked at last, also once its stage is gone.
 
-
-def _is_of(kept: _Kept | None, content: DayContent, summed: Collection[str], columns: Collection[str]) -> bool:
-    """Return whether figures are those of a staged day, with all columns that gates ask for by now."""
-    return (
-        kept is not None
-        and (kept.files, kept.base) == (_paths(content), content.base)
-        and kept.sums.keys() >= set(summed)
-        and kept.nulls.keys() >= set(columns)
-    )
+    Nothing where it cannot be read: then the days are read again.
+    """
+    content = _file(lake, name).read()
+    try:
+        return _DAYS.validate_json(content)["days"] if content is not None else ()
+    except (ValidationError, KeyError):
+        return ()
 
 
 def _paths(content: DayContent) -> tuple[str, ...]:
@@ -159,19 +140,10 @@ def _kept(day: StagedDay, contents: Mapping[date, DayContent]) -> _Kept:
         rows=day.rows,
         keys=day.keys or day.rows,
         changed=day.added + day.removed + day.changed,
-        sums={name: (str(before), str(after)) for name, (before, after) in day.sums.items()},
+        sums={name: (Decimal(str(before)), Decimal(str(after))) for name, (before, after) in day.sums.items()},
         nulls=dict(day.nulls),
         shifts=dict(day.shifts),
     )
-
-
-def _read(lake: Lake, name: str) -> _KeptDays | None:
-    """Return what is kept; None where there is nothing, or it cannot be read: then the days are read again."""
-    content = _file(lake, name).read()
-    try:
-        return _KeptDays.model_validate_json(content) if content is not None else None
-    except ValidationError:
-        return None
 
 
 def _file(lake: Lake, name: str) -> Location:

@@ -7,7 +7,7 @@ that was copied well is never copied again: whatever becomes of it in the lake, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import unquote
@@ -21,7 +21,7 @@ from platform_assets.lakehouse.releases import Release, current_release, manifes
 from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.lakehouse.storage.parquet import damage, other_length
 from platform_assets.operations.audit.faults import Fault, Findings, Scope
-from platform_assets.operations.audit.lake import audit
+from platform_assets.operations.audit.installation import audit
 from platform_assets.operations.backup.generations import refuse_half_an_erasure, refuse_what_is_erased
 from platform_assets.progress import OnProgress, Progress, no_progress
 
@@ -143,7 +143,6 @@ def copy_lake(
     what is damaged of its logs and manifests is copied again.
 
     Args:
-        lake: the lake; others may publish meanwhile.
         copy: a folder of its own; empty, or an earlier copy of the same lake.
         lacking: what the copy could not get before.
 
@@ -163,7 +162,9 @@ def copy_lake(
     again = {lake.root / path: size for path, size in lacking.items()}
     wanted = shown_since(lake, now, had, horizon.cut.before, again)
     older = {file: size for file, size in wanted.items() if file not in live}
-    names = dict.fromkeys((*_named_in(lake, copy, before), *naming_files(lake, now, had)))
+    broken = filter(None, (located(fault.file).below(copy.root) for fault in before if fault.file))
+    mended = (lake.root / path for path in broken if (lake.root / path).size() is not None)
+    names = dict.fromkeys((*mended, *naming_files(lake, now, had)))
     work = _Copying(lake, copy, now, live, older, frozenset(names))
     try:
         work.copy(list(dict.fromkeys((*older, *sorted(live), *names))), progress)
@@ -202,14 +203,6 @@ def _faults(copy: Lake) -> list[Fault]:
     findings = Findings()
     audit(copy, Scope(fast=True), findings, no_progress)
     return findings.faults
-
-
-def _named_in(lake: Lake, copy: Lake, faults: Iterable[Fault]) -> Iterator[Location]:
-    """Yield the files of the lake that can take the place of damaged ones."""
-    for fault in faults:
-        path = located(fault.file).below(copy.root) if fault.file else None
-        if path and (lake.root / path).size() is not None:
-            yield lake.root / path
 
 
 @dataclass

@@ -10,24 +10,36 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from filecmp import cmp
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 from filelock import FileLock, Timeout
+from pydantic import SecretStr
 
 from platform_assets.access import make_folder
+from platform_assets.engine.platform import lake_to_write
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import ErasedError
 from platform_assets.lakehouse.layout import LAYERS, Lake, located
-from platform_assets.lakehouse.releases import Release, current_release, manifest_of, newest_release
+from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.releases import Release, current_release, manifest_of, newest_release, publication_of
 from platform_assets.lakehouse.storage.location import sync
+from platform_assets.ledger.connection import parse_url, sqlite_file
+from platform_assets.operations.audit.faults import Check, Fault, Scope
+from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.opening import open_platform
+from platform_assets.places import folder_of
+from platform_assets.progress import OnProgress, Progress, meanwhile
 from platform_assets.records.history import ERASURE
 from platform_assets.records.manifest import Manifest
+from platform_assets.secret import secret_file
+from platform_assets.settings import Settings
 
 _COPIED = (*LAYERS, "_releases", "_publications", "_horizon.json")
 """What a backup has of a lake; locks and stages of those who worked in the backup itself are not passed on."""
@@ -39,10 +51,6 @@ _LEFT = re.compile(rf"\.(begun|rehearsal-\w+|{_NAME.pattern})")
 """What a killed backup or rehearsal leaves."""
 NOBODYS = ("lost+found",)
 """What lies in the topmost folder of a disk without anybody's doing."""
-
-
-class BackupError(PlatformError):
-    """A folder is no backup, or cannot be one."""
 
 
 @dataclass(frozen=True)
@@ -57,27 +65,27 @@ class Generation:
 
     @property
     def name(self) -> str:
-        """Sortable by age."""
+        """Return its name, by which generations sort by age."""
         return self.folder.name
 
     @property
     def lake(self) -> Path:
-        """Its lake."""
+        """Return the folder of its lake."""
         return self.folder / "lake"
 
     @property
     def ledger(self) -> Path:
-        """Its ledger; not there where that is a server's database."""
+        """Return its ledger; not there where that is a server's database."""
         return self.folder / "ledger.db"
 
     @property
     def secret(self) -> Path:
-        """The secret that the installation made; not there where it is a variable's."""
+        """Return the secret that the installation made; not there where it is a variable's."""
         return self.folder / "secret"
 
     @property
     def lacking(self) -> dict[str, int]:
-        """Data files of older releases that were damaged when it was taken, each with its bytes."""
+        """Return data files of older releases that were damaged when it was taken, each with its bytes."""
         content = self._lacking.read_text(encoding="utf-8") if self._lacking.exists() else "{}"
         return {str(path): int(size) for path, size in json.loads(content).items()}
 
@@ -92,7 +100,7 @@ class Generation:
 
     @property
     def release(self) -> int:
-        """The release that it shows."""
+        """Return the release that it shows."""
         return newest_release(Lake.at(self.lake))
 
 
@@ -111,13 +119,13 @@ class BackupFolder:
         """Return one of them; the newest without a name."""
         every = self.generations()
         if not every:
-            raise BackupError(f"There is no backup in {self.folder}.", "Name the folder that `backup` was given.")
+            raise PlatformError(f"There is no backup in {self.folder}.", "Name the folder that `backup` was given.")
         if name is None:
             return every[-1]
         for generation in every:
             if generation.name == name:
                 return generation
-        raise BackupError(
+        raise PlatformError(
             f"The backup {self.folder} has no generation {name}.", f"It has {', '.join(each.name for each in every)}."
         )
 
@@ -126,14 +134,11 @@ class BackupFolder:
         """Be the only one who works on the backup, with a generation that nobody sees and that begins as the newest.
 
         It is gone afterwards, unless it was shown. What a killed process began is removed.
-
-        Raises:
-            BackupError: another backup into the folder is under way, or the folder holds something else.
         """
         if lake.root.holds(located(self.folder)):
-            raise BackupError(f"{self.folder} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
+            raise PlatformError(f"{self.folder} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
         if not self._every.exists() and (others := self._others()):
-            raise BackupError(
+            raise PlatformError(
                 f"{self.folder} holds something else than a backup, for example {others[0]}.",
                 "Name an empty folder, or one of a backup.",
             )
@@ -156,11 +161,11 @@ class BackupFolder:
             self._every.mkdir(exist_ok=True)
             lock.acquire()
         except Timeout as error:
-            raise BackupError(
+            raise PlatformError(
                 f"Another backup, restore or rehearsal is at work on {self.folder}.", "Wait until it has ended."
             ) from error
         except OSError as error:
-            raise BackupError(
+            raise PlatformError(
                 f"{self.folder} cannot be written: {error.strerror}.",
                 "Give this user the right to write there: a restore and a rehearsal need it too.",
             ) from error
@@ -218,7 +223,7 @@ class BackupFolder:
         try:
             link.symlink_to(to)
         except OSError as error:
-            raise BackupError(
+            raise PlatformError(
                 f"{self.folder} cannot hold a backup: {error.strerror}, a symbolic link.",
                 "Name a folder on a file system with symbolic links.",
             ) from error
@@ -293,4 +298,161 @@ def refuse_what_is_erased(lake: Lake, copied: Release) -> None:
         raise ErasedError(
             f"Rows were erased from {lake.root} while it was copied; the backup shows what it showed before.",
             "Run `platform-assets backup` again: the next generation has none of them.",
+        )
+
+
+_MARK = "_restoring"
+"""Says which generation is being put there."""
+_LOCKS = "_locks/"
+_FIRST = "_releases/_delta_log/00000000000000000000.json"
+
+
+def restore_lake(source: Lake, lake: Lake, generation: str, progress: OnProgress) -> None:
+    """Copy a generation's lake to where nothing is, or to what a restore of it that was cut short left.
+
+    The lake shows nothing before its first commit, which comes last. Nobody can publish meanwhile, as far as locks
+    reach; whoever tried would find tables ahead of what is released.
+
+    Raises:
+        PlatformError: something else lies there; nothing was replaced.
+    """
+    with publish_lock(lake) as still_held:
+        there, files = _left_there(source, lake, generation), source.root.files()
+        mark = lake.root / _MARK
+        mark.replace(generation.encode())
+        for path in there.keys() - files.keys():
+            (lake.root / path).remove(durable=False)
+        for number, path in enumerate(paths := in_order(files), start=1):
+            if there.get(path) != files[path].size:
+                if path == _FIRST:
+                    _sync(lake, paths[: number - 1])
+                still_held()
+                (source.root / path).copy_to(lake.root / path)
+            progress(Progress("restoring", "the lake", number, len(files), "file", finished=number == len(files)))
+        _sync(lake, paths[-2:])
+        mark.remove()
+
+
+def _left_there(source: Lake, lake: Lake, generation: str) -> dict[str, int]:
+    """Return the files, with their bytes, that a restore of a generation left when it was cut short; refuse others."""
+    there = {path: file.size for path, file in lake.root.files().items() if not path.startswith(_LOCKS)}
+    is_its_own = there.pop(_MARK, None) is not None and (lake.root / _MARK).read() == generation.encode()
+    is_as_restored = newest_release(lake) < 0 or _shown(lake) == _shown(source)  # else somebody has worked with it
+    if there and not (is_its_own and is_as_restored):
+        raise is_there(lake.root)
+    return there
+
+
+def _sync(lake: Lake, paths: Sequence[str]) -> None:
+    """Force files, and the folders down to them, to disk."""
+    folders = {lake.root / str(folder) for path in paths for folder in PurePosixPath(path).parents[:-1]}
+    sync([*(lake.root / path for path in paths), *folders, lake.root])
+
+
+def in_order(paths: Iterable[str]) -> list[str]:
+    """Return the files of a lake so that it shows nothing before the last of them that count: its first release."""
+
+    def place(path: str) -> tuple[int, int, str]:
+        name = path.removeprefix("_releases/_delta_log/")
+        if name == path:
+            return path.startswith("_releases/"), 0, path
+        commit = re.fullmatch(r"(\d{20})\.json", name)
+        # A hint names a commit that is to be there; without it all commits are found, from the first
+        return (3, -int(commit[1]), path) if commit else (4 if name == "_last_checkpoint" else 2, 0, path)
+
+    return sorted(paths, key=place)
+
+
+def is_there(place: object) -> PlatformError:
+    """Return what is said where a restore would replace something."""
+    return PlatformError(
+        f"{place} is there already, and a restore replaces nothing.",
+        "Stop the platform and move it aside, or restore elsewhere: set PLATFORM_STATE, or PLATFORM_LAKE, to an empty "
+        "folder.",
+    )
+
+
+def _shown(lake: Lake) -> tuple[int, str | None]:
+    newest = newest_release(lake)
+    return newest, publication_of(lake, newest)
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """What a rehearsal of a restore found.
+
+    Args:
+        faults: what is not as it was published; none if it can be relied on.
+        said: what the platform said when it was opened, in a sentence each.
+    """
+
+    generation: str
+    release: int
+    faults: tuple[Fault, ...]
+    seen: Mapping[Check, int]
+    said: tuple[str, ...]
+
+
+def restore(
+    backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress
+) -> tuple[str, Path | None]:
+    """Put lake and ledger of a generation where the settings look for them.
+
+    Ledger and secret come first: whoever looks meanwhile finds nothing or is refused. A restore that was cut short goes
+    on when it is called again.
+
+    Returns:
+        Where they lie now; no ledger where that is a server's database.
+
+    Raises:
+        PlatformError: something lies there already, or cannot; nothing was replaced.
+    """
+    ledger = sqlite_file(parse_url(settings.ledger_url.get_secret_value())) if generation.ledger.exists() else None
+    is_writable = os.access(backup.folder, os.W_OK)
+    with backup.alone() if is_writable else nullcontext():  # a backup on a disk that nobody can write is left alone
+        folder = folder_of(settings.lake)
+        if folder and not folder.is_dir() and (folder.exists() or folder.is_symlink()):
+            raise PlatformError(f"{folder} leads to no folder.", "Mount the disk that it leads to, or move it aside.")
+        lake = Lake.at(folder) if folder else lake_to_write(settings)
+        _left_there(Lake.at(generation.lake), lake, generation.name)
+        if ledger is not None:
+            _restore_file(generation.ledger, ledger)
+        if settings.secret is None and generation.secret.exists():
+            _restore_file(generation.secret, secret_file(settings))
+        restore_lake(Lake.at(generation.lake), lake, generation.name, progress)
+    return settings.lake, ledger
+
+
+def _restore_file(source: Path, target: Path) -> None:
+    if target.exists() and cmp(source, target, shallow=False):
+        return
+    for ending in ("", "-wal", "-shm"):
+        if (beside := target.with_name(f"{target.name}{ending}")).exists():
+            raise is_there(beside)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.restoring")
+    try:
+        shutil.copy2(source, draft)
+        sync([located(draft)])
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def rehearse(backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress) -> Rehearsed:
+    """Restore a generation beside itself, open the platform on it, read every page of it, and remove it again."""
+    with backup.alone(), TemporaryDirectory(prefix=".rehearsal-", dir=generation.folder.parent) as place:
+        restored = Path(place)
+        with meanwhile(progress, "restoring"):
+            linked(generation.lake, restored / "lake")
+            if generation.ledger.exists():
+                shutil.copy2(generation.ledger, restored / "ledger.db")
+        url = SecretStr(f"sqlite:///{restored / 'ledger.db'}")
+        there = settings.model_copy(update={"state": restored, "lake": str(restored / "lake"), "ledger_url": url})
+        said: list[str] = []
+        with open_platform(there, said.append):
+            pass
+        audit = audit_installation(there, Scope(every_release=True, read_bytes=None), progress)
+        return Rehearsed(
+            generation.name, audit.release, tuple(audit.findings.faults), dict(audit.findings.seen), tuple(said)
         )

@@ -16,12 +16,12 @@ from platform_assets.engine.erasures import made, newest, standing
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import Conflict, LockLostError
 from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.erasure.places import (
-    ErasureError,
     Found,
     Reach,
     Request,
@@ -31,7 +31,7 @@ from platform_assets.operations.erasure.places import (
     search,
     unreached,
 )
-from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, ended_rollbacks
+from platform_assets.operations.lineage.day_history import EndedRollback, ended_rollbacks
 from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
 from platform_assets.operations.plan_record import ends_of
@@ -72,9 +72,6 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
 
     Returns:
         The release that says so.
-
-    Raises:
-        ErasureError: the key is not remembered as erased, or the reason names its value.
     """
     where = reach(platform.catalogue, request.table, request.key, request.also)
     refuse_named_value(where, request, author)
@@ -84,7 +81,7 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
             turns.enter_context(ingest_lock(platform.lake, contract.name, LOCK_WAIT_S))
         platform.settle()
         if not is_remembered(platform, where, secret):
-            raise ErasureError(
+            raise PlatformError(
                 f"Nothing with this key was erased from {', '.join(raw.name for raw in where.raw)}.",
                 "Name the table and the fields as they were named when it was erased: `platform-assets releases`.",
             )
@@ -100,9 +97,6 @@ def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
 
     Returns:
         The release that says so.
-
-    Raises:
-        ErasureError: nothing was erased from it under another secret.
     """
     name = platform.catalogue[table].name
     with ingest_lock(platform.lake, name, LOCK_WAIT_S):
@@ -110,7 +104,7 @@ def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
         known = name_of(installation_secret(platform.settings))
         lost = [erasure for erasure in standing(platform, name) if erasure.secret != known]
         if not lost:
-            raise ErasureError(
+            raise PlatformError(
                 f"Nothing is remembered of {name} under another secret than this installation has.",
                 "Say whose erasure is lifted: add --key FIELD=VALUE.",
             )
@@ -119,7 +113,7 @@ def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
 
 
 def _publish_lifted(platform: Platform, author: Author, lifted: Sequence[Erasure]) -> int:
-    """In the chain of decisions it is told from an erasure, which is the opposite."""
+    """Publish a lift, which the chain of decisions tells from an erasure."""
     author = replace(author, decides="erasure lifted")
     return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
 
@@ -155,7 +149,7 @@ class Erased:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing in this installation holds the rows any more, nor counts them."""
+        """Return whether nothing in this installation holds the rows any more, nor counts them."""
         return not self.left and not self.not_refreshed
 
 
@@ -179,7 +173,7 @@ def erase(
     anew as a schedule would, and history is cut once more, behind these. Called again, it goes on where it was ended.
 
     Raises:
-        ErasureError: there is nothing to erase, a stage is open, or a file holds other rows than were published;
+        PlatformError: there is nothing to erase, a stage is open, or a file holds other rows than were published;
             nothing was changed.
         DamagedTableError: a file cannot be read, so that nobody can tell whose rows it holds.
         LockTimeoutError: somebody takes deliveries of one of the raw tables; nothing was changed.
@@ -212,18 +206,18 @@ def _planned(platform: Platform, where: Reach, found: Found, secret: bytes) -> E
     tables = tuple(place.table for place in where.places)
     if not found and not remembered:
         namesakes = f" These have the same fields and are fed by others: {', '.join(where.namesakes)}."
-        raise ErasureError(
+        raise PlatformError(
             f"No row has this key: looked into every file of {', '.join(tables)}.",
             "Check the value; other fields with it can be named with --also TABLE.FIELD."
             + (namesakes if where.namesakes else ""),
         )
-    pins = tuple(number for number in pinned_releases(platform) if number <= now)
+    pins = tuple(number for number in pinned_releases(platform.ledger) if number <= now)
     return Erased(tables, where.namesakes, found, now, pins if found else (), remembered)
 
 
 def _refuse_stages(platform: Platform) -> None:
     if stages := stage_names(platform.lake):
-        raise ErasureError(
+        raise PlatformError(
             f"The stage {stages[0]} is open, and may hold the rows, too.",
             ends_of(platform.lake, stages[0]),
         )
@@ -342,7 +336,7 @@ def _cut(platform: Platform, where: Reach, done: Erased, author: Author, progres
     platform.settle()
     bases: Collection[int] = [stage.release for stage in open_stages(platform.lake)]
     before = max(erased.release, min([platform.current_release().number, *bases]))
-    for number in [pin for pin in pinned_releases(platform) if pin < before]:
+    for number in [pin for pin in pinned_releases(platform.ledger) if pin < before]:
         unpin(platform, number, replace(author, why=f"erasure {erased.publication}: {author.why}"))
     tables = {place.table for place in where.places} | set(where.derived)
     with meanwhile(progress, "deleting files of before"):

@@ -45,10 +45,6 @@ ELSEWHERE = (
 """What no installation knows of itself."""
 
 
-class ErasureError(PlatformError):
-    """Rows cannot be erased as it was asked; nothing was changed."""
-
-
 @dataclass(frozen=True)
 class Request:
     """What somebody wants erased.
@@ -114,11 +110,11 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
         also: tables and the fields that have the same value there, which nothing tells by their names.
 
     Raises:
-        ErasureError: a table lacks a field, or it is of a type that names nobody, or the value is none of that type; or
+        PlatformError: a table lacks a field, it is of a type that names nobody, or the value is none of that type; or
             arrivals of a raw table replace days.
     """
     if also and len(key) > 1:
-        raise ErasureError(
+        raise PlatformError(
             "--also names one field, and the key has several.", "Erase the rows of the other tables by themselves."
         )
     own = _family(catalogue, catalogue[table], frozenset(key), key)
@@ -129,7 +125,7 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
             named.setdefault(name, (frozenset(value), value))
     for contract in catalogue:
         if contract.name in named and contract.source is not None and contract.source.replaces:
-            raise ErasureError(
+            raise PlatformError(
                 f"{contract.name} takes arrivals that replace the days they bring, or all (`replaces`): a delivery "
                 "that lost its last row would no longer replace the ones before it.",
                 "Deliver each such day, or the table, without these rows, withdraw the deliveries that hold them, and "
@@ -159,21 +155,17 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
 
 
 def refuse_named_value(where: Reach, request: Request, author: Author) -> None:
-    """Have nobody write down for ever what is to be forgotten.
-
-    Raises:
-        ErasureError: the reason, or the name of who decides, has a value of the key, as given or as a table has it.
-    """
+    """Have nobody write down for ever what is to be forgotten."""
     values = {*request.key.values(), *(value for place in where.places for value in place.values.values())}
     # No \b: a value may begin and end with signs, as +49 30 901820 does. 0042 is 42, too.
     signs = [re.compile(rf"(?<!\w)0*{re.escape(_plain(value))}(?!\w)") for value in values]
     if any(sign.search(_plain(author.why)) for sign in signs):
-        raise ErasureError(
+        raise PlatformError(
             "The reason names the value that is to be erased, and would be kept for ever.",
             "Name a request or a ticket instead.",
         )
     if any(sign.search(_plain(author.who)) for sign in signs):
-        raise ErasureError(
+        raise PlatformError(
             "The name of who decides has the value that is to be erased, and would be kept for ever.",
             "Name another one with --by: an office, or a role.",
         )
@@ -203,29 +195,29 @@ def _require(catalogue: Catalogue, contract: Contract, key: Fields) -> None:
     for name, text in key.items():
         if name not in contract.column_names:
             having = [other.name for other in catalogue if set(key) <= set(other.column_names)]
-            tables = f"Tables that have it: {', '.join(having)}." if having else f"It has {_listed(contract)}."
-            raise ErasureError(
+            tables = (
+                f"Tables that have it: {', '.join(having)}."
+                if having
+                else f"It has {', '.join(contract.column_names)}."
+            )
+            raise PlatformError(
                 f"{contract.name} has no column {name}.", did_you_mean(name, contract.column_names) + tables
             )
         _value(contract, name, text)
-
-
-def _listed(contract: Contract) -> str:
-    return ", ".join(contract.column_names)
 
 
 def _value(contract: Contract, field: str, text: str) -> str:
     """Return the canonical text of a field's value; the value itself is in no message."""
     type_ = contract.column(field).type
     if type_ not in KEY_TYPES:
-        raise ErasureError(
+        raise PlatformError(
             f"{field} of {contract.name} is a {type_}, by which no person is told.",
             f"Name fields of the types {', '.join(KEY_TYPES)}.",
         )
     value = canonical(text, type_)
     is_one = {"string": _is_text(value), "date": _is_date(value)}.get(type_, bool(re.fullmatch(r"-?[0-9]+", value)))
     if not is_one:
-        raise ErasureError(f"The value of {field} is no {type_}, as {contract.name} has it.", "Correct the value.")
+        raise PlatformError(f"The value of {field} is no {type_}, as {contract.name} has it.", "Correct the value.")
     return value
 
 
@@ -345,16 +337,17 @@ def _undeclared(platform: Platform, where: Reach) -> tuple[str, ...]:
 def _bounded(lake: Lake, place: Place) -> int:
     """Return how many files of a table ever had a value of the key as a bound."""
     path = lake.table_path(place.table)
+    actions = (action for at in range(commits.head_version(path) + 1) for action in commits.actions(path, at))
     return sum(
         any(
             is_told_by(str(bound), value, is_payload=place.is_payload)
-            for stats in [json.loads(added)]
+            for stats in [json.loads(action["add"].get("stats") or "{}")]
             for side in ("minValues", "maxValues")
             for field, value in place.values.items()
             for bound in [stats.get(side, {}).get("_payload" if place.is_payload else field)]
         )
-        for version in range(commits.head_version(path) + 1)
-        for added in _stats(lake, place.table, version)
+        for action in actions
+        if "add" in action
     )
 
 
@@ -362,12 +355,6 @@ def is_told_by(bound: str, value: str, *, is_payload: bool = False) -> bool:
     """Return whether a bound is a value, or Delta's cut of a long one; of kept rows, whether the value is in it."""
     is_cut = len(value) > _BOUND and bound[:_BOUND] == value[:_BOUND]
     return bound == value or is_cut or (is_payload and value in bound)
-
-
-def _stats(lake: Lake, table: str, version: int) -> Iterator[str]:
-    for action in commits.actions(lake.table_path(table), version):
-        if "add" in action and (stats := action["add"].get("stats")):
-            yield stats
 
 
 _ROWS = 65_536
@@ -390,7 +377,7 @@ class Found:
 
     @property
     def rows(self) -> dict[str, dict[date, int]]:
-        """That readers see, by table and day."""
+        """Return how many rows readers see, by table and day."""
         return {
             table: {day: sum(files.values()) for day, files in sorted(hits.items())}
             for table, hits in self.live.items()

@@ -12,10 +12,11 @@ from pyspark.sql.types import StructType
 
 from platform_assets.engine.day_contents import AHEAD, staged_at
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import computed_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
-from platform_assets.operations.erasure.places import ErasureError, Hits, Place
+from platform_assets.operations.erasure.places import Hits, Place
 from platform_assets.planning.steps import bytes_among, parts_of
 from platform_assets.quality.findings import FELL_FROM
 from platform_assets.quality.metrics import LAG
@@ -39,7 +40,7 @@ def without_rows(
 
     Raises:
         DamagedTableError: a file of these days is not as it was written; nothing was changed.
-        ErasureError: the files hold other rows than were published; nothing was changed.
+        PlatformError: the files hold other rows than were published; nothing was changed.
     """
     lake, table = snapshot.platform.lake, place.table
     path, folder = lake.table_path(table), lake.stage_path(table, publication)
@@ -62,7 +63,7 @@ def without_rows(
         was = Digest.parse(records[day].digest) if day in records else None
         taken = out.digests.get(day, Digest())
         if left.get(day, Digest()) + taken != was or taken.rows != sum(hits[day].values()):
-            raise ErasureError(
+            raise PlatformError(
                 f"The files of {table} {day} hold other rows than were published; nothing was erased.",
                 "`platform-assets audit verify --digests` names what repairs the day; erase once it is whole.",
             )

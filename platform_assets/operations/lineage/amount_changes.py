@@ -120,7 +120,7 @@ def _sums(
 
 
 def _sum(values: pa.Array) -> Amount:
-    """Whole numbers are summed as decimals: the sum of longs need not be a long."""
+    """Sum whole numbers as decimals: the sum of longs need not be a long."""
     import pyarrow as pa
 
     if not pa.types.is_integer(values.type):
@@ -151,7 +151,7 @@ class DayDifference:
 
     @property
     def figures(self) -> dict[str, tuple[int | None, int | None]]:
-        """Counts that the gates looked at and that differ, before and after."""
+        """Return counts that the gates looked at and that differ, before and after."""
         then = self.before.figures if self.before else {}
         now = self.after.figures if self.after else {}
         names = [name for name in {**then, **now} if not is_kept_aside(name) and then.get(name) != now.get(name)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import takewhile
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -40,18 +40,6 @@ class OlderHold(NamedTuple):
     since: datetime
 
 
-class ToBlame(Protocol):
-    """A day about which something may be wrong with what came for it."""
-
-    @property
-    def arrivals(self) -> tuple[ArrivalRecord, ...]:
-        """Those that are new, newest first."""
-
-    @property
-    def complaint(self) -> str:
-        """What is to be said of them where one is taken out."""
-
-
 @dataclass(frozen=True)
 class HeldDay:
     """A day that is held.
@@ -75,17 +63,17 @@ class HeldDay:
 
     @property
     def holds(self) -> tuple[Hold, ...]:
-        """All that is said of it, the newest first."""
+        """Return all that is said of it, the newest first."""
         return (self.hold, self.older.hold) if self.older else (self.hold,)
 
     @property
     def is_put_back(self) -> bool:
-        """Whether a person rolled the day back, so that readers have what was put back whatever gates refuse."""
+        """Return whether a person rolled the day back, so that readers have what was put back whatever gates refuse."""
         return any(hold.is_of_good_content for hold in self.holds)
 
     @property
     def instead(self) -> str:
-        """What readers see, in a few words."""
+        """Return what readers see, in a few words."""
         if self.shown is None or self.shown_by is None:
             return "readers see nothing of it"
         made = f"release {self.shown_by.release} of {self.shown_by.created_at:%Y-%m-%d %H:%M} UTC"
@@ -94,41 +82,36 @@ class HeldDay:
 
     @property
     def by_version(self) -> str:
-        """Which code and configurations may be to blame, to be added to a sentence."""
+        """Return which code and configurations may be to blame, to be added to a sentence."""
         return f"; changed since: {', '.join(self.changed)}" if self.changed else ""
 
     @property
     def reason(self) -> str:
-        """Why it is held, the newest first, without its table and day."""
+        """Return why it is held, the newest first, without its table and day."""
         before = f"; and since {_moment(self.older.since)}: {_without_day(self.older.hold)}" if self.older else ""
         return f"{_without_day(self.hold)}{self.by_version}{before}"
 
     @property
     def sentence(self) -> str:
-        """All of it but the arrivals."""
+        """Return all of it but the arrivals."""
         waits = counted(len(self.arrivals), "newer file", "wait")
         more = f"; {waits} until it is lifted" if self.arrivals and any(hold.lasts for hold in self.holds) else ""
         return f"since {_moment(self.since)}: {self.reason}; {self.instead}{more}"
 
     @property
     def complaint(self) -> str:
-        """What is to be said of an arrival that is taken out because of it."""
+        """Return what is to be said of an arrival that is taken out because of it."""
         by_gates = [hold.gate for hold in self.holds if not hold.is_of_good_content]
         name = f"{self.hold.table} {self.hold.day}"
         return f"{by_gates[0]} holds {name}" if by_gates else f"{name} was rolled back"
 
     @property
     def is_tied(self) -> bool:
-        """Whether nothing is wrong with the day itself."""
+        """Return whether nothing is wrong with the day itself."""
         return isinstance(self.hold.refused, TiedTo)
 
-    @property
-    def withdrawals(self) -> tuple[str, ...]:
-        """The commands that take out what is new, the newest first; of more than a few how many there are."""
-        return withdrawals([self])
 
-
-def withdrawals(days: Iterable[ToBlame]) -> tuple[str, ...]:
+def withdrawals(days: Iterable[HeldDay | WarnedDay]) -> tuple[str, ...]:
     """Return the commands that take out what is new on some days, each arrival once; of more than a few how many."""
     lines: dict[str, str] = {}
     for day in days:
@@ -244,7 +227,7 @@ class WarnedDay:
 
     @property
     def complaint(self) -> str:
-        """What is to be said of an arrival that is taken out because of it."""
+        """Return what is to be said of an arrival that is taken out because of it."""
         gates = dict.fromkeys(warned.gate for warned in self.record.warnings)
         return f"{' and '.join(gates)} warned of {self.record.table} {self.record.day}"
 
@@ -259,6 +242,6 @@ def warned_day(platform: Platform, record: DayRecord) -> WarnedDay | None:
     before = history[len(alike)] if len(alike) < len(history) else None
     new = NewSince(platform)
     at = new.released(record.publication)
-    arrivals = new.arrivals(record.table, record.day, before)
+    arrivals = new.changes(record.table, record.day, before).arrivals
     came_with_it = tuple(arrival for arrival in arrivals if new.released(arrival.publication) <= at)
     return WarnedDay(record, platform.ledger.head(alike[-1].publication), came_with_it)

@@ -30,7 +30,6 @@ def stale_table(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[dat
     """Show stale days, a line for each table and reason.
 
     Args:
-        steps: with their days.
         waits: days among them that wait for a person, by table.
     """
     rows = [row for step in steps for row in _rows(step, waits.get(step.table, ()))]
@@ -50,7 +49,7 @@ def _table(title: str, rows: Sequence[Sequence[str]], *more: str) -> Table:
 
 
 def intake_lines(intakes: Iterable[Intake]) -> list[str]:
-    """What raw tables take first."""
+    """Return what raw tables take first."""
     lines: list[str] = []
     for intake in intakes:
         if intake.files:
@@ -69,7 +68,7 @@ def intake_lines(intakes: Iterable[Intake]) -> list[str]:
 
 
 def estimate_line(plan: Plan) -> str:
-    """What all steps take together."""
+    """Return what all steps take together."""
     if plan.estimate is None:
         return "how long they take is not known before a day of each of these tables was computed, and not put back"
     return f"about {_about(plan.estimate)}"
@@ -82,7 +81,7 @@ def _about(estimate: Estimate | None) -> str:
 
 
 def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]:
-    """A step for programs: days as ranges that have the same reasons, both ends included."""
+    """Return a step for programs: days as ranges that have the same reasons, both ends included."""
     return {
         "table": step.table,
         "days": len(step.days),
@@ -97,7 +96,7 @@ def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]
 
 
 def protected_lines(steps: Iterable[PlannedStep]) -> Iterator[str]:
-    """Days that a person's refresh leaves alone, a line for each table and reason."""
+    """Return days that a person's refresh leaves alone, a line for each table and reason."""
     for step in steps:
         for reasons, days in step.by_reasons.items():
             because = f"stale through {' and '.join(reasons)}"
@@ -105,12 +104,11 @@ def protected_lines(steps: Iterable[PlannedStep]) -> Iterator[str]:
 
 
 def blocked_lines(plan: Plan, only: Selection = EVERYTHING, *, are_there: bool | None = None) -> Iterator[str]:
-    """Days that are to be recomputed and cannot be: why they are to be, and what keeps them.
+    """Return days that are to be recomputed and cannot be: why they are to be, and what keeps them.
 
     One line for each cause, with the days that it keeps of every table.
 
     Args:
-        plan: with them.
         only: of its tables and days.
         are_there: only those that are kept by a day that has content, or by one that has none; all by default.
     """
@@ -130,7 +128,6 @@ def kept_lines(left: Iterable[tuple[str, date, str]], stops: Collection[str] = (
     """Say what kept days from being published, one line for each reason.
 
     Args:
-        left: table, day and reason.
         stops: why circuits are open. Days that one of these kept are one line, whatever else their reason says.
     """
     lines: dict[str, dict[str, list[date]]] = {}
@@ -146,7 +143,7 @@ def _days_of(table: str, days: Collection[date]) -> str:
 
 
 def cause(state: Blocked) -> str:
-    """What keeps a day from being computed."""
+    """Return what keeps a day from being computed."""
     if state.hold is not None and state.hold.gate == CIRCUIT:
         return state.hold.reason
     if state.hold is not None:
@@ -157,7 +154,7 @@ def cause(state: Blocked) -> str:
 
 
 def blocked_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any]]:
-    """The same for programs, day by day."""
+    """Return the same for programs, day by day."""
     return [
         {"table": table, "day": day, "reasons": list(reasons), "reads": state.table}
         | ({"held": state.day} if state.is_there else {"never_loaded": state.day})
@@ -168,7 +165,7 @@ def blocked_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any
 
 
 def bereft_lines(plan: Plan, only: Selection = EVERYTHING) -> Iterator[str]:
-    """Days that nothing brings up to date while what they read is gone, one line for each table."""
+    """Return days that nothing brings up to date while what they read is gone, one line for each table."""
     for table, lost in plan.bereft.items():
         shown = {day: blocked for day, blocked in lost.items() if only.has_day(day)}
         if shown and only.has_table(table):
@@ -180,7 +177,7 @@ def bereft_lines(plan: Plan, only: Selection = EVERYTHING) -> Iterator[str]:
 
 
 def bereft_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any]]:
-    """The same for programs, day by day."""
+    """Return the same for programs, day by day."""
     return [
         {"table": table, "day": day, "reads": blocked.table, "gone": blocked.day}
         for table, lost in plan.bereft.items()
@@ -190,7 +187,7 @@ def bereft_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any]
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
-    """A plan for programs."""
+    """Return a plan for programs."""
     return {
         "intakes": [
             picked(one, "table files bytes", due_days=list(one.due), quiet_days=list(one.quiet)) for one in plan.intakes

@@ -266,17 +266,13 @@ def delivered_since(
     """
     if not _is_known(explanation.origin):
         return {}
-    then = {_name(file) for file in _files(explanation.origin)}
+    then = {(file.table, file.path) for file in _files(explanation.origin)}
     found: dict[tuple[str, date], tuple[ArrivalRecord, ...]] = {}
     for difference in explanation.differences[:most]:
         now = explain(platform, platform.catalogue[difference.table], difference.day).origin
-        if new := tuple(file for file in _files(now) if _name(file) not in then):
+        if new := tuple(file for file in _files(now) if (file.table, file.path) not in then):
             found[difference.table, difference.day] = new
     return found
-
-
-def _name(file: ArrivalRecord) -> tuple[str, str]:
-    return file.table, file.path
 
 
 def _is_known(origin: Origin | None) -> bool:
@@ -342,16 +338,12 @@ class NewSince:
     def _released(self) -> Mapping[str, int]:
         return self._platform.ledger.indexed()
 
-    def arrivals(self, table: str, day: date, record: DayRecord | None) -> tuple[ArrivalRecord, ...]:
-        """Return those that are new in what a day would be made from, newest first.
+    def changes(self, table: str, day: date, record: DayRecord | None) -> Changes:
+        """Return how what a day would be made from differs.
 
         Args:
-            record: since it was made like this; None for all that came for the day.
+            record: from when it was made like this; None for all that came for the day.
         """
-        return self.changes(table, day, record).arrivals
-
-    def changes(self, table: str, day: date, record: DayRecord | None) -> Changes:
-        """Return the same, and what was withdrawn of what lies there."""
         contract = self._platform.catalogue[table]
         now = self._platform.version(table) if contract.inputs else None
         found = tuple(self._behind(contract, day, record, now, set()))

@@ -60,10 +60,6 @@ class Usage:
     folders: tuple[StagingFolder, ...]
     cut: Cut = NO_CUT
 
-    def use(self, table: str) -> FileUsage:
-        """Of the files of a table; none of one without a log."""
-        return self.uses.get(table, FileUsage())
-
 
 def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None, cut: Cut = NO_CUT) -> Usage:
     """Look at a whole lake.
@@ -169,7 +165,9 @@ def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
     Args:
         safe_age: how long a folder that no release refers to must have been left alone.
     """
-    gone = (deletion_of(folder, usage.use(folder.table), usage.now, safe_age) for folder in usage.folders)
+    gone = (
+        deletion_of(folder, usage.uses.get(folder.table, FileUsage()), usage.now, safe_age) for folder in usage.folders
+    )
     return tuple(deletion for deletion in gone if deletion)
 
 
@@ -247,7 +245,7 @@ def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> li
 
 def _refuse_needed(lake: Lake, usage: Usage, folders: Iterable[StagingFolder], window: timedelta) -> None:
     for folder in folders:
-        needed = needed_of(folder, usage.use(folder.table))
+        needed = needed_of(folder, usage.uses.get(folder.table, FileUsage()))
         if needed is None:
             continue
         count, number = needed
@@ -273,7 +271,7 @@ def _refuse_needed(lake: Lake, usage: Usage, folders: Iterable[StagingFolder], w
 
 
 def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins, cut: Cut) -> RetainedReleases:
-    """With what was pinned meanwhile, if it is still whole."""
+    """Add what was pinned meanwhile, if it is still whole."""
     whole = horizon_of(lake)
     new = {pin for pin in pins() if 0 <= pin < kept.first and pin >= cut.before and whole.has(pin)}
     return replace(kept, pinned=tuple(sorted({*kept.pinned, *new})))

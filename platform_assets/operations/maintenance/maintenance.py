@@ -48,7 +48,7 @@ class ToCompact:
 
     @property
     def bytes(self) -> int:
-        """Of the files that become one."""
+        """Return the bytes of the files that become one."""
         return sum(file.size for file in self.files if file.path in self.small)
 
 
@@ -131,12 +131,7 @@ def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tupl
 
 
 def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
-    """Delete the files of one publication, if nobody needs them.
-
-    Raises:
-        StillNeededError: a release in the rollback window or a pinned one needs them, or they are an open stage; the
-            message says which. Nothing was deleted.
-    """
+    """Delete the files of one publication, if nobody needs them."""
     platform.settle()
     needed = _usage(platform)
     gone = deletions_asked_for(platform.lake, needed, publication, _window(platform), _safe_age(platform))
@@ -159,7 +154,7 @@ def _cut(platform: Platform) -> Cut:
 
 def _pinned(platform: Platform) -> tuple[int, ...]:
     """Return releases that stay because somebody pinned them, or because an open stage lies over them."""
-    return (*pinned_releases(platform), *(stage.release for stage in open_stages(platform.lake)))
+    return (*pinned_releases(platform.ledger), *(stage.release for stage in open_stages(platform.lake)))
 
 
 def _window(platform: Platform) -> timedelta:

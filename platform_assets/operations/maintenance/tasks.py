@@ -28,7 +28,6 @@ from platform_assets.operations.maintenance.maintenance import (
     plan_maintenance,
     sum_up,
 )
-from platform_assets.operations.stages.stages import drop_left
 from platform_assets.planning.retention import Task
 from platform_assets.planning.steps import bytes_among, whole_parts_of
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
@@ -183,6 +182,4 @@ def maintain(
                 return Maintenance(checkpoints=sum_up(platform))
         case "stages" | "deletion":
             with meanwhile(progress, "deleting what nobody needs"):
-                if task == "stages":
-                    drop_left(platform)  # which would keep the release beneath it, and its files, for ever
                 return Maintenance(deletions=delete_unneeded(platform, task))

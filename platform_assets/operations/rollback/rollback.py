@@ -18,6 +18,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
+from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.garbage import unsearched
 from platform_assets.lakehouse.delta import commits
@@ -29,7 +30,6 @@ from platform_assets.lakehouse.releases import Release, made_by, manifest_of, re
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.operations.rollback.selection import (
-    RollbackError,
     built_upon,
     nothing_to_undo,
     refuse_half_a_move,
@@ -39,7 +39,7 @@ from platform_assets.operations.rollback.selection import (
 )
 from platform_assets.planning.day_states import TableStates, same_input
 from platform_assets.planning.key_scope import is_mixed
-from platform_assets.planning.rollback import Restoration, TableDay, following, refusals, restoration
+from platform_assets.planning.rollback import TableDay, following, refusals, restoration
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.code_version import Version
@@ -67,7 +67,7 @@ class Rollback:
 
     @property
     def days(self) -> dict[str, tuple[date, ...]]:
-        """The days that change, by table."""
+        """Return the days that change, by table."""
         by_table: defaultdict[str, list[date]] = defaultdict(list)
         for table, day in sorted(self.records):
             by_table[table].append(day)
@@ -92,11 +92,10 @@ def rollback(
     goes with what it compacted, and by itself it cannot be undone.
 
     Args:
-        publications: of `chosen_publications`.
         cascade: also undo what later publications made of the same days.
 
     Raises:
-        RollbackError: a later publication builds on it, or on the columns it brought; records moved between a day and
+        PlatformError: a later publication builds on it, or on the columns it brought; records moved between a day and
             another that would stay; a table has no contract here; or there is nothing to roll back.
         OvertakenError: others kept publishing; nothing was changed.
         BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
@@ -130,7 +129,8 @@ def _roll_back(
         for record in publication.days
         if days is None or record.day in days
     }
-    raw = tuple(sorted({table for table, _ in made if _was_delivered(table)}))
+    # What was delivered stays, also where nobody here has its contract.
+    raw = tuple(sorted({table for table, _ in made if table.partition(".")[0] in DELIVERED}))
     aside = {(quarantine_table(table), day): (table, day) for table, day in made if table.startswith("silver.")}
     touched = sorted({*made, *aside} - {day for day in made if day[0] in raw})
     if not touched:
@@ -142,7 +142,11 @@ def _roll_back(
     restored = restoration(
         going,
         {day: known for day, known in names.items() if day not in aside},
-        _compactions(platform, {name for known in names.values() for name in known}),
+        {
+            name
+            for name in {name for known in names.values() for name in known}
+            if (head := platform.ledger.head(name)) and head.kind == COMPACTION
+        },
         cascade=cascade,
     )
     restored = following(restored, aside, names)
@@ -162,7 +166,8 @@ def _roll_back(
     changes: list[TableChange] = []
     for table, put_back in planned.days.items():
         progress(Progress("rolling back", table, 0, len(put_back)))
-        changes.append(_change(platform, table, planned, now, _undone(restored, table), manifests))
+        its_own = {name for (of_table, _), names in restored.undone.items() if of_table == table for name in names}
+        changes.append(_change(platform, table, planned, now, its_own, manifests))
     refuse_what_is_deleted(platform, changes)
     # What a rollback took back is shown again by rolling that back: an open circuit is there to stop just this.
     shows_again = any(publication.kind == ROLL_BACK for publication in chosen)
@@ -214,10 +219,6 @@ def _publish(
     return number
 
 
-def _undone(restored: Restoration, table: str) -> set[str]:
-    return {name for (of_table, _), names in restored.undone.items() if of_table == table for name in names}
-
-
 def _change(
     platform: Platform,
     table: str,
@@ -242,10 +243,6 @@ def _change(
     return TableChange(table=table, schema_string=schema, days=contents, replaces_schema=replaced)
 
 
-def _compactions(platform: Platform, names: Collection[str]) -> set[str]:
-    return {name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION}
-
-
 def _reached(
     platform: Platform, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]
 ) -> dict[str, tuple[tuple[date, date], ...]]:
@@ -267,24 +264,15 @@ def _reached(
     return stale
 
 
-def _was_delivered(table: str) -> bool:
-    """Return whether a table holds deliveries, which stay; also where nobody here has its contract."""
-    return table.partition(".")[0] in DELIVERED
-
-
 def lift_rollbacks(
     platform: Platform, table: str, days: Collection[date] | None, author: Author, *, dry_run: bool = False
 ) -> tuple[Hold, ...]:
-    """Lift rollbacks of a table, all or those of some days; the manifest of a publication without days says so.
-
-    Raises:
-        RollbackError: a day is not held by such a rollback; nothing was lifted.
-    """
+    """Lift rollbacks of a table, all or those of some days; the manifest of a publication without days says so."""
     platform.settle()
     held = {hold.day: hold for hold in platform.ledger.holds(table) if hold.lasts and (not days or hold.day in days)}
     if not held or len(held) < len(days or ()):
         named = f" of {which(sorted(set(days) - held.keys()))}" if days else ""
-        raise RollbackError(
+        raise PlatformError(
             f"No rollback{named} of {table} lasts until it is lifted; nothing was lifted.",
             "`platform-assets status` shows the days that are held, and what ends each.",
         )
@@ -374,11 +362,7 @@ def _as_they_would_be(
 
 
 def schema_before(platform: Platform, table: str, undone: Collection[str]) -> str:
-    """Return the Delta schema that a table had before the first of some publications changed its columns.
-
-    Returns:
-        The schema; empty where none of them changed the columns.
-    """
+    """Return the Delta schema that a table had before some publications changed its columns; empty if none did."""
     path, indexed = platform.lake.table_path(table), platform.ledger.indexed()
     for name in sorted(undone, key=lambda name: indexed[name]):
         version = release(platform.lake, indexed[name]).versions[table]
@@ -412,7 +396,7 @@ def refuse_what_would_not_read(
         had = types_in(change.schema_string)
         days = {file.path: day for day, content in change.days.items() for file in content.files if file.path in back}
         if wrong := _misread(path, had, days, wanted):
-            raise RollbackError(
+            raise PlatformError(
                 f"What {table} was on {min(days[name] for name in wrong)} before had other columns than the "
                 f"table keeps ({_named(had, wanted)}); nothing was rolled back.",
                 "Roll back the publication that brought the columns, with all its days.",
@@ -429,11 +413,11 @@ def _named(had: Mapping[str, str], wanted: Mapping[str, str]) -> str:
     return ", ".join(sorted(differing_columns(had, wanted)))
 
 
-def _stays(platform: Platform, table: str, day: date, columns: str) -> RollbackError:
+def _stays(platform: Platform, table: str, day: date, columns: str) -> PlatformError:
     record = platform.ledger.current_days(table, among=[day])[day]
     head = platform.ledger.head(record.publication)
     who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
-    return RollbackError(
+    return PlatformError(
         f"{table} {day} stays as {record.publication}{who} published it, with columns that would go back to what they "
         f"were before ({columns}); nothing was rolled back.",
         f"Roll back all days with these columns together: `platform-assets rollback {record.publication}` with all its "

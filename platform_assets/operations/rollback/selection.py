@@ -17,10 +17,6 @@ from platform_assets.records.history import COMPACTION, ERASURE, RELOAD, ROLL_BA
 from platform_assets.records.manifest import TableChange, change_of
 
 
-class RollbackError(PlatformError):
-    """It cannot be rolled back; nothing was changed."""
-
-
 def chosen_publications(
     platform: Platform, publication: str | None = None, run: str | None = None, to: int | None = None
 ) -> tuple[PublicationRecord, ...]:
@@ -32,7 +28,7 @@ def chosen_publications(
     indexed = platform.ledger.indexed()
     if publication is not None:
         if publication not in indexed:
-            raise RollbackError(
+            raise PlatformError(
                 f"There is no publication {publication!r}.",
                 "`platform-assets releases` lists them; `platform-assets why TABLE DAY` names those of a day.",
             )
@@ -40,7 +36,7 @@ def chosen_publications(
     elif to is not None:
         newest = max(indexed.values(), default=-1)
         if not 0 <= to < newest:
-            raise RollbackError(
+            raise PlatformError(
                 f"Nothing was published after release {to}; the newest is {newest}.",
                 "`platform-assets releases` lists them.",
             )
@@ -49,7 +45,7 @@ def chosen_publications(
     else:
         names = [name for name in indexed if (head := platform.ledger.head(name)) and head.run == run]
         if not names:
-            raise RollbackError(f"No run {run!r} published anything.", "`platform-assets releases` names the runs.")
+            raise PlatformError(f"No run {run!r} published anything.", "`platform-assets releases` names the runs.")
     return tuple(record for name in names if (record := platform.ledger.publication(name)))
 
 
@@ -57,7 +53,7 @@ def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
     """Refuse silver tables without a contract here: between which of their days records may have moved is not known."""
     silver = {table for table in tables if table.startswith("silver.")}
     if unknown := sorted(silver - {*platform.catalogue.names}):
-        raise RollbackError(
+        raise PlatformError(
             f"There is no contract of {unknown[0]} in the domains {', '.join(platform.settings.domains)}, so it is not "
             "known which of its days belong together; nothing was rolled back.",
             "Name the package of its domain in PLATFORM_DOMAINS; where the table is declared nowhere any more, declare "
@@ -66,23 +62,19 @@ def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
 
 
 def refuse_irreversible(platform: Platform, names: Collection[str]) -> None:
-    """Refuse to undo a reload or an erasure, or what was made before one: raw is not what it was then, and stays so.
-
-    Args:
-        names: publications that would be undone, or that are in the way.
-    """
+    """Refuse to undo a reload or an erasure, or what was made before one: raw is not what it was then, and stays so."""
     heads = [head for name in sorted(names) if (head := platform.ledger.head(name))]
     erasures = [platform.ledger.publication(head.publication) for head in heads if head.kind == ERASURE]
     if taken_out := [record for record in erasures if record and record.days]:
         head = taken_out[-1]
-        raise RollbackError(
+        raise PlatformError(
             f"Publication {head.publication} is an erasure by {head.who} ({head.why}): what it took out of tables is "
             "deleted; nothing was rolled back.",
             f"Roll back to release {head.release} or a later one, or leave its days out with --days.",
         )
     if reloads := [head for head in heads if head.kind == RELOAD]:
         head = reloads[-1]
-        raise RollbackError(
+        raise PlatformError(
             f"Publication {head.publication} is a reload by {head.who} ({head.why}): raw was begun anew with it, so "
             "nothing of before comes back; nothing was rolled back.",
             f"Take the change of the contract back and run `platform-assets reload` once more, or roll back to release "
@@ -91,11 +83,7 @@ def refuse_irreversible(platform: Platform, names: Collection[str]) -> None:
 
 
 def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]) -> None:
-    """Refuse days between which records have moved, unless they go back together.
-
-    Args:
-        records: for every day that changes, what it is and what it becomes.
-    """
+    """Refuse days between which records have moved, unless they go back together."""
     for contract in snapshot.platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
         for day, other in sorted(moves_undone(contract, days, snapshot)) if days else ():
@@ -103,7 +91,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
                 alone, left = (day, other) if day in days else (other, day)
                 if not snapshot.days(contract.name, [left]):
                     continue  # its day has yet to come, and is tied to the held one then
-                raise RollbackError(
+                raise PlatformError(
                     f"Records of {contract.name} moved between {alone} and {left}; with {alone} alone rolled back they "
                     "would be counted twice or not at all.",
                     f"Roll back both: name {left} too, or the publication that made something of it.",
@@ -127,36 +115,32 @@ def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -
 
 def nothing_to_undo(
     publications: tuple[PublicationRecord, ...], raw: tuple[str, ...], days: Collection[date] | None
-) -> RollbackError:
+) -> PlatformError:
     """Return why nothing comes of rolling some publications back."""
     named = publications[0].publication if len(publications) == 1 else f"{len(publications)} publications"
     if raw:
-        return RollbackError(
+        return PlatformError(
             f"{named} only took deliveries for {', '.join(raw)}, and raw is append-only.",
             "Take a bad delivery out with `platform-assets withdraw`; `why` names the files of a day.",
         )
     if all(publication.kind == COMPACTION for publication in publications):
-        return RollbackError(
+        return PlatformError(
             f"{named} only made fewer files of days, whose content is the same before and after.",
             "Name the publication that computed what is to be undone; `platform-assets why TABLE DAY` lists them.",
         )
     which = "none of these days" if days is not None else "no day"
     todo = "`platform-assets why TABLE DAY` names the publications of a day."
-    return RollbackError(f"{named} published {which}.", todo)
+    return PlatformError(f"{named} published {which}.", todo)
 
 
 def rolled_back_already(head: PublicationRecord) -> str:
-    """Return what is said of what somebody rolls back once more.
-
-    Args:
-        head: of the publication that rolled it back.
-    """
+    """Return what is said of what somebody rolls back once more."""
     return f"is rolled back already, by {head.who} in release {head.release}: {head.why}; nothing was rolled back."
 
 
 def built_upon(
     platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
-) -> RollbackError:
+) -> PlatformError:
     """Return which later publication made something else of the days, and what can be done.
 
     Where that is a rollback of the same, nobody is told to undo it: what was wrong would be back.
@@ -170,15 +154,15 @@ def built_upon(
     if (table, day) in back and head:
         by = rolled_back_already(head)
         if not restored.back_to:
-            return RollbackError(f"This {by}", "`platform-assets releases` shows it.")
-        return RollbackError(
+            return PlatformError(f"This {by}", "`platform-assets releases` shows it.")
+        return PlatformError(
             f"{table} {day} {by}",
             "Let it be put back with the others: --cascade; or leave it out with --days of `platform-assets rollback`.",
         )
     others = len(restored.in_the_way) - len(back) - 1
     more = f", and {others:,} more days likewise" if others else ""
     who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
-    return RollbackError(
+    return PlatformError(
         f"{table} {day} was published again since, by {later}{who}{more}; nothing was rolled back.",
         f"Roll back {later} first, or undo the later work of these days too: --cascade; or leave the day out with "
         "--days of `platform-assets rollback`.",

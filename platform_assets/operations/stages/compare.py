@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from platform_assets.contracts import DAY, Contract
@@ -60,12 +60,12 @@ class StagedDay:
 
     @property
     def is_equal(self) -> bool:
-        """Whether nothing differs."""
+        """Return whether nothing differs."""
         return self.rows[0] == self.rows[1] and not (self.added or self.removed or self.changed or self.moved)
 
     @property
     def moved(self) -> dict[str, tuple[Number, Number]]:
-        """The sums that differ; those of floating point by more than the order of the rows accounts for."""
+        """Return the sums that differ; those of floating point by more than the order of the rows accounts for."""
         return {name: (before, after) for name, (before, after) in self.sums.items() if not _is_close(before, after)}
 
 
@@ -183,7 +183,7 @@ def _different(rows: pl.DataFrame, key: Sequence[str]) -> int:
 
 
 def _nulls(rows: pl.DataFrame, name: str) -> int:
-    """Of a column; one that a side does not have yet is null in all of its rows."""
+    """Count the nulls of a column; one that a side does not have yet is null in all of its rows."""
     return rows[name].null_count() if name in rows.columns else rows.height
 
 
@@ -280,70 +280,70 @@ def columns_beside(
         sides: files of the days, before and after; a day of only one side has only additions or removals.
         most: examples of each way to differ.
     """
-    changed: dict[str, int] = {}
+    changed: Counter[str] = Counter()
     examples: list[Example] = []
     for day in sorted({*sides[0], *sides[1]}):
         before, after = (_frame(lake, contract.name, {day: side.get(day, ())}) for side in sides)
-        frames = _of_one_type(contract, before, after)
-        for name, count in _changed(contract, frames).items():
-            changed[name] = changed.get(name, 0) + count
-        for how, found in _differing(contract, frames).items():
+        for how, rows in _differing(contract, before, after).items():
+            names = [name for name in contract.column_names if name + _AFTER in rows.columns]
+            changed.update(rows.select(_unequal(name).sum() for name in names).row(0, named=True) if names else {})
             left = most - sum(example.how == how for example in examples)
-            examples += [
-                _example(contract, day, how, row, masking) for row in islice(found.iter_rows(named=True), left)
-            ]
-    names = [name for name in contract.column_names if name != DAY]
+            examples += [_example(contract, day, how, row, masking) for row in rows.head(left).iter_rows(named=True)]
     columns = tuple(
-        ColumnBeside(name, changed.get(name, 0), *(_spread(lake, contract, side, name) for side in sides))
-        for name in names
+        ColumnBeside(name, changed[name], *(_spread(lake, contract, side, name) for side in sides))
+        for name in contract.column_names
+        if name != DAY
     )
     return columns, tuple(examples)
 
 
-def _of_one_type(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the columns that both sides have, each of a type that has the values of both."""
-    if not before.height or not after.height:
-        return before, after
-    return of_one_type(before, after, [*contract.row_key, *_values(contract, (before, after))])
+@dataclass(frozen=True)
+class TableBeside:
+    """Days of a table before and after.
+
+    Args:
+        days: compared by rows, keys and sums, oldest first.
+    """
+
+    table: str
+    days: tuple[StagedDay, ...]
+    columns: tuple[ColumnBeside, ...]
+    examples: tuple[Example, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Return whether no key and no value differs."""
+        return all(day.is_equal for day in self.days) and not any(column.changed for column in self.columns)
 
 
-def _values(contract: Contract, frames: Sequence[pl.DataFrame]) -> list[str]:
-    """Return columns that both sides have and no key is made of."""
-    return [
-        name
-        for name in contract.column_names
-        if name not in contract.key and name != DAY and all(name in frame.columns for frame in frames)
-    ]
+def table_beside(platform: Platform, contract: Contract, sides: tuple[Files, Files], most: int) -> TableBeside:
+    """Compare two versions of the same days in all ways.
+
+    Args:
+        most: examples of each way to differ.
+    """
+    lake, name, summed = platform.lake, contract.name, amounts(contract)
+    days = tuple(
+        compared(lake, name, day, contract.row_key, summed, (sides[0][day], sides[1][day])) for day in sorted(sides[0])
+    )
+    return TableBeside(name, days, *columns_beside(lake, contract, sides, platform.masking, most))
 
 
-def _both(contract: Contract, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return keys of both sides, with the values of both; those after have a suffix."""
-    before, after = frames
-    return before.join(after, on=list(contract.row_key), how="inner", nulls_equal=True, suffix=_AFTER)
-
-
-def _changed(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, int]:
-    if not all(frame.height for frame in frames):
-        return {}
-    names = _values(contract, frames)
-    counts = _both(contract, frames).select(_unequal(name).sum() for name in names)
-    return dict(zip(names, counts.row(0), strict=True)) if names else {}
-
-
-def _differing(contract: Contract, frames: Sequence[pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return rows of keys that differ, in order, by how they do."""
+def _differing(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return rows of keys that differ, in order, by how they do; changed ones with the values of both sides."""
     import polars as pl
 
     key = list(contract.row_key)
-    before, after = frames
     if not before.height or not after.height:
         return {how: side.sort(key) for how, side in (("removed", before), ("added", after)) if side.height}
+    names = [name for name in _shared(before, after) if name in contract.column_names and name not in (*key, DAY)]
+    before, after = of_one_type(before, after, [*key, *names])
+    both = before.join(after, on=key, how="inner", nulls_equal=True, suffix=_AFTER)
     found = {
         "added": after.join(before, on=key, how="anti", nulls_equal=True),
         "removed": before.join(after, on=key, how="anti", nulls_equal=True),
+        "changed": both.filter(pl.any_horizontal(pl.lit(False), *map(_unequal, names))),
     }
-    if names := _values(contract, frames):
-        found["changed"] = _both(contract, frames).filter(pl.any_horizontal(_unequal(name) for name in names))
     return {how: rows.sort(key) for how, rows in found.items()}
 
 
@@ -354,7 +354,7 @@ def _unequal(name: str) -> pl.Expr:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Also of two that are no number."""
+    """Return whether values are equal, also two that are no number."""
     return bool(one == other or (one != one and other != other))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
@@ -18,12 +17,11 @@ from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.scoped import refuse_scoped
 from platform_assets.engine.step.stage import Stage
-from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError
-from platform_assets.lakehouse.locks import comparison_holder, comparison_lock, open_stage_lock
+from platform_assets.lakehouse.errors import DamagedStageError, StageError
+from platform_assets.lakehouse.locks import open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
-from platform_assets.operations.plan_record import comparison_stage, ends_of, filled_by, is_of_a_comparison
+from platform_assets.operations.plan_record import filled_by
 from platform_assets.operations.stages.store import (
-    all_stages,
     checked_stage,
     forget_stage,
     read_stage,
@@ -36,7 +34,6 @@ from platform_assets.operations.stages.store import (
     write_stage,
 )
 from platform_assets.planning.day_states import (
-    DayState,
     UpToDate,
     day_states,
     fingerprint_of,
@@ -220,7 +217,7 @@ def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]
 
 
 def _keep_published(platform: Platform, before: OpenStage, look: Look | None) -> Callable[[Stage, str], None]:
-    """As `_keep`, of a stage that is being published: what is computed again replaces what was staged all at once."""
+    """Return the same for a stage that is being published: what is computed again replaces all of it at once."""
 
     def keep(stage: Stage, publishing: str) -> None:
         if not publishing:  # days that others overtook are taken out first, and come back one batch after the other
@@ -281,59 +278,12 @@ def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> 
             states = day_states(contract, stage.staged.of(contract.name), tables)
             now = {day: unblocked(state) for day, state in states.items()}
             scoped = {day: found.scope for day, found in stage.staged.of(contract.name).items() if found.scope}
-            other = [day for day, of in scoped.items() if not _would_be(now[day], of.made_from)]
+            other = [
+                day
+                for day, scope in scoped.items()
+                if not isinstance(now[day], UpToDate) and fingerprint_of(now[day]) != scope.made_from
+            ]
             refuse_scoped(stage.staged, {contract.name: other})
             if days := stale_through_data(now).keys() - scoped.keys():
                 stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)
                 tables = None
-
-
-def _would_be(state: DayState, made_from: str) -> bool:
-    """Return whether a day of some keys is made from what all of it would be made from now."""
-    return isinstance(state, UpToDate) or fingerprint_of(state) == made_from
-
-
-@contextmanager
-def comparison(platform: Platform, plan: str) -> Iterator[None]:
-    """Be the only one who compares a plan; the stage for it is there only meanwhile.
-
-    What killed processes left is dropped first, of other plans, too, so that nothing of it waits for the same plan to
-    be compared once more. The lock is held until the end: days are laid side by side long after they were staged.
-
-    Raises:
-        StageError: somebody has a stage of this name, which is no comparison's.
-        LockTimeoutError: somebody else compares the plan.
-    """
-    name, _ = comparison_stage(plan)
-    with comparison_lock(platform.lake, name):
-        if name in stage_names(platform.lake):
-            stage = read_stage(platform.lake, name)
-            if not is_of_a_comparison(name, stage.why):
-                raise StageError(
-                    f"The stage {name} is there already, and not of a comparison.", ends_of(platform.lake, name)
-                )
-            drop_stage(platform, name)
-        drop_left(platform)
-        try:
-            yield
-        finally:
-            if name in stage_names(platform.lake):
-                drop_stage(platform, name)
-
-
-def left_comparisons(platform: Platform) -> tuple[str, ...]:
-    """Return the stages of comparisons that nobody makes any more, sorted."""
-    stages, _ = all_stages(platform.lake)
-    ours = (stage.name for stage in stages if is_of_a_comparison(stage.name, stage.why))
-    return tuple(name for name in ours if not comparison_holder(platform.lake, name))
-
-
-def drop_left(platform: Platform) -> tuple[str, ...]:
-    """Drop the stages of comparisons whose processes were killed; returns which."""
-    dropped = []
-    for name in left_comparisons(platform):
-        with suppress(LockTimeoutError), comparison_lock(platform.lake, name, 0):
-            if name in stage_names(platform.lake):
-                drop_stage(platform, name)
-                dropped.append(name)
-    return tuple(dropped)

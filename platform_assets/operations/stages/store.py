@@ -97,7 +97,7 @@ def forget_stage(lake: Lake, name: str) -> None:
 
 
 def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
-    """For a name that no stage has."""
+    """Return the error for a name that no stage has."""
     names = stage_names(lake)
     opened = f"Open stages: {', '.join(names)}. " if names else "None is open. "
     todo = did_you_mean(name, names) or opened
@@ -136,7 +136,7 @@ def opened_stage(platform: Platform, name: str) -> OpenStage:
 
 
 def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
-    """As `opened_stage`, of a stage that was read."""
+    """Refuse a stage that is not whole, or not of this lake."""
     name = stage.name
     if publication_of(platform.lake, stage.release) != stage.publication:
         raise StageError(
@@ -198,7 +198,7 @@ def undeclared_days(platform: Platform, stage: OpenStage) -> dict[str, tuple[dat
 
 
 def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
-    """Readers are not shown a table that was dropped since its days were staged."""
+    """Refuse to show readers a table that was dropped since its days were staged."""
     for table, days in undeclared_days(platform, stage).items():
         raise StageError(
             f"The stage {stage.name} holds {counted(len(days), 'day')} of {table}, which no domain here declares any "
@@ -209,7 +209,7 @@ def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
 
 
 def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: Collection[date]) -> None:
-    """Readers are not shown days anew that were protected since they were staged, unless data of theirs asked for it.
+    """Refuse days that were protected since they were staged, unless data of theirs asked for them.
 
     One that came out as readers have it shows them nothing new.
 

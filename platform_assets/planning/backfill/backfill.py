@@ -42,7 +42,7 @@ class Obstacle:
 
     @property
     def told(self) -> str:
-        """What is in the way, with the field."""
+        """Return what is in the way, with the field."""
         return f"{'.'.join(map(str, self.field))}: {self.what}" if self.field else self.what
 
 
@@ -62,7 +62,7 @@ class Narrowed:
 
     @property
     def percent(self) -> float:
-        """Of the rows that are computed; all others are carried over."""
+        """Return the percentage of the rows that is computed; all others are carried over."""
         return 100 * self.rows / self.of if self.of else 0.0
 
 
@@ -81,7 +81,7 @@ class Consent:
 
     @property
     def is_there(self) -> bool:
-        """Whether enough people have approved."""
+        """Return whether enough people have approved."""
         return len(self.given) >= self.needed
 
 
@@ -126,17 +126,17 @@ class Backfill:
 
     @property
     def blocking(self) -> tuple[Obstacle, ...]:
-        """What keeps it from being begun."""
+        """Return what keeps it from being begun."""
         return tuple(obstacle for obstacle in self.obstacles if obstacle.blocks)
 
     @cached_property
     def hash(self) -> str:
-        """Names all that a person approves."""
+        """Return what names all that a person approves."""
         return backfill_hash(self.file, self.steps, self.versions, self.gates, self.put_back)
 
 
 def gates_of(contract: Contract) -> str:
-    """What a contract holds days against that does not make them, such as a reconciliation, as a text to compare."""
+    """Return what a contract holds days against, such as a reconciliation, as a text to compare."""
     return repr((contract.checks, contract.reconciles, contract.settled))
 
 
@@ -168,22 +168,13 @@ def backfill_hash(
     return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:_HASH_DIGITS]
 
 
-def consent(file: PlanFile, because: tuple[str, ...], hash: str, decided: Iterable[PlanDecision]) -> Consent:
-    """Return what is needed, and what of it is there.
-
-    Args:
-        because: why somebody has to approve; nobody has to without a reason.
-    """
-    return Consent(file.approvals.people if because else 0, because, approved_by(file, hash, decided))
-
-
 def approved_by(file: PlanFile, hash: str, decided: Iterable[PlanDecision]) -> tuple[str, ...]:
     """Return who approved a backfill as it is; its owner does not count."""
     return people(said.who for said in decided if said.hash == hash and not is_same(said.who, file.owner))
 
 
 def people(names: Iterable[str]) -> tuple[str, ...]:
-    """Each person once, whatever the spellings, by the first of them in order."""
+    """Return each person once, whatever the spellings, by the first of them in order."""
     first: dict[str, str] = {}
     for name in sorted(names):
         first.setdefault(_person(name), name)
@@ -191,12 +182,12 @@ def people(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two names are spellings of one: by their case, their blanks or characters that nobody sees."""
+    """Return whether two names are spellings of one: by their case, their blanks or characters that nobody sees."""
     return _person(one) == _person(other)
 
 
 def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date | None) -> tuple[str, ...]:
-    """Why somebody has to approve.
+    """Return why somebody has to approve.
 
     Args:
         oldest_beyond: the oldest day beyond its restatement window; None if there is none.

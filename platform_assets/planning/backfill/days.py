@@ -19,7 +19,7 @@ from platform_assets.planning.windows import Calendar, day_range, ranges_read, u
 def reached_days(
     catalogue: Catalogue, named: Mapping[str, Collection[date]], calendar: Calendar
 ) -> dict[str, frozenset[date]]:
-    """The named days and all that read them, through every window: what becomes stale if they come out differently."""
+    """Return the named days and all that read them through any window: stale if they come out differently."""
     reached = {table: set(days) for table, days in named.items()}
     for contract in catalogue:
         for read in contract.inputs:
@@ -50,28 +50,6 @@ def request_for(
     )
 
 
-def backfill_request(
-    file: PlanFile,
-    days: frozenset[date],
-    catalogue: Catalogue,
-    calendar: Calendar,
-    computed: Mapping[str, Collection[date]],
-    keys: KeyScope | None = None,
-) -> Request:
-    """Return what a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
-
-    Args:
-        computed: the days of each table that were ever computed.
-    """
-    named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
-    if file.policy == "fill_gaps":
-        named = {table: days.difference(computed.get(table, ())) for table in named}
-    by_table = {table: frozenset(of_table) for table, of_table in named.items()}
-    if file.downstream:
-        by_table = reached_days(catalogue, named, calendar)
-    return request_for(file, by_table, keys, frozenset(calendar.days()))
-
-
 @dataclass(frozen=True)
 class RolloutStep:
     """What is staged before the gates are asked.
@@ -86,7 +64,7 @@ class RolloutStep:
 
     @property
     def count(self) -> int:
-        """How many days of tables it computes."""
+        """Return how many days of tables it computes."""
         return sum(len(days) for days in self.days.values())
 
 
@@ -151,7 +129,7 @@ def rollout_steps(
 
 
 def _waits(contract: Contract, day: date, left: Mapping[str, Sequence[date]], calendar: Calendar) -> bool:
-    """Whether a day reads one that is still to be computed."""
+    """Return whether a day reads one that is still to be computed."""
     return any(
         bisect_left(days, first) < bisect_right(days, last)
         for read in contract.inputs

@@ -44,7 +44,7 @@ def nearly_spent(budget: Budget, seconds: float, size: int, cores: int | None) -
 
 
 def may_compute(service: Service, now: datetime) -> bool:
-    """Whether a moment, in UTC, lies in the hours of a plan; their end does not."""
+    """Return whether a moment, in UTC, lies in the hours of a plan; their end does not."""
     if service.hours is None:
         return True
     first, last = (time.fromisoformat(end) for end in service.hours.split("-"))
@@ -53,7 +53,7 @@ def may_compute(service: Service, now: datetime) -> bool:
 
 
 def seconds_left(service: Service, now: datetime) -> float | None:
-    """How long it may compute until it has to be staged, in its hours alone; None where nobody set an end.
+    """Return how long it may compute until it has to be staged, in its hours alone; None where nobody set an end.
 
     Args:
         now: in UTC.
@@ -106,17 +106,17 @@ class Standing:
 
     @property
     def staged(self) -> int:
-        """Days of tables that are staged."""
+        """Return days of tables that are staged."""
         return self.done - self.left_alone
 
     @property
     def days_per_minute(self) -> float:
-        """So far, with the start of Spark."""
+        """Return the rate so far, with the start of Spark."""
         return 60 * self.done / self.seconds if self.seconds else 0.0
 
     @property
     def seconds_left(self) -> float:
-        """By what was explained at first, and the further it is, the more by how fast it went."""
+        """Estimate by what was explained at first, and the further it is, the more by how fast it went."""
         share = self.done / self.days if self.days else 1.0
         explained = max(self.explained_seconds - self.seconds, 0.0)
         by_rate = self.seconds / self.done * (self.days - self.done) if self.done else explained

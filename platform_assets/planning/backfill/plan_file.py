@@ -89,7 +89,7 @@ def _in_digits(value: object) -> object:
 
 
 def never_null(schema: dict[str, Any]) -> None:
-    """For the schema: a field that can be left out, and not be left blank."""
+    """Let a field in the schema be left out, and not be left blank."""
     (said,) = (one for one in schema.pop("anyOf") if one.get("type") != "null")
     del schema["default"]
     schema.update(said)

@@ -80,15 +80,15 @@ class Experience:
 
     @property
     def runs(self) -> int:
-        """Backfills on which it rests; 0 where start, steps and jobs are assumed."""
+        """Return how many backfills it rests on; 0 where start, steps and jobs are assumed."""
         return len(self.ratios)
 
     def of_days(self, table: str, days: int, jobs: int) -> float:
-        """Seconds of a table's days in so many jobs."""
+        """Return seconds of a table's days in so many jobs."""
         return jobs * self.job_s + days * self.day_s[table]
 
     def between(self, low_s: float, high_s: float) -> tuple[float, float] | None:
-        """From where to where, in four of five cases, something lies that is said to take from one to the other.
+        """Return the ends between which, in four of five cases, something lies that is estimated between others.
 
         None where backfills are too few to tell.
         """
@@ -138,7 +138,7 @@ def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Colle
 
 
 def _day_seconds(timings: Sequence[Timing], job_s: float) -> float:
-    """Of the median day, by jobs of at least half as many days as the largest: in others days weigh little."""
+    """Return the seconds of the median day, by jobs of at least half as many days as the largest."""
     most = max(one.days for one in timings)
     large = [one for one in timings if 2 * one.days >= most]
     days = (max(one.seconds - job_s, _LEAST_OF_DAYS * one.seconds) / one.days for one in large)
@@ -175,7 +175,7 @@ def timed(
     experience: Experience,
     marks: Mapping[str, Mapping[date, DayMark]],
 ) -> tuple[PlannedStep, ...]:
-    """The same steps, each with the seconds that its days take in the jobs of a rollout, by what such parts took.
+    """Return the same steps, each with the seconds that its days take in the jobs of a rollout.
 
     Args:
         rollout: the same days in their order: each table of each step is a job.

@@ -45,7 +45,7 @@ class Figures:
         return Decimal(str(before)), Decimal(str(after))
 
     def apart(self, gate: Gate) -> tuple[Decimal, Decimal]:
-        """What a gate of a single figure looks at: how much of what there was is another, and how much there was.
+        """Return what a gate of a single figure looks at: how much is another, and how much there was.
 
         Of a day on which a column had no value, all that it has now is another.
         """
@@ -90,7 +90,7 @@ def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdic
 
 
 def difference_percent(before: Decimal, after: Decimal) -> Decimal:
-    """How far a figure is from what it was, in percent of that; 100 where it was nothing, or no number, and is not."""
+    """Return how far a figure is from what it was, in percent; 100 where it was nothing, or no number."""
     if before == after or (before.is_nan() and after.is_nan()):
         return Decimal(0)
     if not before or not before.is_finite() or not after.is_finite():
@@ -99,7 +99,7 @@ def difference_percent(before: Decimal, after: Decimal) -> Decimal:
 
 
 def _share(other: Decimal, of: Decimal) -> Decimal:
-    """How much is another than it was, in percent of all there was."""
+    """Return how much is another than it was, in percent of all there was."""
     return other / of * 100 if of else Decimal(100 if other else 0)
 
 

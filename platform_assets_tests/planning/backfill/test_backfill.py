@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from platform_assets.contracts import Checks, Span
-from platform_assets.planning.backfill.backfill import backfill_hash, consent, gates_of
+from platform_assets.planning.backfill.backfill import approved_by, backfill_hash, gates_of
 from platform_assets.planning.backfill.days import RolloutStep, rollout_steps
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.selection import Request
@@ -70,7 +70,7 @@ def given(*names: str, owner: str = "ada", hash: str = HASH) -> tuple[str, ...]:
         PlanDecision("approval of a plan", "a", hash, reason="looked", who=name, created_at=datetime.now(UTC))
         for name in names
     ]
-    return consent(PlanFile.model_validate(said), ("it is large",), HASH, decided).given
+    return approved_by(PlanFile.model_validate(said), HASH, decided)
 
 
 def test_each_person_counts_once_and_only_for_this_very_plan() -> None:

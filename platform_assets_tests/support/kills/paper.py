@@ -12,13 +12,14 @@ from random import Random
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.maintenance import maintenance
 from platform_assets.operations.maintenance.maintenance import delete_unneeded, sum_up
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.digest import Digest
 from platform_assets.records.manifest import Arrival
@@ -150,7 +151,7 @@ def _undo(run: str, by: str, state: Path, seed: int, _: Jvm | None) -> None:
     with open_platform(settings(state)) as platform:
         try:
             rollback(platform, chosen_publications(platform, run=run), Author(by, "it was wrong"))
-        except RollbackError as error:
+        except PlatformError as error:
             # Who died after the release is told that it was done.
             newest = platform.ledger.newest()
             if (
