@@ -209,7 +209,7 @@ def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_
     with world.open() as platform:
         [held] = held_days(platform, platform.ledger.holds())
     assert (held.hold.day, held.shown.rows if held.shown else None) == (day(10), LINES)
-    [command] = held.withdrawals
+    [command] = withdrawals([held])
     assert command.startswith("platform-assets withdraw transactions/2017-01-17/voids.jsonl --reason ")
     household = steps["gold.household_28d"]
     assert set(household.published) == {day(17)}
