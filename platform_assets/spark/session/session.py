@@ -30,7 +30,7 @@ from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.cluster import computes_here, wait_for_executors, wait_for_manager
 from platform_assets.spark.session.configuration import configuration, engine_key
 from platform_assets.spark.session.environment import only_as_settings_say
-from platform_assets.spark.session.jars import spark_jars
+from platform_assets.spark.session.jars import bring
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
 from platform_assets.spark.session.reach import places_of, what_is_asked, why_nobody_listens
@@ -148,7 +148,7 @@ def _start(
     settings: Settings, app_name: str, progress: OnProgress, *, record_classes: bool, brief: bool
 ) -> SparkSession:
     java = find_java()
-    jars = spark_jars(settings, java, progress)
+    jars = bring(settings, progress=progress)
     wait_for_manager(settings, progress)
     if SparkContext._gateway is None:
         start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
