@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -132,22 +132,16 @@ def _bound(node: ast.AST) -> Iterator[str]:
         yield from _bound(child)
 
 
-class _Scope(NamedTuple):
-    """A function, or another part of the code that has names of its own.
+class _Names(ast.NodeVisitor):
+    """Finds names; what a function gives a value itself is none of its module's.
 
-    Args:
-        bound: its own names.
-        outside: names that it takes from the module in spite of functions around it.
+    Names of functions, lambdas and comprehensions within a function are not told from those of the module: where they
+    are called like something of the module, that counts too.
     """
 
-    bound: frozenset[str]
-    outside: frozenset[str] = frozenset()
-
-
-class _Names(ast.NodeVisitor):
     def __init__(self, package: str) -> None:
         self._package = package
-        self._around: list[_Scope] = []
+        self._own: frozenset[str] | None = None
         self.used: set[Chain] = set()
         self.imports: list[Import] = []
         self.subclasses = False
@@ -156,7 +150,16 @@ class _Names(ast.NodeVisitor):
         for part in (*node.decorator_list, node.args, *getattr(node, "type_params", ())):
             self.visit(part)
         self._visit_annotation(node.returns)
-        self._visit_function(parameters(node.args), node.body)
+        is_outermost = self._own is None
+        if is_outermost:
+            # A name that an import binds is followed, even where it is bound in another way as well.
+            imported = {import_.bound for one in node.body for import_ in imports_within(one, self._package)}
+            outside = {name for one in ast.walk(node) if isinstance(one, ast.Global) for name in one.names}
+            self._own = parameters(node.args) | (bound_in(node.body) - imported - outside)
+        for one in node.body:
+            self.visit(one)
+        if is_outermost:
+            self._own = None
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self.visit_FunctionDef(node)  # type: ignore[arg-type]
@@ -169,19 +172,6 @@ class _Names(ast.NodeVisitor):
         for part in (node.target, node.value):
             if part is not None:
                 self.visit(part)
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        self.visit(node.args)
-        self._visit_function(parameters(node.args), [node.body])
-
-    def generic_visit(self, node: ast.AST) -> None:
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            self.visit(node.generators[0].iter)  # which is computed outside
-            rest = [part for generator in node.generators for part in (generator.iter, *generator.ifs)][1:]
-            values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            self._visit_scope(_Scope(bound_in(generator.target for generator in node.generators)), [*rest, *values])
-        else:
-            super().generic_visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
         self.imports += imports_of(node, self._package)
@@ -209,29 +199,6 @@ class _Names(ast.NodeVisitor):
         if node is not None:
             self.visit(node)
 
-    def _visit_function(self, own: frozenset[str], body: Sequence[ast.AST]) -> None:
-        outside = frozenset(
-            name
-            for node in body
-            for statement in statements_in(node)
-            if isinstance(statement, ast.Global)
-            for name in statement.names
-        )
-        # A name that an import binds is followed, even where it is bound in another way as well.
-        imported = {import_.bound for node in body for import_ in imports_within(node, self._package)}
-        self._visit_scope(_Scope(own | (bound_in(body) - imported), outside), body)
-
-    def _visit_scope(self, scope: _Scope, body: Iterable[ast.AST]) -> None:
-        """Visit what has names of its own, which hide those around it."""
-        self._around.append(scope)
-        for node in body:
-            self.visit(node)
-        self._around.pop()
-
     def _use(self, chain: Chain) -> None:
-        for scope in reversed(self._around):
-            if chain[0] in scope.outside:
-                break
-            if chain[0] in scope.bound:
-                return
-        self.used.add(chain)
+        if chain[0] not in (self._own or ()):
+            self.used.add(chain)
