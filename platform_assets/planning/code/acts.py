@@ -15,9 +15,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 
-from platform_assets.planning.code.lookup import Lookup, Target
-from platform_assets.planning.code.names import Chain, chain_of
-from platform_assets.planning.code.source import DEFINITIONS, Module, Statement
+from platform_assets.planning.code.source import DEFINITIONS, Chain, Lookup, Module, Statement, Target, chain_of
 
 IMPORTS_BY_NAME = ("builtins.__import__", "importlib", "pkgutil", "pydoc.locate", "runpy", "sys.modules")
 """By these, code imports what only running it could tell."""

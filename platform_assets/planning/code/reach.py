@@ -14,9 +14,19 @@ from typing import NamedTuple
 
 from platform_assets.contracts.table import LAYERS
 from platform_assets.planning.code.acts import IMPORTS_BY_NAME, Acts
-from platform_assets.planning.code.lookup import Find, Lookup, Target
-from platform_assets.planning.code.names import Chain, Import, packages
-from platform_assets.planning.code.source import Module, Statement, canonical, canonical_body, parse_module
+from platform_assets.planning.code.source import (
+    Chain,
+    Find,
+    Import,
+    Lookup,
+    Module,
+    Statement,
+    Target,
+    canonical,
+    canonical_body,
+    packages,
+    parse_module,
+)
 
 Below = Callable[[str], Iterable[str]]
 """Names all modules of the user's own that lie in the same package as one of them, at any depth."""
