@@ -14,7 +14,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.operations.audit.decisions import heads_of
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.plan_record import records_since
-from platform_assets.orchestration.assets.outcomes import checks_of_held, days_left, good_days
+from platform_assets.orchestration.assets.checks import checks_of_held, days_left, good_days
 from platform_assets.orchestration.assets.publications import (
     Shown,
     healed_and_not_shown,

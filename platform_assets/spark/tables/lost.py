@@ -137,7 +137,11 @@ def lost_spark_explained(settings: Settings) -> Iterator[None]:
 def _told(chain: list[BaseException], settings: Settings) -> PlatformError | None:
     memory = f"PLATFORM_SPARK_DRIVER_MEMORY ({settings.spark_driver_memory} now)"
     server = running_server()
-    losses = (*(_OF_SAIL if server else ()), *((_OF_CONNECT,) if settings.spark_remote else ()), *_OF_SPARK)
+    losses: tuple[_Loss, ...] = (
+        *(_OF_SAIL if server else ()),
+        *((_OF_CONNECT,) if settings.spark_remote else ()),
+        *_OF_SPARK,
+    )
     for error in chain:
         if not isinstance(error, PySparkException | Py4JJavaError):
             continue
