@@ -33,11 +33,7 @@ _LAYER = "exposure"
 
 
 def build_definitions(settings: Settings, progress: OnProgress = no_progress) -> dg.Definitions:
-    """Build all assets, jobs, schedules, sensors and resources of the platform that the settings describe.
-
-    Args:
-        progress: hears how far runs in this process are.
-    """
+    """Build all assets, jobs, schedules, sensors and resources of the platform that the settings describe."""
     catalogue = load_catalogue(settings)
     refuse_wrong_functions(catalogue)
     with warnings.catch_warnings():

@@ -47,21 +47,6 @@ class OtherObjectError(Exception):
     """An object was written anew since it was listed."""
 
 
-@dataclass(frozen=True)
-class StoredObject:
-    """An object as it was listed.
-
-    Args:
-        size: bytes.
-        written: when, UTC; stores tell it to the second, or to the millisecond.
-        e_tag: by which the store tells it from any that was or will be written under its name.
-    """
-
-    size: int
-    written: datetime
-    e_tag: str
-
-
 @dataclass(frozen=True, order=True)
 class Stored(Location):
     """A file or a folder of a bucket, named by a URL such as `s3://bucket/lake/gold`.
@@ -136,21 +121,14 @@ class Stored(Location):
 
     def files(self) -> dict[str, Entry]:
         return {
-            each["path"].removeprefix(f"{self._path}/"): Entry(int(each["size"]), each["last_modified"].astimezone(UTC))
-            for each in self._listed_files()
-        }
-
-    def objects(self) -> dict[str, StoredObject]:
-        """Every object whose name begins with this one and a slash, by what follows, which may be anything."""
-        return {
-            each["path"].removeprefix(self._prefix or ""): StoredObject(
+            each["path"].removeprefix(self._prefix or ""): Entry(
                 int(each["size"]), each["last_modified"].astimezone(UTC), _quoted(each["e_tag"])
             )
             for each in self._listed_files()
         }
 
     def pieces(self, below: str, e_tag: str) -> Iterator[bytes]:
-        """Yield what is in one of `objects`, piece by piece.
+        """Yield what is in one of `files`, piece by piece.
 
         Raises:
             OtherObjectError: it is another one by now.
@@ -193,10 +171,7 @@ class Stored(Location):
     def ensure_writable(self) -> None:
         self.write_new(b"")
 
-    def write_in_place(self, content: bytes) -> None:
-        self.replace(content)
-
-    def write_pieces(self, pieces: Iterable[bytes]) -> None:
+    def write_in_place(self, pieces: Iterable[bytes]) -> None:
         self.receive(pieces)
 
     def receive(self, pieces: Iterable[bytes]) -> None:

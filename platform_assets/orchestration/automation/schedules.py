@@ -32,11 +32,7 @@ _RUNNING = dg.DefaultScheduleStatus.RUNNING
 
 
 def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
-    """Build the schedules, on from the first start.
-
-    Raises:
-        SettingsError: a time is not a cron expression.
-    """
+    """Build the schedules, on from the first start."""
     return (
         _schedule(
             daily,

@@ -55,11 +55,7 @@ _DUNDER = re.compile(r"__(?!(name|file|doc|members|version)__)\w+__$")
 
 
 class Acts:
-    """Finds modules that do something when they are imported.
-
-    Args:
-        lookup: of names.
-    """
+    """Finds modules that do something when they are imported."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup

@@ -49,12 +49,7 @@ class Names(NamedTuple):
 
 
 def names_in(nodes: Iterable[ast.AST], package: str) -> Names:
-    """Find the names that statements or expressions of one module use.
-
-    Args:
-        nodes: the statements or expressions.
-        package: that relative imports in them start from.
-    """
+    """Find the names that statements or expressions of one module use."""
     visitor = _Names(package)
     for node in nodes:
         visitor.visit(node)
@@ -389,11 +384,7 @@ class Target(NamedTuple):
 
 
 class Lookup:
-    """Looks names up, each once.
-
-    Args:
-        find: gives modules.
-    """
+    """Looks names up, each once."""
 
     def __init__(self, find: Find) -> None:
         self.find = find

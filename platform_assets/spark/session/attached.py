@@ -38,11 +38,7 @@ _LONGEST_ANSWER = 4096
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to work with a JVM of another process, which nobody else has meanwhile.
-
-    Args:
-        port: of its gateway, on loopback.
-    """
+    """The right to work with a JVM of another process, which nobody else has meanwhile."""
 
     port: int
     secret: str = field(repr=False)
