@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import requests
 from filelock import FileLock, Timeout
 
 from platform_assets.addresses import without_secrets
@@ -152,6 +151,8 @@ def _download(settings: Settings, jars: Sequence[Jar]) -> None:
 
 def _fetched(url: str, file: Path, jar: Jar) -> str | None:
     """Write what a registry delivers into a file; return what is wrong with it, as the end of a sentence."""
+    import requests  # which nearly every start of Spark does without
+
     try:
         with requests.get(url, stream=True, timeout=(_ANSWERS_WITHIN_S, _GOES_ON_WITHIN_S)) as answer:
             if not answer.ok:
