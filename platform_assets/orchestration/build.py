@@ -14,8 +14,12 @@ from platform_assets.orchestration.assets.events import asset_key, shown_owners
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.automation.comparisons import build_comparisons
-from platform_assets.orchestration.automation.maintenance import deliver_messages, keys_job, maintenance_job
-from platform_assets.orchestration.automation.schedules import build_schedules
+from platform_assets.orchestration.automation.schedules import (
+    build_schedules,
+    deliver_messages,
+    keys_job,
+    maintenance_job,
+)
 from platform_assets.orchestration.automation.sensors import (
     announce,
     held_days_job,

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
+from typing import Literal
 
 from platform_assets.planning.code.source import DEFINITIONS, Chain, Lookup, Module, Statement, Target, chain_of
 
@@ -46,6 +47,10 @@ _CHANGED_BY_READING = frozenset(
 )
 """What these give is another after something was taken of it."""
 
+Kind = Literal["code", "fixed", "made", "value", "other"]
+"""What a name is bound to: a function or class; what no method changes, as a text; what a library's function gives; any
+other value; and what even reading may change, as an object of the user's own classes or a generator."""
+
 _DERIVING = frozenset({"__class_getitem__", "__init_subclass__"})
 _MAKING = _DERIVING | {"__getattribute__", "__init__", "__new__", "__post_init__", "__set_name__", "__setattr__"}
 """Methods that run when a subclass is made of a class, or an object."""
@@ -60,6 +65,7 @@ class Acts:
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
         self._acts: dict[str, bool] = {}
+        self._kinds: dict[ast.AST, Kind] = {}
         self._plain: dict[tuple[ast.ClassDef, frozenset[str]], bool] = {}
 
     def acts(self, module: Module) -> bool:
@@ -181,7 +187,7 @@ class Acts:
         if isinstance(call.func, ast.Attribute) and (not targets or any(one.attribute for one in targets)):
             root = chain_of(_root(call.func.value))
             return call.func.attr in _READING or (
-                root[:1] not in [(one,) for one in local] and self._is_made_by(_UNCHANGING, module, root)
+                root[:1] not in [(one,) for one in local] and self._is_fixed(module, root)
             )
         return (
             chain[:1] != ()
@@ -205,54 +211,47 @@ class Acts:
     def _may_be_read(self, module: Module, chain: Chain) -> bool:
         """Tell whether a name, with attributes, may be used on import without changing what it is bound to.
 
-        Not so are objects of the user's own classes, whose operators may do anything, what is used up by reading it,
-        and methods of values, which may be called later.
+        Of a value of Python's, methods may not be taken: they may be called later.
         """
+        kinds = [(self._kind(one), one.attribute) for one in self._targets(module, chain) if one.module and one.name]
         return all(
-            isinstance(one, DEFINITIONS)
-            or (
-                len(_bound(target)) == 1
-                and self._is_plain_value(target.module, _value(one))
-                and (not target.attribute or target.attribute in _READING or self._is_made_by((), module, chain))
-            )
-            for target in self._targets(module, chain)
-            if target.module and target.name
-            for one in _bound(target)
+            kind in ("code", "fixed", "made") or (kind == "value" and (not attribute or attribute in _READING))
+            for kind, attribute in kinds
         )
 
-    def _is_plain_value(self, module: Module, value: ast.expr | None) -> bool:
-        """Tell whether a value has neither an object of the user's own classes in it, nor is used up by reading it."""
-        if isinstance(value, ast.GeneratorExp):
-            return False
-        for part in ast.walk(value) if value is not None else ():
+    def _is_fixed(self, module: Module, chain: Chain) -> bool:
+        """Tell whether a name stands for what no method changes."""
+        return bool(targets := self._targets(module, chain)) and all(
+            _lies_in_any(one.name, _UNCHANGING) if one.module is None else self._kind(one) == "fixed" for one in targets
+        )
+
+    def _kind(self, target: Target) -> Kind:
+        """Tell what kind of thing a name of the user's is bound to."""
+        bound = _bound(target)
+        if all(isinstance(one, DEFINITIONS) for one in bound):
+            return "code"
+        if len(bound) > 1:
+            return "other"
+        if bound[0] not in self._kinds:
+            self._kinds[bound[0]] = "value"  # for names that are bound to each other
+            assert target.module is not None
+            self._kinds[bound[0]] = self._kind_of(target.module, _value(bound[0]))
+        return self._kinds[bound[0]]
+
+    def _kind_of(self, module: Module, value: ast.expr | None) -> Kind:
+        if value is None or isinstance(value, ast.GeneratorExp):
+            return "value" if value is None else "other"
+        for part in ast.walk(value):
             if isinstance(part, ast.Call) and (chain := chain_of(part.func)):
                 own = any(one.module for one in self._targets(module, chain) if not one.attribute)
                 if own or chain[-1] in _CHANGED_BY_READING:
-                    return False
-        return True
-
-    def _is_made_by(
-        self, libraries: tuple[str, ...], module: Module, chain: Chain, seen: tuple[Target, ...] = ()
-    ) -> bool:
-        """Tell whether a name is of some libraries, or bound to a text or number, or to what such a library gives.
-
-        Args:
-            libraries: their names; empty for any.
-            module: that the name is used in.
-            chain: the name.
-            seen: what it was found to be bound to so far.
-        """
-        return bool(targets := self._targets(module, chain)) and all(
-            not libraries or _lies_in_any(target.name, libraries)
-            if target.module is None
-            else all(
-                isinstance(root := _root(value), ast.Constant | ast.JoinedStr)
-                or (target not in seen and self._is_made_by(libraries, target.module, chain_of(root), (*seen, target)))
-                for one in _bound(target)
-                if (value := _value(one)) is not None
-            )
-            for target in targets
-        )
+                    return "other"
+        if isinstance(root := _root(value), ast.Constant | ast.JoinedStr) or self._is_fixed(module, chain_of(root)):
+            return "fixed"
+        targets = self._targets(module, chain_of(root))
+        if any(one.module and self._kind(one) == "other" for one in targets):
+            return "other"
+        return "made" if targets and not any(one.module for one in targets) else "value"
 
     def _targets(self, module: Module, chain: Chain) -> list[Target]:
         return self._lookup.resolve(module, chain) if chain else []

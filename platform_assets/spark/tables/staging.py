@@ -21,7 +21,7 @@ from platform_assets.places import for_hadoop
 from platform_assets.planning.steps import NO_PARTS
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
-from platform_assets.spark.session.settings import refuse_other_settings
+from platform_assets.spark.session.configuration import refuse_other_settings
 from platform_assets.spark.tables.failures import TransformError, full_disk_explained
 from platform_assets.spark.tables.lost import found_here
 from platform_assets.spark.tables.parts import APART, SHARE, hashable, in_parts, plans_while_it_works
