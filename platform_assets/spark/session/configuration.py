@@ -90,6 +90,8 @@ _OF_THE_JVM = (
 
 _LISTS = ("spark.jars", "spark.sql.extensions")
 
+_YARN_TRIED_EVERY_MS = 5000
+
 _OF_EXECUTORS = "spark.executor.extraJavaOptions"
 
 _OF_THE_ENVIRONMENT = (
@@ -126,6 +128,11 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
         conf["spark.jars"] = ",".join(map(str, jars))
         conf["spark.executorEnv.LC_ALL"] = UTF_8  # or names of files with other letters than ASCII's are not found
         conf["spark.yarn.isPython"] = "true"  # for YARN, whose executors had no PySpark for functions in Python
+    if settings.spark_master == "yarn":  # for one that does not listen, Hadoop by itself waits a quarter of an hour
+        within_ms = int(settings.spark_wait_s * 1000)
+        conf["spark.hadoop.yarn.resourcemanager.connect.max-wait.ms"] = str(within_ms)
+        conf["spark.hadoop.yarn.resourcemanager.connect.retry-interval.ms"] = str(min(within_ms, _YARN_TRIED_EVERY_MS))
+        conf["spark.hadoop.ipc.client.connect.max.retries"] = "1"  # within each of these tries
     conf |= of_store(settings.lake, os.environ)
     conf |= settings.spark_conf | {name: _beside(conf[name], more) for name, more in _added(settings) if name in conf}
     if not computes_here(settings):

@@ -6,6 +6,7 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 
 from __future__ import annotations
 
+import os
 import signal
 import warnings
 from collections.abc import Iterator
@@ -26,13 +27,19 @@ from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.session.attached import attached_by, borrow, detach, lease_of_jvm
 from platform_assets.spark.session.class_archive import class_archive
-from platform_assets.spark.session.cluster import computes_here, wait_for_executors, wait_for_manager
+from platform_assets.spark.session.cluster import computes_here, wait_for_executors
 from platform_assets.spark.session.configuration import configuration, engine_key
 from platform_assets.spark.session.environment import only_as_settings_say
 from platform_assets.spark.session.jars import bring
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
-from platform_assets.spark.session.reach import places_of, what_is_asked, why_nobody_listens
+from platform_assets.spark.session.reach import (
+    SET_HADOOP_FOLDER,
+    places_of,
+    what_is_asked,
+    why_no_yarn,
+    why_nobody_listens,
+)
 from platform_assets.spark.session.reasons import cause_of, reason_of, without_secrets
 from platform_assets.spark.session.scratch import last_words, log_file
 from platform_assets.sql_settings import CODECS, OF_HADOOP, REQUIRED
@@ -136,7 +143,8 @@ def not_started(settings: Settings, reason: str) -> SessionError:
 def _start(settings: Settings, progress: OnProgress, *, record_classes: bool, brief: bool) -> SparkSession:
     java = find_java()
     jars = bring(settings, progress=progress)
-    wait_for_manager(settings, progress)
+    if settings.spark_master == "yarn" and (why := why_no_yarn(os.environ)):
+        raise SessionError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
     if SparkContext._gateway is None:
         start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
     Thread(target=_import_ahead, daemon=True).start()
