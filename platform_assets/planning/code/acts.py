@@ -16,7 +16,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from platform_assets.planning.code.source import DEFINITIONS, Chain, Lookup, Module, Statement, Target, chain_of
+from platform_assets.planning.code.source import (
+    DEFINITIONS,
+    Chain,
+    Lookup,
+    Module,
+    Statement,
+    Target,
+    chain_of,
+    parameters,
+)
 
 IMPORTS_BY_NAME = ("builtins.__import__", "importlib", "pkgutil", "pydoc.locate", "runpy", "sys.modules")
 """By these, code imports what only running it could tell."""
@@ -99,7 +108,8 @@ class Acts:
                         self._is_foreign(module, base) or self._is_plain_class(module, base, _DERIVING)
                         for base in bases
                     )
-                    and all(self._is_foreign(module, one.value) or one.arg != "metaclass" for one in keywords)
+                    and all(self._computes(module, one.value) for one in keywords)
+                    and all(self._is_foreign(module, one.value) for one in keywords if one.arg == "metaclass")
                     and not any(self._does(module, one) for one in body)
                 )
             case ast.If(test=test, body=body, orelse=orelse):
@@ -156,10 +166,10 @@ class Acts:
             )
         return self._plain[key]
 
-    def _computes(self, module: Module, expression: ast.expr | None) -> bool:
-        """Tell whether evaluating an expression changes nothing."""
+    def _computes(self, module: Module, expression: ast.expr | None, own: frozenset[str] = frozenset()) -> bool:
+        """Tell whether evaluating an expression, in which some names are not the module's, changes nothing."""
         parts = [] if expression is None else list(_evaluated(expression))
-        local = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        local = own | {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         for part in parts:
             match part:
                 case ast.Await() | ast.Yield() | ast.YieldFrom():
@@ -174,7 +184,7 @@ class Acts:
                     return False
         return True
 
-    def _is_harmless(self, module: Module, call: ast.Call, local: set[str]) -> bool:
+    def _is_harmless(self, module: Module, call: ast.Call, local: frozenset[str]) -> bool:
         """Tell whether a call, of which all else was looked at, changes nothing."""
         given = _given(call)
         chain = chain_of(call.func)
@@ -198,14 +208,14 @@ class Acts:
     def _may_call(self, module: Module, given: ast.expr) -> bool:
         """Tell whether what is passed to a function has a function or class of the user's own in it."""
         return any(
-            isinstance(part, ast.Lambda)
+            (isinstance(part, ast.Lambda) and not self._computes(module, part.body, parameters(part.args)))
             or any(
                 isinstance(one, DEFINITIONS)
                 for target in self._targets(module, chain_of(part))
                 for one in _bound(target)
             )
             for part in ast.walk(given)
-            if isinstance(part, ast.Lambda | ast.Name | ast.Attribute)
+            if isinstance(part, ast.expr)
         )
 
     def _may_be_read(self, module: Module, chain: Chain) -> bool:

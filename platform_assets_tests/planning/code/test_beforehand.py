@@ -251,6 +251,7 @@ HERE = Path(__file__).resolve().parent
 RATE = Decimal("0.19").quantize(Decimal("0.01"))
 SINCE = date(2017, 1, 1)
 FIELDS = ["a", "b"]
+SORTED = sorted(FIELDS, key=lambda name: name.lower())
 SCHEMA = StructType([StructField(name.strip(), StringType()) for name in FIELDS])
 WEEK = Window.partitionBy("a")
 LAST = WEEK.orderBy("b").rowsBetween(-6, 0)
@@ -300,6 +301,8 @@ def test_a_module_that_does_anything_when_it_is_imported_counts_whole_for_all_ta
 CALLS = {
     "a_function": "def net(x): return x * 2\nNET = net(@@)\n",
     "a_function_that_python_calls": "def net(x): return x * @@\nNET = max([1, 2], key=net)\n",
+    "a_function_that_a_lambda_calls": "def net(x): return x * @@\nNET = max([1, 2], key=lambda x: net(x))\n",
+    "a_keyword_of_a_class": "def net(x): return x\nclass Net(dict, total=net(@@)): pass\n",
     "a_constructor": "class Net:\n    def __init__(self, n): self.n = n\nNET = Net(@@)\n",
     "a_decorator": "def kept(f): return f\n@kept\ndef net(x): return x * @@\n",
 }
