@@ -151,15 +151,15 @@ def _start(settings: Settings, progress: OnProgress, *, record_classes: bool, br
     conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(_NAME)
     conf.setAll(list(configuration(settings, jars).items()))
     log = log_file(settings)
-    said_before = log.stat().st_size
+    said_before = log.stat().st_size if log.is_file() else 0
     try:
         with _same_interrupt():
             context = SparkContext(conf=conf, gateway=SparkContext._gateway)
         spark = SparkSession.builder.getOrCreate()
     except (Py4JError, PySparkException, ValueError, OSError) as error:
         # The JVM is asked for it, so before it ends; one that has ended by itself left its reason in the log
-        has_ended = isinstance(error, Py4JNetworkError)
-        reason = without_secrets(last_words(log, said_before) if has_ended else reason_of(error), settings)
+        words = last_words(log, said_before) if isinstance(error, Py4JNetworkError) and log.is_file() else ""
+        reason = without_secrets(words or reason_of(error), settings)
         cause = cause_of(error, settings)
         end_jvm()
         raise not_started(settings, reason) from cause
