@@ -5,11 +5,8 @@ it has to be able to do is a *conditional write*: a file written if there is non
 and endpoints come from the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`,
 `AZURE_STORAGE_ACCOUNT_KEY`, …).
 
-Where an object store is that is not Amazon's, as variables say: what its libraries cannot use is told here first.
-
-They end with a panic, or with no more than `builder error`, at an address that is written otherwise than they expect.
-
-Objects removed from a store, also where others remove them at the same time, and never for ever.
+Where a store is that is not Amazon's, as variables say, is looked at here first: at an address written otherwise than
+they expect, libraries end with a panic, or with no more than `builder error`.
 """
 
 from __future__ import annotations
