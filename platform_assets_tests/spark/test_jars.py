@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,68 +11,71 @@ import pytest
 from platform_assets.cli.commands.doctor import check_class_archive, check_jars
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.class_archive import archive_path, recording_of
-from platform_assets.spark.session.jars import ALWAYS, JarsError, bring, faults, needed
-from platform_assets.spark.session.java import find_java
+from platform_assets.spark.session.jars import ALWAYS, JarsError, faults, needed, spark_jars
+from platform_assets.spark.session.java import Java, find_java
 from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.java import fake_java
+
+UNREACHABLE = """<ivysettings>
+  <settings defaultResolver="nowhere"/>
+  <caches defaultCacheDir="{folder}/cache"/>
+  <resolvers><ibiblio name="nowhere" m2compatible="true" root="{root}"/></resolvers>
+</ivysettings>
+"""
 
 
 @pytest.fixture(scope="session")
 def brought() -> Path:
     """The project's jars, brought first if this is the first run of all."""
-    bring(load_settings())
+    spark_jars(load_settings())
     assert not faults(JARS, ALWAYS)
     return JARS
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        asked.append(self.path)
-
-
-asked: list[str] = []
-"""What registries were asked for."""
-
-
 @pytest.fixture
-def registry(brought: Path, tmp_path: Path) -> Iterator[str]:
-    """A registry with the real files, in the layout of Maven."""
+def registry(brought: Path, tmp_path: Path) -> str:
+    """A registry in a folder: the real files, in the layout of Maven, with the real Ivy reading them."""
     root = tmp_path / "registry"
     for jar in ALWAYS:
-        (root / jar.path).parent.mkdir(parents=True)
-        shutil.copy(brought / jar.file, root / jar.path)
-    asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://name:key@127.0.0.1:{server.server_port}/"
-        server.shutdown()
+        folder = root / jar.organisation.replace(".", "/") / jar.module / jar.revision
+        folder.mkdir(parents=True)
+        shutil.copy(brought / jar.file, folder)
+        (folder / jar.file).with_suffix(".pom").write_text(
+            f"<project><modelVersion>4.0.0</modelVersion><groupId>{jar.organisation}</groupId>"
+            f"<artifactId>{jar.module}</artifactId><version>{jar.revision}</version></project>"
+        )
+    return f"file://{root}/"
 
 
 def settings_with(registry: str, tmp_path: Path) -> Settings:
     """Settings of an empty installation that knows only this registry."""
-    return load_settings(state=tmp_path / "state", spark_conf={"spark.jars.repositories": registry})
+    ivy = tmp_path / "ivysettings.xml"
+    ivy.write_text(UNREACHABLE.format(root=registry, folder=tmp_path))
+    return load_settings(state=tmp_path / "state", spark_conf={"spark.jars.ivySettings": str(ivy)})
 
 
-def test_jars_are_brought_once_without_a_word_and_then_need_no_network(
+def test_jars_are_brought_once_without_a_word_and_then_need_neither_network_nor_java(
     registry: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings = settings_with(registry, tmp_path)
-    settings.jars.mkdir(parents=True)
-    (settings.jars / ".downloading").write_bytes(b"of a process that was killed")
-    paths = bring(settings)
+    (settings.jars / ".resolving-dead" / "brought").mkdir(parents=True)  # of a process that was killed
+    paths = spark_jars(settings)
     assert capfd.readouterr() == ("", "")
+    assert ALWAYS[0].module in (settings.state / "logs" / "spark.log").read_text()
     assert [path.name for path in paths] == [jar.file for jar in ALWAYS]
     shutil.rmtree(tmp_path / "registry")
-    assert bring(settings) == paths
+    no_java = Java(tmp_path / "no-java", 17, "")
+    assert spark_jars(settings, no_java) == paths
     assert sorted(path.name for path in settings.jars.iterdir()) == sorted([".lock", *(jar.file for jar in ALWAYS)])
 
 
 @pytest.mark.parametrize("damage", [b"PK\x03\x04 half a jar", pytest.param(b"", marks=pytest.mark.proof)])
 def test_a_damaged_jar_is_noticed_and_brought_again(damage: bytes, registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
-    path = bring(settings)[0]
+    path = spark_jars(settings)[0]
     path.write_bytes(damage)
     assert not check_jars(settings).ok
-    bring(settings)
+    spark_jars(settings)
     assert not faults(settings.jars, ALWAYS)
     assert check_jars(settings).ok
 
@@ -107,28 +107,30 @@ def test_a_damaged_jar_without_a_network_is_an_error_that_says_what_to_put_where
         shutil.copy(brought / jar.file, settings.jars)
     (settings.jars / ALWAYS[0].file).write_bytes(b"damaged")
     with pytest.raises(JarsError, match="cannot be reached") as caught:
-        bring(settings)
+        spark_jars(settings)
     assert f"{ALWAYS[0].organisation}:{ALWAYS[0].module}:{ALWAYS[0].revision}" in caught.value.todo
     assert str(settings.jars) in caught.value.todo
-    assert not (settings.jars / ".downloading").exists()
+    assert not list(settings.jars.glob(".resolving-*"))
 
 
 def test_a_registry_that_delivers_other_files_is_refused(registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
     for path in (tmp_path / "registry").rglob(ALWAYS[1].file):
         path.write_bytes(b"PK\x03\x04 something else")
-    with pytest.raises(JarsError, match="another content than that release has") as caught:
-        bring(settings)
-    assert "key" not in str(caught.value)
+    with pytest.raises(JarsError, match="another content than the release it is named after"):
+        spark_jars(settings)
     assert not (settings.jars / ALWAYS[1].file).exists()
 
 
 def test_many_who_ask_at_once_make_one_request(registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
-    asking = [threading.Thread(target=bring, args=(settings,)) for _ in range(4)]
+    real = find_java().executable
+    calls = tmp_path / "calls"
+    counting = Java(fake_java(tmp_path / "bin", f'echo call >> "{calls}"; exec "{real}" "$@"'), 17, "")
+    asking = [threading.Thread(target=spark_jars, args=(settings, counting)) for _ in range(4)]
     for thread in asking:
         thread.start()
     for thread in asking:
         thread.join()
     assert not faults(settings.jars, ALWAYS)
-    assert sorted(asked) == sorted(f"/{jar.path}" for jar in ALWAYS)
+    assert calls.read_text().splitlines() == ["call"]

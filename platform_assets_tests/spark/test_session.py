@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.class_archive import archive_path, class_archive
 from platform_assets.spark.session.configuration import TUNING, configuration
-from platform_assets.spark.session.jars import ALWAYS, bring
+from platform_assets.spark.session.jars import ALWAYS, spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import OPTIONS, options_beside
 from platform_assets.spark.session.session import create_session
@@ -106,7 +106,7 @@ def test_few_long_rows_are_held_at_once(settings: Settings) -> None:
 
 
 def test_a_local_session_is_bound_to_this_machine_and_a_cluster_gets_the_jars(settings: Settings) -> None:
-    jars = bring(settings)
+    jars = spark_jars(settings)
     local = configuration(settings, jars)
     assert (local["spark.driver.host"], local["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
     cluster = configuration(load_settings(state=settings.state, spark_master="spark://host:7077"), jars)
@@ -281,7 +281,7 @@ def own_jars(tmp_path: Path) -> Settings:
     """An installation with jars of its own, so that it has no class archive yet."""
     settings = load_settings(state=tmp_path / "state", spark_driver_memory="1g")
     settings.jars.mkdir(parents=True)
-    bring(load_settings(jars=JARS))
+    spark_jars(load_settings(jars=JARS))
     for jar in ALWAYS:
         shutil.copy(JARS / jar.file, settings.jars)
     return settings

@@ -71,7 +71,7 @@ def running_store(folder: Path) -> Iterator[ObjectStore]:
     properties.write_text(_PROPERTIES.format(port=port, key=_KEY, secret=_SECRET, folder=folder / "data"))
     try:
         java = find_java()
-        (jar,) = bring(load_settings(state=folder / "state", jars=JARS), (SERVER,))
+        (jar,) = bring(load_settings(state=folder / "state", jars=JARS), java, (SERVER,))
     except (JarsError, JavaError):
         pytest.skip(HOW_TO_GET_IT)
     options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Djava.util.logging.config.file=/dev/null")

@@ -16,7 +16,8 @@ from uuid import uuid4
 import pytest
 
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.jars import bring
+from platform_assets.spark.session.jars import spark_jars
+from platform_assets.spark.session.java import find_java
 from platform_assets_tests.support.cluster import Cluster, running_cluster
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.object_store import ObjectStore
@@ -50,7 +51,7 @@ def elsewhere(cluster: Cluster, object_store: ObjectStore) -> Mapping[str, str]:
 def behind_connect(cluster: Cluster, object_store: ObjectStore) -> Iterator[Mapping[str, str]]:
     """Settings by which an installation computes in a Spark Connect server of somebody else's."""
     bucket = f"{object_store.url}/{uuid4().hex}/lake"
-    jars = bring(load_settings(jars=JARS, lake=bucket))
+    jars = spark_jars(load_settings(jars=JARS, lake=bucket), find_java())
     remote = cluster.start_connect("connect", jars, object_store)
     yield {"PLATFORM_SPARK_REMOTE": remote, "PLATFORM_LAKE": bucket, "PLATFORM_SPARK_CONF": "{}"}
     cluster.kill("connect")

@@ -126,7 +126,7 @@ class Yarn:
     def start(self, name: str, server: str, said: Mapping[str, str]) -> None:
         """One of YARN's own programs, in a folder of its own, on a machine of another country."""
         java = find_java()
-        jars = bring(load_settings(state=self.folder / "state", jars=JARS), SERVERS)
+        jars = bring(load_settings(state=self.folder / "state", jars=JARS), java, SERVERS)
         own = self.folder / name
         write_site(own / "yarn-site.xml", {**self.site, **said})
         write_site(own / "core-site.xml", {"fs.defaultFS": "file:///"})

@@ -1,31 +1,50 @@
-"""Jars that Spark needs: downloaded once, afterwards local files known by their sha256.
+"""Jars that Spark needs: resolved once by its own Ivy, afterwards local files known by their sha256.
 
 A session start that asks a registry for its jars depends on the network and on whatever half-filled caches lie in the
-user's home. What is downloaded here must be the files this version of the platform was tested with.
+user's home. So Ivy runs by itself (no Spark, about a second), with settings and cache of its own, and what it brings
+must be the files this version of the platform was tested with.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import importlib.util
+import shutil
+import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from platform_assets.addresses import without_secrets
 from platform_assets.errors import PlatformError
 from platform_assets.places import store_of
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
+from platform_assets.spark.session.java import Java, find_java
+from platform_assets.spark.session.scratch import log_file
 
-_REGISTRY = "https://repo1.maven.org/maven2"
-_REPOSITORIES = "spark.jars.repositories"
-"""Spark's own setting for registries, separated by commas; here they are asked in place of Maven's."""
-
-_ANSWERS_WITHIN_S, _GOES_ON_WITHIN_S = 15, 60
-_ALL_WITHIN_S = 600
-_PIECE_BYTES = 1024 * 1024
+_RESOLVE_WITHIN_S = 600
+_IVY_SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="central"/>
+  <caches defaultCacheDir="{cache}"/>
+  <timeout-constraints>
+    <timeout-constraint name="patience" connectionTimeout="15000" readTimeout="60000"/>
+  </timeout-constraints>
+  <resolvers><ibiblio name="central" m2compatible="true" timeoutConstraint="patience"/></resolvers>
+</ivysettings>
+"""
+_IVY_DEPENDENCY = (
+    '<dependency org="{organisation}" name="{module}" rev="{revision}" transitive="false">'
+    '<artifact name="{module}" type="jar" ext="jar"{classified}/></dependency>'
+)
+_IVY_MODULE = """\
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="platform-assets" module="jars"/>
+  <dependencies>{dependencies}</dependencies>
+</ivy-module>
+"""
 
 
 class JarsError(PlatformError):
@@ -51,11 +70,6 @@ class Jar:
         """Its name in the folder of jars."""
         return "-".join(filter(None, (self.module, self.revision, self.classifier))) + ".jar"
 
-    @property
-    def path(self) -> str:
-        """Where it lies in a registry, as Maven lays one out."""
-        return f"{self.organisation.replace('.', '/')}/{self.module}/{self.revision}/{self.file}"
-
 
 def _locked() -> dict[str, tuple[Jar, ...]]:
     """Read the pinned jars, by when they are needed."""
@@ -80,7 +94,7 @@ def needed(settings: Settings) -> tuple[Jar, ...]:
     return (*ALWAYS, *_LOCKED.get(store_of(settings.lake) or "", ()))
 
 
-def faults(folder: Path, jars: Sequence[Jar]) -> tuple[str, ...]:
+def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:
     """Return what is wrong with a folder of jars, one sentence each; nothing when it can be used."""
     problems = []
     for jar in jars:
@@ -92,28 +106,33 @@ def faults(folder: Path, jars: Sequence[Jar]) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def bring(
-    settings: Settings, jars: Sequence[Jar] | None = None, progress: OnProgress = no_progress
-) -> tuple[Path, ...]:
-    """Return jars as local files, downloaded first if they lack; by default all that Spark needs.
+def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:
+    """Delta's, and for a lake in a bucket Hadoop's for that kind of store, as local files, brought first if they lack.
 
-    Several processes may ask at once: one downloads, the others wait for it. A damaged file is replaced.
+    Several processes may ask at once: one resolves, the others wait for it. A damaged file is replaced.
 
     Raises:
-        JarsError: no registry can be reached, or they deliver something else than the pinned files.
+        JarsError: the registry cannot be reached, or delivers something else than the pinned files.
     """
-    jars = needed(settings) if jars is None else jars
+    return bring(settings, java, needed(settings), progress)
+
+
+def bring(
+    settings: Settings, java: Java | None, jars: tuple[Jar, ...], progress: OnProgress = no_progress
+) -> tuple[Path, ...]:
+    """As `spark_jars`, of any."""
     folder = settings.jars
     paths = tuple(folder / jar.file for jar in jars)
     if not faults(folder, jars):
         return paths
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with meanwhile(progress, "downloading jars for Spark"), FileLock(folder / ".lock", timeout=_ALL_WITHIN_S):
-            _download(settings, [jar for jar in jars if faults(folder, (jar,))])
+        with meanwhile(progress, "downloading jars for Spark"), FileLock(folder / ".lock", timeout=_RESOLVE_WITHIN_S):
+            if faults(folder, jars):
+                _resolve(settings, java or find_java(), jars)
     except Timeout as error:
         raise JarsError(
-            f"Another process has been downloading jars into {folder} for {_ALL_WITHIN_S} s.",
+            f"Another process has been resolving jars into {folder} for {_RESOLVE_WITHIN_S} s.",
             "Wait for it or stop it, then start again.",
         ) from error
     except OSError as error:
@@ -124,45 +143,75 @@ def bring(
     return paths
 
 
-def _download(settings: Settings, jars: Sequence[Jar]) -> None:
-    """Download jars from the first registry that has them; a file appears under its name only when it is right."""
-    named = settings.spark_conf.get(_REPOSITORIES, "").split(",")
-    registries = [each.strip().rstrip("/") for each in named if each.strip()] or [_REGISTRY]
-    draft = settings.jars / ".downloading"
-    try:
+def _resolve(settings: Settings, java: Java, jars: tuple[Jar, ...]) -> None:
+    for abandoned in settings.jars.glob(".resolving-*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=".resolving-", dir=settings.jars) as scratch:
+        brought = Path(scratch) / "brought"
+        reason = _run_ivy(settings, java, Path(scratch), brought, jars)
+        wrong = faults(brought, jars)
+        if wrong:
+            names = ", ".join(f"{jar.organisation}:{jar.module}:{jar.revision}" for jar in jars)
+            raise JarsError(
+                f"Jars for Spark could not be brought: {reason or '; '.join(wrong)} (all in {log_file(settings)}).",
+                f"They are needed once: connect to the network and start again, or put {names} into {settings.jars}.",
+            )
         for jar in jars:
-            problems: list[str] = []
-            for registry in registries:
-                problem = _fetched(f"{registry}/{jar.path}", draft, jar)
-                if problem is None:
-                    draft.replace(settings.jars / jar.file)
-                    break
-                problems.append(f"{without_secrets(registry)} {problem}")
-            else:
-                names = ", ".join(f"{each.organisation}:{each.module}:{each.revision}" for each in jars)
-                raise JarsError(
-                    f"The jar {jar.file} for Spark could not be downloaded: {'; '.join(problems)}.",
-                    f"They are needed once: connect to the network and start again, name a registry with "
-                    f"{_REPOSITORIES} in PLATFORM_SPARK_CONF, or put {names} into {settings.jars}.",
-                )
-    finally:
-        draft.unlink(missing_ok=True)
+            (brought / jar.file).replace(settings.jars / jar.file)
 
 
-def _fetched(url: str, file: Path, jar: Jar) -> str | None:
-    """Write what a registry delivers into a file; return what is wrong with it, as the end of a sentence."""
-    import requests  # which nearly every start of Spark does without
+def _run_ivy(settings: Settings, java: Java, scratch: Path, brought: Path, jars: tuple[Jar, ...]) -> str | None:
+    """Run Ivy; what to tell a person when it failed."""
+    (scratch / "settings.xml").write_text(_IVY_SETTINGS.format(cache=scratch / "cache"))
+    (scratch / "ivy.xml").write_text(_IVY_MODULE.format(dependencies="".join(_dependency(jar) for jar in jars)))
+    ivy_settings = settings.spark_conf.get("spark.jars.ivySettings", str(scratch / "settings.xml"))
+    command = [
+        str(java.executable), f"-Divy.default.ivy.user.dir={scratch}", f"-Duser.home={scratch}",
+        "-cp", str(_ivy_jar()), "org.apache.ivy.Main",
+        "-settings", ivy_settings, "-ivy", str(scratch / "ivy.xml"), "-types", "jar",
+        "-cache", str(scratch / "cache"), "-retrieve", f"{brought}/[module]-[revision](-[classifier]).[ext]",
+    ]  # fmt: skip
+    with log_file(settings).open("a+", encoding="utf-8", errors="replace") as log:
+        start = log.tell()
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                timeout=_RESOLVE_WITHIN_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"the registry did not deliver within {_RESOLVE_WITHIN_S} s"
+        log.seek(start)
+        said = log.read()
+    if done.returncode == 0:
+        return None
+    if any(
+        sign in said
+        for sign in (
+            "UnknownHost",
+            "ConnectException",
+            "SocketTimeout",
+            "NoRouteToHost",
+            "unreachable",
+        )
+    ):
+        return "the registry of Java packages cannot be reached"
+    return f"Ivy ended with {done.returncode}"
 
-    try:
-        with requests.get(url, stream=True, timeout=(_ANSWERS_WITHIN_S, _GOES_ON_WITHIN_S)) as answer:
-            if not answer.ok:
-                return f"answers {answer.status_code}"
-            with file.open("wb") as written:
-                for piece in answer.iter_content(_PIECE_BYTES):
-                    written.write(piece)
-    except requests.RequestException as error:
-        return f"cannot be reached ({type(error).__name__})"
-    return None if sha256_of(file) == jar.sha256 else "delivers another content than that release has"
+
+def _dependency(jar: Jar) -> str:
+    classified = f' m:classifier="{jar.classifier}"' if jar.classifier else ""
+    return _IVY_DEPENDENCY.format(**vars(jar), classified=classified)
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for jar in sorted((Path(folder) / "jars").glob("ivy-*.jar")):
+            return jar
+    raise JarsError(
+        "The installed PySpark has no Ivy among its jars.",
+        "Install it again: uv sync --reinstall-package pyspark.",
+    )
 
 
 def sha256_of(path: Path) -> str:

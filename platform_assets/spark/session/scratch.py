@@ -106,7 +106,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def log_file(settings: Settings) -> Path:
-    """Return the file that Spark and its JVM append to; what it grew to before is kept beside it once."""
+    """Return the file that Spark, its JVM and Ivy append to; what it grew to before is kept beside it once."""
     path = settings.state / "logs" / "spark.log"
     settings.make_state()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.cluster import computes_here, wait_for_executors
 from platform_assets.spark.session.configuration import configuration, engine_key
 from platform_assets.spark.session.environment import only_as_settings_say
-from platform_assets.spark.session.jars import bring
+from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
 from platform_assets.spark.session.reach import (
@@ -142,7 +142,7 @@ def not_started(settings: Settings, reason: str) -> SessionError:
 
 def _start(settings: Settings, progress: OnProgress, *, record_classes: bool, brief: bool) -> SparkSession:
     java = find_java()
-    jars = bring(settings, progress=progress)
+    jars = spark_jars(settings, java, progress)
     if settings.spark_master == "yarn" and (why := why_no_yarn(os.environ)):
         raise SessionError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
     if SparkContext._gateway is None:
