@@ -221,7 +221,7 @@ def main() -> None:
     for name, type_ in (("--landing", Path), ("--lake", Path), ("--first", str), ("--last", str)):
         parser.add_argument(name, type=type_, required=True)
     given = parser.parse_args()
-    spark = create_session(load_settings(), app_name="bare-spark", record_classes=False)
+    spark = create_session(load_settings(), record_classes=False)
     Load(spark, given.landing, given.lake, given.first, given.last).run()
     stop_session(spark)
 

@@ -58,7 +58,6 @@ def test_settings_are_loaded_where_a_process_begins_and_handed_over_from_there()
         "orchestration/instance/launcher.py",
         "orchestration/instance/storage.py",
         "orchestration/warm/keeper.py",
-        "orchestration/warm/rehearsal.py",
         "orchestration/webserver.py",
     }
     assert {module.as_posix() for module in loading if module.parts[0] != "cli"} == begin

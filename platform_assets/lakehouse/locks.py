@@ -144,7 +144,7 @@ def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
         # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
         # of whoever took it since tells the one who held it.
         turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
-        holder.write_in_place(turn.encode())  # also on a full disk, or nothing could be removed from it
+        holder.write_in_place([turn.encode()])  # also on a full disk, or nothing could be removed from it
         yield session_holds or partial(_require_turn, holder, turn)
 
 

@@ -33,7 +33,7 @@ from platform_assets.spark.sail.server import ended_at_standstill
 from platform_assets.spark.sail.session import columns_for, sail_session, server_of, session_of
 from platform_assets.spark.sail.shown_equal import refused_contract, refused_expressions
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.tables.users_code import users_code
+from platform_assets.spark.tables.failures import users_code
 from platform_assets.spark.windows import History
 from platform_assets.words import counted
 

@@ -14,8 +14,12 @@ from platform_assets.orchestration.assets.events import asset_key, shown_owners
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.automation.comparisons import build_comparisons
-from platform_assets.orchestration.automation.maintenance import deliver_messages, keys_job, maintenance_job
-from platform_assets.orchestration.automation.schedules import build_schedules
+from platform_assets.orchestration.automation.schedules import (
+    build_schedules,
+    deliver_messages,
+    keys_job,
+    maintenance_job,
+)
 from platform_assets.orchestration.automation.sensors import (
     announce,
     held_days_job,
@@ -33,11 +37,7 @@ _LAYER = "exposure"
 
 
 def build_definitions(settings: Settings, progress: OnProgress = no_progress) -> dg.Definitions:
-    """Build all assets, jobs, schedules, sensors and resources of the platform that the settings describe.
-
-    Args:
-        progress: hears how far runs in this process are.
-    """
+    """Build all assets, jobs, schedules, sensors and resources of the platform that the settings describe."""
     catalogue = load_catalogue(settings)
     refuse_wrong_functions(catalogue)
     with warnings.catch_warnings():

@@ -16,10 +16,16 @@ from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.operations.lineage.day_history import ended_rollbacks
 from platform_assets.operations.lineage.held_days import HeldDay
-from platform_assets.orchestration.assets.checks import ByDay, day_results
+from platform_assets.orchestration.assets.checks import (
+    ByDay,
+    checks_of_result,
+    day_results,
+    days_left,
+    failures,
+    what_holds,
+)
 from platform_assets.orchestration.assets.events import day_metadata, materializations
 from platform_assets.orchestration.assets.freshness import freshness_events
-from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures, what_holds
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.assets.publications import come_since
 from platform_assets.orchestration.instance.events import plan_days

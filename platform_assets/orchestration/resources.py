@@ -83,11 +83,7 @@ class PlatformResource(dg.ConfigurableResource[None]):
 
     @contextmanager
     def open(self) -> Iterator[Platform]:
-        """Open the platform, and close it at the end; name a Spark that died in between.
-
-        Raises:
-            ExpectedError: something expected went wrong.
-        """
+        """Open the platform, and close it at the end; name a Spark that died in between."""
         with (
             errors_without_trace(),
             lost_spark_explained(self.settings),

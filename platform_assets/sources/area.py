@@ -20,7 +20,8 @@ from platform_assets.lakehouse.errors import LakeError, UnusableNameError
 from platform_assets.sources.landing import Problem, State, StoredVersion, expect_open, not_as_listed, real, state_of
 
 if TYPE_CHECKING:
-    from platform_assets.lakehouse.storage.object_store import Stored, StoredObject
+    from platform_assets.lakehouse.storage.location import Entry
+    from platform_assets.lakehouse.storage.object_store import Stored
 
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 Kind = Literal["file", "link", "other"]
@@ -183,7 +184,7 @@ class BucketArea:
     def __init__(self, root: Stored) -> None:
         self.name = str(root)
         self._root = root
-        self._by_date: dict[str, defaultdict[str, dict[str, StoredObject]]] = {}
+        self._by_date: dict[str, defaultdict[str, dict[str, Entry]]] = {}
         self._names: dict[str, frozenset[str] | None] = {}
 
     def problem(self) -> Problem | None:
@@ -207,7 +208,7 @@ class BucketArea:
         if only is not None:
             return sorted(only)
         try:
-            found = (self._root / folder).objects()
+            found = (self._root / folder).files()
         except UnusableNameError as error:
             # Each date is listed by itself then, and only that in which such a name lies cannot be
             if not (dates := self.folders(folder)):
@@ -227,7 +228,7 @@ class BucketArea:
         folder, _, day = path.rpartition("/")
         by_date = self._by_date.get(folder)
         try:
-            objects = (self._root / path).objects() if by_date is None else by_date[day]
+            objects = (self._root / path).files() if by_date is None else by_date[day]
         except LakeError as error:
             return _not_listed(path, error)
         if not objects and only is None:
@@ -238,7 +239,7 @@ class BucketArea:
         above, _, name = path.rpartition("/")
         if above not in self._names:
             try:
-                self._names[above] = frozenset((self._root / above).objects())
+                self._names[above] = frozenset((self._root / above).files())
             except LakeError:
                 self._names[above] = None
         names = self._names[above]
@@ -250,9 +251,7 @@ def _not_listed(path: str, error: LakeError) -> Problem:
 
 
 class _Objects:
-    def __init__(
-        self, root: Stored, path: str, objects: Mapping[str, StoredObject], only: Collection[str] | None
-    ) -> None:
+    def __init__(self, root: Stored, path: str, objects: Mapping[str, Entry], only: Collection[str] | None) -> None:
         self._root, self._path, self._objects, self._only = root, path, objects, only
 
     def names(self, problems: list[Problem]) -> list[str]:

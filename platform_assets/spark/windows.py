@@ -17,13 +17,7 @@ from platform_assets.spark.tables.reading import in_ranges
 
 @dataclass(frozen=True)
 class Windowed:
-    """The rows of all days that any of the days to compute reads.
-
-    Args:
-        frame: those rows; `event_date` is the day they happened.
-        window: as declared.
-        days: the days to compute.
-    """
+    """The rows of all days that any of the days to compute reads."""
 
     frame: DataFrame
     window: Window

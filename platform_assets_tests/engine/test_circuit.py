@@ -18,7 +18,7 @@ from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.planning.circuit import CircuitState
 from platform_assets.planning.steps import Step
-from platform_assets.spark.tables.staging import TransformError
+from platform_assets.spark.tables.failures import TransformError
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes

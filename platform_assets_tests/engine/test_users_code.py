@@ -35,8 +35,7 @@ from platform_assets.engine.platform import Platform, code_versions, described_i
 from platform_assets.engine.user_code import UserCode
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
-from platform_assets.spark.tables.staging import TransformError
-from platform_assets.spark.tables.users_code import users_code
+from platform_assets.spark.tables.failures import TransformError, users_code
 from platform_assets_tests.support.domains import tills
 from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.world import MakeWorld, World, sale

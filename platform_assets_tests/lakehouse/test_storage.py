@@ -136,7 +136,7 @@ def test_a_tidied_folder_keeps_whatever_has_a_file(root: Location) -> None:
 
 def test_many_files_are_forced_to_disk_and_a_missing_one_is_an_error(root: Location) -> None:
     for n in range(20):
-        (root / f"{n}").write_in_place(b"")
+        (root / f"{n}").write_in_place([b""])
     sync(root / f"{n}" for n in range(20))
     with pytest.raises(FileNotFoundError):
         sync(root / f"{n}" for n in range(21))
@@ -178,7 +178,7 @@ def test_a_folder_is_removed_though_others_still_remove_files_in_it(root: Locati
     """As the last tasks of a job that failed do."""
     for _ in range(5):
         for n in range(200):
-            (root / f"folder/{n}/file").write_in_place(b"")
+            (root / f"folder/{n}/file").write_in_place([b""])
         with ThreadPoolExecutor(2) as threads:
             other = threads.submit(lambda: [(root / f"folder/{n}").remove(durable=False) for n in range(200)])
             (root / "folder").remove()
@@ -189,11 +189,11 @@ def test_a_folder_is_removed_though_others_still_remove_files_in_it(root: Locati
 @only_on_disk
 def test_a_file_is_written_in_place_where_there_is_no_room_for_another(root: Location) -> None:
     file = root / "_locks/publish.holder.json"
-    file.write_in_place(b"first")
+    file.write_in_place([b"first"])
     there = on_disk(file).stat().st_ino
     file.ensure_writable()
     assert file.read() == b"first"
-    file.write_in_place(b"second")
+    file.write_in_place([b"second"])
     assert (file.read(), on_disk(file).stat().st_ino) == (b"second", there)
 
 

@@ -22,7 +22,7 @@ from dagster._daemon.run_coordinator import QueuedRunCoordinatorDaemon
 
 from platform_assets.errors import PlatformError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.orchestration.assets.outcomes import days_left, recorded_days_left
+from platform_assets.orchestration.assets.checks import days_left, recorded_days_left
 from platform_assets.orchestration.daemon import DAEMONS, is_news
 from platform_assets.orchestration.in_process import run_job
 from platform_assets.orchestration.shown_text import ExpectedError, errors_without_trace

@@ -10,11 +10,8 @@ import pytest
 
 from platform_assets.cli.commands import doctor
 from platform_assets.cli.commands.doctor import check_spark
-from platform_assets.progress import no_progress
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.cluster import wait_for_manager
 from platform_assets.spark.session.environment import HADOOP_FOLDERS, only_as_settings_say
-from platform_assets.spark.session.jvm import SessionError
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
 from platform_assets.spark.session.session import not_started
 from platform_assets_tests.support.cluster import free_port
@@ -34,57 +31,6 @@ from platform_assets_tests.support.cluster import free_port
 )
 def test_places_are_read_from_the_settings(given: dict[str, str], places: tuple[tuple[str, int], ...]) -> None:
     assert places_of(load_settings(**given)) == places
-
-
-_SITE = "<configuration>{}</configuration>"
-_PROPERTY = "<property><name>yarn.resourcemanager.{}</name><value>{}</value></property>"
-
-
-@pytest.mark.parametrize(
-    ("said", "places"),
-    [
-        ({"hostname": "rm"}, (("rm", 8032),)),
-        ({"hostname": "rm", "address": " ${yarn.resourcemanager.hostname}:8050 "}, (("rm", 8050),)),
-        ({"address": "${no.such.name}"}, ()),
-        ({"ha.enabled": "true", "ha.rm-ids": "a, b", "hostname.a": "one", "address.b": "two:1"},
-         (("one", 8032), ("two", 1))),
-        ({"webapp.address": "rm:8088"}, (("0.0.0.0", 8032),)),
-    ],
-)  # fmt: skip
-def test_where_yarn_is_stands_in_the_first_folder_of_hadoop_that_says_something(
-    said: dict[str, str], places: tuple[tuple[str, int], ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "yarn-site.xml").write_text(_SITE.format("".join(_PROPERTY.format(*each) for each in said.items())))
-    (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged" / "yarn-site.xml").write_text("<configuration>")
-    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path / "damaged"))
-    monkeypatch.setenv("YARN_CONF_DIR", str(tmp_path))
-    assert places_of(load_settings(spark_master="yarn")) == places
-    here = {"spark.hadoop.yarn.resourcemanager.address": "here:2"}
-    if "ha.enabled" not in said:
-        assert places_of(load_settings(spark_master="yarn", spark_conf=here)) == (("here", 2),)
-
-
-def test_a_resource_manager_that_is_not_there_is_waited_for_no_longer_than_settings_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in HADOOP_FOLDERS:
-        monkeypatch.delenv(name, raising=False)
-    settings = load_settings(state=tmp_path, spark_master="yarn", spark_wait_s=0.2)
-    with pytest.raises(SessionError, match="HADOOP_CONF_DIR or YARN_CONF_DIR is to name"):
-        wait_for_manager(settings, no_progress)
-    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    with pytest.raises(SessionError, match=f"there is no yarn-site.xml that can be read in {tmp_path}"):
-        wait_for_manager(settings, no_progress)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        where = f"127.0.0.1:{server.getsockname()[1]}"
-        (tmp_path / "yarn-site.xml").write_text(_SITE.format(_PROPERTY.format("address", where)))
-        wait_for_manager(settings, no_progress)
-    said = check_spark(settings)[-1]
-    assert said.message == f"YARN's ResourceManager does not answer at {where}: Connection refused."
-    assert "yarn-site.xml" in said.todo
-    with pytest.raises(SessionError, match=rf"did not answer within 0\.2 seconds at {where}: Connection refused"):
-        wait_for_manager(settings, no_progress)
 
 
 def test_of_several_masters_one_that_listens_is_enough() -> None:
@@ -118,8 +64,6 @@ def test_of_yarn_settings_of_hadoop_are_missed_before_it_is_asked_for(
     said = check_spark(yarn)[-1]
     assert (said.ok, str(tmp_path) in said.message, "HADOOP_CONF_DIR" in said.todo) == (False, True, True)
     (tmp_path / "yarn-site.xml").touch()
-    assert not check_spark(yarn)[-1].ok, "it cannot be read"
-    (tmp_path / "yarn-site.xml").write_text(_SITE.format(_PROPERTY.format("address", "${of.core}:8032")))
     said = check_spark(yarn)[-1]
     assert (said.ok, said.todo) == (True, ""), "only Hadoop knows whom to ask"
     assert "HADOOP_CONF_DIR" in not_started(yarn, "Can't get Kerberos realm").todo

@@ -197,10 +197,8 @@ stop_session(spark)
 
 
 @pytest.mark.proof
-def test_folders_of_somebodys_choice_that_cannot_be_written_in_are_told_by_their_variable(
-    settings: Settings, tmp_path: Path
-) -> None:
-    """Spark then ends its process, and of it Python hears no more than that nobody answers."""
+def test_of_a_spark_that_ends_while_it_starts_its_last_words_are_told(settings: Settings, tmp_path: Path) -> None:
+    """As where it can write in no folder of somebody's choice; Python hears only that nobody answers."""
     (tmp_path / "file").touch()
     code = """
 try:
@@ -209,7 +207,7 @@ except PlatformError as error:
     print(error.what)
 """
     done = run(code, settings, {**os.environ, "SPARK_LOCAL_DIRS": str(tmp_path / "file" / "folder")})
-    assert "it can write in no folder of SPARK_LOCAL_DIRS" in done.out, done.err
+    assert f"Failed to create local dir in {tmp_path / 'file' / 'folder'}" in done.out, done.err
 
 
 @pytest.mark.proof

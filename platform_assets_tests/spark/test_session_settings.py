@@ -10,8 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.lakehouse.layout import located
-from platform_assets.spark.session.configuration import TUNING
-from platform_assets.spark.session.settings import SessionSettingsError, refuse_other_settings
+from platform_assets.spark.session.configuration import TUNING, SessionSettingsError, refuse_other_settings
 from platform_assets.spark.tables.staging import stage
 from platform_assets.sql_settings import REQUIRED
 

@@ -58,7 +58,7 @@ def small_spark(state: Path, *, brief: bool) -> Iterator[SparkSession]:
         brief: whether the run is over before what the JVM's better compiler makes would have paid.
     """
     settings = load_settings(state=state, jars=JARS, spark_driver_memory="2g", spark_conf=SMALL_DATA)
-    session = create_session(settings, app_name="platform-assets-tests", record_classes=False, brief=brief)
+    session = create_session(settings, record_classes=False, brief=brief)
     yield session
     cached = _cached_logs(session)
     stop_session(session)

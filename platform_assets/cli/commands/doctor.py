@@ -229,9 +229,11 @@ def check_spark(settings: Settings) -> tuple[Finding, ...]:
 
 
 def _reached(settings: Settings, more: str) -> str:
+    if settings.spark_master == "yarn" and not settings.spark_remote:
+        if why := why_no_yarn(os.environ):
+            raise _WrongError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
+        return "YARN is asked for where yarn-site.xml says; not tried here."
     places = places_of(settings)
-    if settings.spark_master == "yarn" and not places and (why := why_no_yarn(os.environ)):
-        raise _WrongError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
     what, setting = what_is_asked(settings)
     if why := why_nobody_listens(places):
         raise _WrongError(f"{what} does not answer at {why}.", f"Start it, or correct {setting}.")

@@ -244,7 +244,7 @@ def _stage_rows(
     def described(file: LandedFile) -> DataFrame:
         assert contract.source is not None
         like = folder / f"described/{contract.source.folder}/2000-01-01/described.{file.format}"
-        like.write_in_place(described_by(contract, file.format))
+        like.write_in_place([described_by(contract, file.format)])
         return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
 
     while parts := _parts([file for file in seen if file not in refused], seen):
@@ -426,7 +426,7 @@ def copies_for_spark(
     }
 
     def copy(file: LandedFile) -> None:
-        copies[file].write_pieces(lines_of(file, limits) if seen[file].is_read_as_lines else _content(file))
+        copies[file].write_in_place(lines_of(file, limits) if seen[file].is_read_as_lines else _content(file))
 
     try:
         with ThreadPoolExecutor(_AT_ONCE) as threads:

@@ -30,8 +30,8 @@ from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.day_states import Stale
 from platform_assets.records.refused import Attempt
+from platform_assets.spark.session.configuration import software_of
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.session.settings import software_of
 
 
 def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand, run: str = "") -> SparkOnDemand:

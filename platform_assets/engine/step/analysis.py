@@ -38,12 +38,11 @@ from platform_assets.errors import PlatformError
 from platform_assets.spark.compare.reconciliation import compared
 from platform_assets.spark.compare.rules import rule_aggregates
 from platform_assets.spark.raw.rules import keeps, with_verdict
-from platform_assets.spark.tables.failures import causes
+from platform_assets.spark.tables.failures import TransformError, causes, first_line, users_code
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.scans import is_made_of_given_rows, not_repeatable, with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
-from platform_assets.spark.tables.staging import TransformError, check_columns
-from platform_assets.spark.tables.users_code import first_line, users_code
+from platform_assets.spark.tables.staging import check_columns
 from platform_assets.spark.windows import History, Windowed
 
 _ANY_DAY = date(2000, 1, 1)

@@ -62,16 +62,16 @@ from platform_assets.quality.settled import (
 )
 from platform_assets.records.differences import Differences, Moves, Sum
 from platform_assets.records.history import DayRecord
-from platform_assets.spark.compare.examples import (
+from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.compare.row_diff import moved_sums
+from platform_assets.spark.compare.rules import (
     Keys,
+    keys_in_quarantine,
     keys_not_as_expected,
     keys_of_rivals,
     keys_of_several_rows,
     keys_without,
 )
-from platform_assets.spark.compare.reconciliation import differences
-from platform_assets.spark.compare.row_diff import moved_sums
-from platform_assets.spark.compare.rules import keys_in_quarantine
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import spark_schema

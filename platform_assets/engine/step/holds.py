@@ -25,7 +25,7 @@ from platform_assets.planning.circuit import TableVerdict
 from platform_assets.quality.findings import Check, Finding
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
-from platform_assets.spark.tables.staging import TransformError
+from platform_assets.spark.tables.failures import TransformError
 from platform_assets.words import counted
 
 _QUOTED = re.compile("'[^']*'")

@@ -33,11 +33,11 @@ from platform_assets.spark.raw.tombstones import within_reach_only
 from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded, valid_at_start
 from platform_assets.spark.raw.withdrawals import delivered_rows, newest_deliveries, with_withdrawn, withdrawn_rows
 from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.failures import users_code
 from platform_assets.spark.tables.reading import in_scope, read_days
 from platform_assets.spark.tables.scans import with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets.spark.tables.staging import stage
-from platform_assets.spark.tables.users_code import users_code
 from platform_assets.spark.windows import History, Windowed
 
 InputRows = DataFrame | Windowed | History

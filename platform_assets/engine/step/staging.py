@@ -30,13 +30,13 @@ from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.raw.rules import rule_counts
 from platform_assets.spark.sail.session import as_spark_counts, is_sail
 from platform_assets.spark.session.cluster import is_one_process
+from platform_assets.spark.session.configuration import refuse_other_settings, software_of
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.session.settings import refuse_other_settings, software_of
+from platform_assets.spark.tables.failures import TransformError, values_explained
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.scans import as_planned, shows_plans
 from platform_assets.spark.tables.schemas import spark_schema
-from platform_assets.spark.tables.staging import TransformError, check_columns, stage
-from platform_assets.spark.tables.users_code import values_explained
+from platform_assets.spark.tables.staging import check_columns, stage
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ _VARIABLES = {
 def told(address: str) -> Iterator[None]:
     """Ask a store for something, and turn what it refuses into an error for people.
 
+    Arrow and deltalake pass on its refusals as errors of a file system.
+
     Raises:
         LakeError: nobody may do it, there is no such bucket, or the store does not answer.
         AlreadyExistsError, PreconditionError, NotFoundError: as obstore raises them.
@@ -55,28 +57,10 @@ def told(address: str) -> Iterator[None]:
         if lacks_bucket(error):
             raise no_bucket(address) from None
         raise
-    except (AlreadyExistsError, PreconditionError):
+    except (AlreadyExistsError, FileExistsError, PreconditionError):
         raise
-    except BaseError as error:
-        raise failure(error, address) from None
-
-
-@contextmanager
-def told_by_others(address: str) -> Iterator[None]:
-    """As `told`, of what Arrow and deltalake ask a store for: they pass on its refusals as errors of a file system.
-
-    Raises:
-        LakeError: as for `told`.
-        FileNotFoundError: there is no such object.
-    """
-    try:
-        yield
-    except FileNotFoundError as error:
-        if lacks_bucket(error):
-            raise no_bucket(address) from None
-        raise
-    except OSError as error:
-        if _OF_A_STORE not in str(error):
+    except (BaseError, OSError) as error:
+        if not isinstance(error, BaseError) and _OF_A_STORE not in str(error):
             raise
         raise failure(error, address) from None
 

@@ -6,15 +6,13 @@ a store does not give just now is not damaged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from obstore.fsspec import FsspecStore
 from pyarrow import NativeFile, PythonFile
 from pyarrow.fs import FileInfo, FSSpecHandler, PyFileSystem
 
-from platform_assets.lakehouse.storage.answers import told, told_by_others
+from platform_assets.lakehouse.storage.answers import told
 
 
 def told_files(protocol: Any) -> PyFileSystem:
@@ -25,7 +23,7 @@ def told_files(protocol: Any) -> PyFileSystem:
 class _Files(FSSpecHandler):  # type: ignore[misc]
     def get_file_info(self, paths: list[str]) -> list[FileInfo]:
         """As Arrow's own."""
-        with _told(self._address(paths[0] if paths else "")):
+        with told(self._address(paths[0] if paths else "")):
             found: list[FileInfo] = super().get_file_info(paths)
             return found
 
@@ -36,7 +34,7 @@ class _Files(FSSpecHandler):  # type: ignore[misc]
     def open_input_file(self, path: str) -> NativeFile:
         """As Arrow's own."""
         address = self._address(path)
-        with _told(address):
+        with told(address):
             # Asked whether it is a file, the library says no of whatever the store does not tell
             if self.fs.info(path)["type"] != "file":
                 raise FileNotFoundError(path)
@@ -53,18 +51,12 @@ class _File:
         self._file, self._address = file, address
 
     def read(self, size: int | None = -1) -> bytes:
-        with _told(self._address):
+        with told(self._address):
             return bytes(self._file.read(-1 if size is None else size))
 
     def seek(self, place: int, whence: int = 0) -> int:
-        with _told(self._address):
+        with told(self._address):
             return int(self._file.seek(place, whence))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
-
-
-@contextmanager
-def _told(address: str) -> Iterator[None]:
-    with told(address), told_by_others(address):
-        yield

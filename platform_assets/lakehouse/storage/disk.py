@@ -131,11 +131,7 @@ class Disk(Location):
     def ensure_writable(self) -> None:
         Path(self).open("ab").close()
 
-    def write_in_place(self, content: bytes) -> None:
-        self.parent.make()
-        Path(self).write_bytes(content)
-
-    def write_pieces(self, pieces: Iterable[bytes]) -> None:
+    def write_in_place(self, pieces: Iterable[bytes]) -> None:
         self.parent.make()
         with Path(self).open("wb") as stream:
             for piece in pieces:

@@ -29,11 +29,13 @@ class Entry:
 
     Args:
         size: bytes.
-        written: when it was last written, UTC.
+        written: when it was last written, UTC; stores tell it to the second, or to the millisecond.
+        e_tag: by which a store tells it from any that was or will be written under its name; empty on a disk.
     """
 
     size: int
     written: datetime
+    e_tag: str = ""
 
 
 @dataclass(frozen=True, order=True)
@@ -146,15 +148,11 @@ class Location(ABC):
         """
 
     @abstractmethod
-    def write_in_place(self, content: bytes) -> None:
+    def write_in_place(self, pieces: Iterable[bytes]) -> None:
         """Write a file without any room besides: whoever reads it meanwhile, or after a power cut, may see a part.
 
         For what is worth nothing by then.
         """
-
-    @abstractmethod
-    def write_pieces(self, pieces: Iterable[bytes]) -> None:
-        """As `write_in_place`, for what is too much to be held at once."""
 
     @abstractmethod
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:

@@ -5,11 +5,8 @@ it has to be able to do is a *conditional write*: a file written if there is non
 and endpoints come from the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`,
 `AZURE_STORAGE_ACCOUNT_KEY`, …).
 
-Where an object store is that is not Amazon's, as variables say: what its libraries cannot use is told here first.
-
-They end with a panic, or with no more than `builder error`, at an address that is written otherwise than they expect.
-
-Objects removed from a store, also where others remove them at the same time, and never for ever.
+Where a store is that is not Amazon's, as variables say, is looked at here first: at an address written otherwise than
+they expect, libraries end with a panic, or with no more than `builder error`.
 """
 
 from __future__ import annotations
@@ -45,21 +42,6 @@ _PART_BYTES = 8 * 1024 * 1024
 
 class OtherObjectError(Exception):
     """An object was written anew since it was listed."""
-
-
-@dataclass(frozen=True)
-class StoredObject:
-    """An object as it was listed.
-
-    Args:
-        size: bytes.
-        written: when, UTC; stores tell it to the second, or to the millisecond.
-        e_tag: by which the store tells it from any that was or will be written under its name.
-    """
-
-    size: int
-    written: datetime
-    e_tag: str
 
 
 @dataclass(frozen=True, order=True)
@@ -136,21 +118,14 @@ class Stored(Location):
 
     def files(self) -> dict[str, Entry]:
         return {
-            each["path"].removeprefix(f"{self._path}/"): Entry(int(each["size"]), each["last_modified"].astimezone(UTC))
-            for each in self._listed_files()
-        }
-
-    def objects(self) -> dict[str, StoredObject]:
-        """Every object whose name begins with this one and a slash, by what follows, which may be anything."""
-        return {
-            each["path"].removeprefix(self._prefix or ""): StoredObject(
+            each["path"].removeprefix(self._prefix or ""): Entry(
                 int(each["size"]), each["last_modified"].astimezone(UTC), _quoted(each["e_tag"])
             )
             for each in self._listed_files()
         }
 
     def pieces(self, below: str, e_tag: str) -> Iterator[bytes]:
-        """Yield what is in one of `objects`, piece by piece.
+        """Yield what is in one of `files`, piece by piece.
 
         Raises:
             OtherObjectError: it is another one by now.
@@ -193,10 +168,7 @@ class Stored(Location):
     def ensure_writable(self) -> None:
         self.write_new(b"")
 
-    def write_in_place(self, content: bytes) -> None:
-        self.replace(content)
-
-    def write_pieces(self, pieces: Iterable[bytes]) -> None:
+    def write_in_place(self, pieces: Iterable[bytes]) -> None:
         self.receive(pieces)
 
     def receive(self, pieces: Iterable[bytes]) -> None:

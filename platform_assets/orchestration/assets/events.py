@@ -86,12 +86,7 @@ def warned(warnings: Collection[Warned]) -> Metadata:
 
 
 def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, int], seconds: float) -> Metadata:
-    """Return the figures that are shown of every published day.
-
-    Args:
-        size: of its files, bytes.
-        seconds: the day's share of the time its table took.
-    """
+    """Return the figures that are shown of every published day."""
     counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if not is_kept_aside(name)}
     metrics = day_metrics(rows, others)
     measured = {name: dg.MetadataValue.float(value) for name, value in metrics.items() if name not in counted}

@@ -18,9 +18,15 @@ from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.orchestration.assets.checks import (
     check_specs,
+    checks_of_result,
     day_results,
+    days_left,
+    failures,
+    good_day_events,
+    good_days,
     published_events,
     run_results,
+    what_holds,
     without_judgement,
 )
 from platform_assets.orchestration.assets.events import (
@@ -29,14 +35,6 @@ from platform_assets.orchestration.assets.events import (
     describe_table,
     materializations,
     shown_owners,
-)
-from platform_assets.orchestration.assets.outcomes import (
-    checks_of_result,
-    days_left,
-    failures,
-    good_day_events,
-    good_days,
-    what_holds,
 )
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.events import forget_results, newest_materializations

@@ -19,10 +19,9 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.plan_record import ROLLBACK_OF, RecordError, find_record, plan_of
-from platform_assets.orchestration.assets.checks import delivery_events, published_events
+from platform_assets.orchestration.assets.checks import delivery_events, good_day_events, good_days, published_events
 from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, recorded_figures, warned
 from platform_assets.orchestration.assets.factory import daily_partitions
-from platform_assets.orchestration.assets.outcomes import good_day_events, good_days
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.events import Event, failed_days, is_for_all, report_anew
 from platform_assets.orchestration.shown_text import markdown, plain

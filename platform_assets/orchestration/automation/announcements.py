@@ -20,7 +20,7 @@ import dagster as dg
 from platform_assets.contracts.exposures import ANNOUNCEMENTS
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.operations.plan_record import BackfillRecord, Event
-from platform_assets.orchestration.assets.outcomes import TableDay, recorded_days_left
+from platform_assets.orchestration.assets.checks import TableDay, recorded_days_left
 from platform_assets.planning.windows import as_named
 from platform_assets.records.history import CIRCUIT, Hold
 from platform_assets.records.notes import AnnouncedDay, Told, ToldHeads

@@ -24,11 +24,7 @@ _SHOWN = 10
 def build_comparisons(
     catalogue: Catalogue, cron: str
 ) -> tuple[list[dg.AssetChecksDefinition], list[dg.ScheduleDefinition]]:
-    """Return a check for each comparison that a contract declares, and their schedule; nothing where none does.
-
-    Raises:
-        SettingsError: the time is not a cron expression.
-    """
+    """Return a check for each comparison that a contract declares, and their schedule; nothing where none does."""
     declared = {_key(contract, one): (contract, one) for contract in catalogue for one in contract.comparisons}
     if not declared:
         return [], []

@@ -14,7 +14,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.operations.audit.chain import heads_of
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.plan_record import records_since
-from platform_assets.orchestration.assets.outcomes import checks_of_held, days_left, good_days
+from platform_assets.orchestration.assets.checks import checks_of_held, days_left, good_days
 from platform_assets.orchestration.assets.publications import (
     Shown,
     healed_and_not_shown,
@@ -100,11 +100,7 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
 
 @dg.op(description="Show days as failed that are held without a run of Dagster: it starts no Spark session.")
 def show_held_days(context: dg.OpExecutionContext, platform: PlatformResource) -> None:
-    """Fail for every held day that Dagster does not show, and say of each what holds it.
-
-    Raises:
-        RefusedError: there are such days.
-    """
+    """Fail for every held day that Dagster does not show, and say of each what holds it."""
     with platform.open() as opened:
         held = held_and_not_shown(context.instance, opened)
         by_table: defaultdict[str, dict[date, HeldDay]] = defaultdict(dict)

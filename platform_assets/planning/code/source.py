@@ -1,18 +1,210 @@
-"""A module as its source has it: what it binds, what it imports, and in which order.
+"""A module as its source has it: what it binds, imports and uses, by Python's own scopes; nothing is run.
 
-Python code as text that is the same for code that does the same.
+Names are followed over imports, and code is written as text that is the same for code that does the same.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-
-from platform_assets.planning.code.names import Import, Names, bound_in, imports_within, names_in
+from typing import NamedTuple
 
 Statement = ast.stmt
+
+Chain = tuple[str, ...]
+"""A name and the attributes taken of it: `rates.NET.scale` is `("rates", "NET", "scale")`."""
+
+
+class Import(NamedTuple):
+    """One name that an import binds.
+
+    Args:
+        bound: the name; `*` for all that a module has.
+        module: the module, by its absolute name.
+        name: what is taken of the module; empty for the module itself.
+        loads: the module that has to run for it.
+    """
+
+    bound: str
+    module: str
+    name: str
+    loads: str
+
+
+class Names(NamedTuple):
+    """What some code needs of the module it stands in.
+
+    Args:
+        used: names it does not bind itself, with the attributes taken of them.
+        imports: that it holds itself, those within functions included.
+        subclasses: whether it asks a class for its subclasses.
+    """
+
+    used: frozenset[Chain]
+    imports: tuple[Import, ...]
+    subclasses: bool
+
+
+def names_in(nodes: Iterable[ast.AST], package: str) -> Names:
+    """Find the names that statements or expressions of one module use."""
+    visitor = _Names(package)
+    for node in nodes:
+        visitor.visit(node)
+    return Names(frozenset(visitor.used), tuple(visitor.imports), visitor.subclasses)
+
+
+def imports_of(node: ast.Import | ast.ImportFrom, package: str) -> tuple[Import, ...]:
+    """List what an import statement binds."""
+    if isinstance(node, ast.Import):
+        return tuple(
+            Import(alias.asname, alias.name, "", alias.name)
+            if alias.asname
+            else Import(alias.name.partition(".")[0], alias.name.partition(".")[0], "", alias.name)
+            for alias in node.names
+        )
+    module = node.module or ""
+    if node.level:
+        above = package.split(".")[: max(len(package.split(".")) - node.level + 1, 0)]
+        module = ".".join([*above, *([module] if module else [])])
+    return tuple(Import(alias.asname or alias.name, module, alias.name, module) for alias in node.names)
+
+
+def imports_within(node: ast.AST, package: str) -> list[Import]:
+    """List what the imports of a statement bind, without those in functions and classes within it."""
+    statements = [statement for statement in statements_in(node) if isinstance(statement, ast.Import | ast.ImportFrom)]
+    return [import_ for statement in statements for import_ in imports_of(statement, package)]
+
+
+def bound_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Find the names that statements bind where they stand: neither in functions and classes, nor by an import."""
+    return frozenset(name for node in nodes for name in _bound(node))
+
+
+def chain_of(node: ast.expr) -> Chain:
+    """Give a name with its attributes; nothing for any other expression."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else ()
+
+
+def packages(name: str) -> Iterator[str]:
+    """Name the packages that a module lies in, outermost first."""
+    parts = name.split(".")
+    return (".".join(parts[:n]) for n in range(1, len(parts)))
+
+
+def parameters(args: ast.arguments) -> frozenset[str]:
+    """Find the names that a function gives to what it is called with."""
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return frozenset(arg.arg for arg in every if arg is not None)
+
+
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """Give a statement and those within it, without functions and classes."""
+    yield node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+                yield from statements_in(child)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+            return
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case ast.Lambda():
+            return
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            # Its own names end with it, but not those that `:=` binds.
+            yield from (inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr))
+            return
+    for child in ast.iter_child_nodes(node):
+        yield from _bound(child)
+
+
+class _Names(ast.NodeVisitor):
+    """Finds names; what a function gives a value itself is none of its module's.
+
+    Names of functions, lambdas and comprehensions within a function are not told from those of the module: where they
+    are called like something of the module, that counts too.
+    """
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._own: frozenset[str] | None = None
+        self.used: set[Chain] = set()
+        self.imports: list[Import] = []
+        self.subclasses = False
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        for part in (*node.decorator_list, node.args, *getattr(node, "type_params", ())):
+            self.visit(part)
+        self._visit_annotation(node.returns)
+        is_outermost = self._own is None
+        if is_outermost:
+            # A name that an import binds is followed, even where it is bound in another way as well.
+            imported = {import_.bound for one in node.body for import_ in imports_within(one, self._package)}
+            outside = {name for one in ast.walk(node) if isinstance(one, ast.Global) for name in one.names}
+            self._own = parameters(node.args) | (bound_in(node.body) - imported - outside)
+        for one in node.body:
+            self.visit(one)
+        if is_outermost:
+            self._own = None
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self.visit_FunctionDef(node)  # type: ignore[arg-type]
+
+    def visit_arg(self, node: ast.arg) -> None:
+        self._visit_annotation(node.annotation)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._visit_annotation(node.annotation)
+        for part in (node.target, node.value):
+            if part is not None:
+                self.visit(part)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.imports += imports_of(node, self._package)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        self.imports += imports_of(node, self._package)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Store):
+            self._use((node.id,))
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self.subclasses |= node.attr == "__subclasses__"
+        if chain := chain_of(node):
+            self._use(chain)
+        else:
+            self.visit(node.value)
+
+    def _visit_annotation(self, node: ast.expr | None) -> None:
+        """Visit an annotation, which may be written as a text."""
+        for part in [] if node is None else ast.walk(node):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                with suppress(SyntaxError):
+                    self.visit(ast.parse(part.value, mode="eval"))
+        if node is not None:
+            self.visit(node)
+
+    def _use(self, chain: Chain) -> None:
+        if chain[0] not in (self._own or ()):
+            self.used.add(chain)
+
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -168,3 +360,79 @@ def _joined(values: Iterable[ast.expr]) -> list[ast.expr]:
             case _:
                 parts.append(value)
     return parts
+
+
+Find = Callable[[str], Module | None]
+"""Gives a module of the user's own by its absolute name; None for anybody else's and for what is none."""
+
+
+class Target(NamedTuple):
+    """What a name stands for.
+
+    Args:
+        module: of the user's own; None for anything else.
+        name: a definition in it; empty for the module itself. Without a module, the dotted name of what it is.
+        attribute: that is taken of it; empty for all of it.
+    """
+
+    module: Module | None
+    name: str
+    attribute: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.module.name}:{self.name}" if self.module else self.name
+
+
+class Lookup:
+    """Looks names up, each once."""
+
+    def __init__(self, find: Find) -> None:
+        self.find = find
+        self._resolved: dict[tuple[str, Chain], list[Target]] = {}
+        self._resolving: set[tuple[str, Chain]] = set()
+
+    def resolve(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> list[Target]:
+        """Find what a name, with attributes, stands for in a module; nothing for Python's own and for what is unknown.
+
+        Args:
+            module: that it is used in.
+            chain: the name.
+            imports: more of them, of the function that it is used in.
+        """
+        key = (module.name, chain)
+        head, *rest = chain
+        if imports:
+            imports = [import_ for import_ in imports if import_.bound == head]
+        if not imports and key in self._resolved:
+            return self._resolved[key]
+        if key in self._resolving:
+            return []
+        self._resolving.add(key)
+        targets: list[Target] = []
+        for import_ in (*imports, *module.imports):
+            if import_.bound == head:
+                targets += self._at(import_.module, [import_.name, *rest] if import_.name else rest)
+            elif import_.bound == "*" and (other := self.find(import_.module)) and other is not module:
+                targets += self.resolve(other, chain)
+        if head in module.bound:
+            targets.append(Target(module, head, rest[0] if rest else ""))
+        if not targets and module.is_package and self.find(f"{module.name}.{head}"):
+            targets += self._at(f"{module.name}.{head}", rest)
+        self._resolving.discard(key)
+        if not imports and not self._resolving:  # within another one, it may have been cut short
+            self._resolved[key] = targets
+        return targets
+
+    def _at(self, dotted: str, rest: Sequence[str]) -> list[Target]:
+        """Find what attributes of a module, by its absolute name, stand for."""
+        module = self.find(dotted)
+        if module is None:
+            return self._at(f"{dotted}.{rest[0]}", rest[1:]) if rest else [Target(None, dotted)]
+        if not rest:
+            return [Target(module, "")]
+        targets = list(self.resolve(module, tuple(rest)))
+        if module.is_package and self.find(f"{dotted}.{rest[0]}"):
+            targets += self._at(f"{dotted}.{rest[0]}", rest[1:])
+        if targets and module.has_order:  # which decides what the name stands for
+            targets.append(Target(module, rest[0]))
+        return targets or [Target(module, "", rest[0])]

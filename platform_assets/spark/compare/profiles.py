@@ -19,7 +19,7 @@ from platform_assets.records.digest import Digest
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
 from platform_assets.spark.compare.rules import rule_aggregates
 from platform_assets.spark.raw.rules import rule_counts
-from platform_assets.spark.session.settings import software_of
+from platform_assets.spark.session.configuration import software_of
 from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.row_hash import digest_of, digest_sums
 

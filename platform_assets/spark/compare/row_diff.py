@@ -16,7 +16,7 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.checks import EXACT, Tolerance
 from platform_assets.contracts.table import amounts
 from platform_assets.records.differences import EXAMPLES, DayChange, Key, KeyCounts, Moves, Sum
-from platform_assets.spark.compare.examples import as_text
+from platform_assets.spark.compare.rules import as_text
 from platform_assets.spark.tables.reading import kept_frames
 from platform_assets.spark.tables.row_hash import row_hash_sql
 

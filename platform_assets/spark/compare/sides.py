@@ -20,7 +20,7 @@ from platform_assets.lakehouse.layout import located
 from platform_assets.places import folder_of
 from platform_assets.records.differences import Key
 from platform_assets.records.digest import Digest
-from platform_assets.spark.compare.examples import as_text
+from platform_assets.spark.compare.rules import as_text
 from platform_assets.spark.raw.casting import cast, lost
 from platform_assets.spark.tables.reading import without_patterns
 from platform_assets.spark.tables.row_hash import digest_of, digest_sums

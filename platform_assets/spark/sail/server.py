@@ -44,6 +44,17 @@ class SailError(PlatformError):
     """Sail is not installed, or does not start."""
 
 
+def ended_within(process: subprocess.Popen[bytes], seconds: float) -> str | None:
+    """Return how a process ended, as the end of a sentence; None if it still runs after so long."""
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    with suppress(ValueError):
+        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    return f"was ended by signal {-code}"
+
+
 @dataclass(frozen=True)
 class SailServer:
     """A running server.
@@ -57,13 +68,7 @@ class SailServer:
 
     def ended_within(self, seconds: float = 0.0) -> str | None:
         """Return how it ended, as the end of a sentence; None if it still runs after so long."""
-        try:
-            code = self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        with suppress(ValueError):
-            return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return f"was ended by signal {-code}"
+        return ended_within(self.process, seconds)
 
     def stop(self) -> None:
         """End it; one that does not hear is killed."""

@@ -38,11 +38,7 @@ _LONGEST_ANSWER = 4096
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to work with a JVM of another process, which nobody else has meanwhile.
-
-    Args:
-        port: of its gateway, on loopback.
-    """
+    """The right to work with a JVM of another process, which nobody else has meanwhile."""
 
     port: int
     secret: str = field(repr=False)
@@ -96,12 +92,9 @@ def line_of(connection: socket.socket) -> dict[str, Any]:
         ValueError: it says something else, or nothing more.
         OSError: it cannot be reached, or takes too long.
     """
-    said = b""
-    while not said.endswith(b"\n"):
-        more = connection.recv(1)  # or the next line would be in this one
-        if not more or len(said) > _LONGEST_ANSWER:
-            raise ValueError("no whole line")
-        said += more
+    said = connection.makefile("rb", buffering=0).readline(_LONGEST_ANSWER)  # not buffered: the next line stays there
+    if not said.endswith(b"\n"):
+        raise ValueError("no whole line")
     found = json.loads(said)
     if not isinstance(found, dict):
         raise ValueError("no object")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any, cast
 
@@ -12,7 +11,6 @@ from pyspark.sql import SparkSession
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings
 from platform_assets.spark.session.jvm import SessionError
-from platform_assets.spark.session.reach import SET_HADOOP_FOLDER, places_of, why_no_yarn, why_nobody_listens
 
 _LOOK_S = 0.1
 
@@ -29,29 +27,6 @@ def is_one_process(spark: SparkSession) -> bool:
 
 def _is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
-
-
-def wait_for_manager(settings: Settings, progress: OnProgress) -> None:
-    """Wait until YARN's ResourceManager listens, before Spark starts: Hadoop by itself waits a quarter of an hour.
-
-    Raises:
-        SessionError: nothing says where it is, or nobody listened there within `spark_wait_s`.
-    """
-    if settings.spark_master != "yarn":
-        return
-    places = places_of(settings)
-    if not places and (why := why_no_yarn(os.environ)):
-        raise SessionError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
-    until = time.monotonic() + settings.spark_wait_s
-    with meanwhile(progress, "waiting for YARN's ResourceManager"):
-        while why := why_nobody_listens(places):
-            if time.monotonic() > until:
-                raise SessionError(
-                    f"YARN's ResourceManager did not answer within {settings.spark_wait_s:g} seconds at {why}.",
-                    "Start it, correct yarn-site.xml in the folder that HADOOP_CONF_DIR names, or wait longer with "
-                    "PLATFORM_SPARK_WAIT_S; `platform-assets doctor` tries it at once.",
-                )
-            time.sleep(_LOOK_S)
 
 
 def wait_for_executors(context: SparkContext, settings: Settings, progress: OnProgress) -> None:

@@ -1,4 +1,4 @@
-"""Configure a session: what it is told when it starts, for its store too, and the key of a JVM told the same.
+"""Configure a session: what it is told at its start, for its store too, how a JVM told the same is known; look at one.
 
 Credentials are not among the settings made here: Hadoop finds them in the environment, or asks the machine.
 """
@@ -8,20 +8,28 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from platform_assets.errors import PlatformError
 from platform_assets.places import for_hadoop, store_of
 from platform_assets.settings import Settings, project_root
+from platform_assets.spark.sail.session import is_sail, sail_version
 from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.session.environment import UTF_8
-from platform_assets.spark.session.jars import needed
+from platform_assets.spark.session.jars import DELTA_VERSION, needed
 from platform_assets.spark.session.jvm import OF_EVERY_COUNTRY, OPTIONS, SessionError, scratch_of_jvm
-from platform_assets.sql_settings import OF_PROCESSES, REQUIRED, of_hadoop
+from platform_assets.sql_settings import OF_HADOOP, OF_PROCESSES, REQUIRED, of_hadoop, problems_of
 
 TUNING: Mapping[str, str] = {
     # The same results on every machine
@@ -82,6 +90,8 @@ _OF_THE_JVM = (
 
 _LISTS = ("spark.jars", "spark.sql.extensions")
 
+_YARN_TRIED_EVERY_MS = 5000
+
 _OF_EXECUTORS = "spark.executor.extraJavaOptions"
 
 _OF_THE_ENVIRONMENT = (
@@ -118,6 +128,11 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
         conf["spark.jars"] = ",".join(map(str, jars))
         conf["spark.executorEnv.LC_ALL"] = UTF_8  # or names of files with other letters than ASCII's are not found
         conf["spark.yarn.isPython"] = "true"  # for YARN, whose executors had no PySpark for functions in Python
+    if settings.spark_master == "yarn":  # for one that does not listen, Hadoop by itself waits a quarter of an hour
+        within_ms = int(settings.spark_wait_s * 1000)
+        conf["spark.hadoop.yarn.resourcemanager.connect.max-wait.ms"] = str(within_ms)
+        conf["spark.hadoop.yarn.resourcemanager.connect.retry-interval.ms"] = str(min(within_ms, _YARN_TRIED_EVERY_MS))
+        conf["spark.hadoop.ipc.client.connect.max.retries"] = "1"  # within each of these tries
     conf |= of_store(settings.lake, os.environ)
     conf |= settings.spark_conf | {name: _beside(conf[name], more) for name, more in _added(settings) if name in conf}
     if not computes_here(settings):
@@ -244,3 +259,51 @@ def of_s3(environ: Mapping[str, str]) -> dict[str, str]:
         conf["spark.hadoop.fs.s3a.path.style.access"] = "true"
         conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(endpoint.startswith("https:")).lower()
     return conf
+
+
+_BESIDES = {*OF_PROCESSES, *OF_HADOOP}
+_SET = re.compile(r"(?:^\{|, )(spark\.sql\.[^=,]+)=([^,}]*)")
+
+
+class SessionSettingsError(PlatformError):
+    """Somebody gave the session settings with which days would have other content."""
+
+
+def refuse_other_settings(spark: SparkSession) -> None:
+    """Refuse a session whose settings would compute other values, a server's or one changed since its start."""
+    conf = _set_in(spark)
+    unset = {name: value for name in REQUIRED if name not in conf and (value := _default(spark, name)) is not None}
+    if problems := problems_of(conf | unset):
+        raise SessionSettingsError(
+            f"The Spark session has other settings than days are computed with: it sets {'; '.join(problems)}.",
+            "Take them out of the server's or cluster's configuration, or of the code that calls `spark.conf.set`; "
+            "nothing was published with them.",
+        )
+
+
+def _set_in(spark: SparkSession) -> dict[str, str]:
+    """Return the settings that somebody set, of those that are looked at."""
+    conf = cast("Any", spark.conf)
+    if hasattr(conf, "_jconf"):
+        # As one text: a map would be asked for each of its entries, of which Java has a hundred.
+        return dict(_SET.findall(conf._jconf.getAllAsJava().toString()))
+    # A server's others are its owner's: how its JVM starts, what it tells a store
+    return {name: value for name, value in conf.getAll.items() if name.startswith("spark.sql.") or name in _BESIDES}
+
+
+def _default(spark: SparkSession, name: str) -> str | None:
+    try:
+        return spark.conf.get(name)
+    except (PySparkException, Py4JError):
+        return None  # a server of another version, which does not know it and so has no other behaviour
+
+
+def software_of(spark: SparkSession) -> dict[str, str]:
+    """Return the version of Spark that a session computes with, and of Delta, unless a Connect server hides that.
+
+    Of Sail its own, and that of Spark which it says it is like.
+    """
+    if is_sail(spark):
+        return {"sail": sail_version(), "spark": spark.version}
+    own_jars = hasattr(spark, "_jsparkSession")
+    return {"spark": spark.version} | ({"delta": DELTA_VERSION} if own_jars else {})

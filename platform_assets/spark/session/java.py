@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,9 +54,15 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     environ = os.environ if environ is None else environ
     executable = _executable(environ)
     try:
-        done = _asked(executable, environ)
+        done = subprocess.run(
+            [executable, "-XX:TieredStopAtLevel=1", "-version"],
+            env={name: value for name, value in environ.items() if name != WINNING_OPTIONS},
+            capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=True,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
-        raise JavaError(f"{executable} does not run: {_reason(error)}.", _todo(executable, environ)) from error
+        given = " and ".join(name for name in MORE_OPTIONS if environ.get(name))
+        todo = f"Correct {given}, which Java starts with, or: {_HOW_TO_GET_IT}" if given else _HOW_TO_GET_IT
+        raise JavaError(f"{executable} does not run: {_reason(error)}.", todo) from error
     build = "\n".join(_words(done.stderr))
     version = _version(build)
     if version is None:
@@ -72,29 +77,11 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     return Java(executable, major, build)
 
 
-def _asked(executable: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [executable, "-XX:TieredStopAtLevel=1", "-version"],
-        env={name: value for name, value in environ.items() if name != WINNING_OPTIONS},
-        capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=True,
-    )  # fmt: skip
-
-
 def _reason(error: Exception) -> str:
     """Return its last words; of some options Java complains where others have their output."""
     streams = (error.stderr, error.stdout) if isinstance(error, subprocess.CalledProcessError) else ()
     said = [line for stream in streams for line in _words(stream)]
     return (said[-1] if said else str(error)).removesuffix(".")
-
-
-def _todo(executable: Path, environ: Mapping[str, str]) -> str:
-    """Options of the environment are to blame only where Java runs without them."""
-    given = [name for name in MORE_OPTIONS if environ.get(name)]
-    if given:
-        with suppress(OSError, subprocess.SubprocessError):
-            _asked(executable, {name: value for name, value in environ.items() if name not in given})
-            return f"Correct {' or '.join(given)}, which Java starts with."
-    return _HOW_TO_GET_IT
 
 
 def _words(said: str) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +19,6 @@ from tempfile import mkdtemp
 
 from platform_assets.access import make_folder
 from platform_assets.settings import Settings
-
-_VARIABLE, _SETTING = "SPARK_LOCAL_DIRS", "spark.local.dir"
-"""By which a person chooses other folders for what Spark puts on disk; the first wins."""
 
 _ROTATE_AT_BYTES = 20_000_000
 
@@ -53,25 +50,6 @@ class Scratch:
 def scratch_folder(settings: Settings) -> Path:
     """Return where the folders of an installation's JVMs lie."""
     return settings.state / "spark"
-
-
-def unusable_choice(settings: Settings, environ: Mapping[str, str]) -> str:
-    """Return the setting or variable that names other folders, to be asked where Spark did not start in them.
-
-    Returns:
-        Empty where there is none, or one of its folders can be written in: then that was not the reason.
-    """
-    chosen = {_VARIABLE: environ.get(_VARIABLE), _SETTING: settings.spark_conf.get(_SETTING)}
-    name = next((name for name, folders in chosen.items() if folders), "")
-    folders = filter(None, map(str.strip, (chosen.get(name) or "").split(",")))
-    can_be_used = any(_can_be_written(Path(folder)) for folder in folders)
-    return "" if can_be_used else name
-
-
-def _can_be_written(folder: Path) -> bool:
-    """Return whether Spark could put files there, in a folder that it may have to make."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 @contextmanager
@@ -138,8 +116,9 @@ def log_file(settings: Settings) -> Path:
 
 
 def last_words(path: Path, since: int) -> str:
-    """Return the last three lines written after a position of the file, for an error message."""
+    """Return the last three lines written after a position of the file, for an error message; no lines of a stack."""
     with path.open("rb") as file:
         file.seek(since)
         text = file.read().decode(errors="replace")
-    return " | ".join(line.strip() for line in text.splitlines()[-3:] if line.strip())
+    lines = (line.strip() for line in text.splitlines())
+    return " | ".join([line for line in lines if line and not line.startswith("at ")][-3:])

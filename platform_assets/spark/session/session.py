@@ -16,7 +16,7 @@ from importlib import import_module
 from threading import Thread, current_thread, main_thread
 from typing import Any, cast
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pydantic import SecretStr
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -27,16 +27,25 @@ from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.session.attached import attached_by, borrow, detach, lease_of_jvm
 from platform_assets.spark.session.class_archive import class_archive
-from platform_assets.spark.session.cluster import computes_here, wait_for_executors, wait_for_manager
+from platform_assets.spark.session.cluster import computes_here, wait_for_executors
 from platform_assets.spark.session.configuration import configuration, engine_key
 from platform_assets.spark.session.environment import only_as_settings_say
 from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
-from platform_assets.spark.session.reach import places_of, what_is_asked, why_nobody_listens
+from platform_assets.spark.session.reach import (
+    SET_HADOOP_FOLDER,
+    places_of,
+    what_is_asked,
+    why_no_yarn,
+    why_nobody_listens,
+)
 from platform_assets.spark.session.reasons import cause_of, reason_of, without_secrets
-from platform_assets.spark.session.scratch import log_file, unusable_choice
+from platform_assets.spark.session.scratch import last_words, log_file
 from platform_assets.sql_settings import CODECS, OF_HADOOP, REQUIRED
+
+_NAME = "platform-assets"
+"""Of a session, in logs and on a cluster's pages."""
 
 STOPS_WITHIN_S = 30.0
 """After it was asked to; no Spark that is alive takes so long."""
@@ -49,7 +58,6 @@ ten minutes, also for one that never was there."""
 def create_session(
     settings: Settings,
     *,
-    app_name: str = "platform-assets",
     record_classes: bool = True,
     brief: bool = False,
     own: bool = False,
@@ -60,7 +68,6 @@ def create_session(
     Where a JVM is kept ready that was started with the same settings, the session is one in it.
 
     Args:
-        app_name: shown in logs and on a cluster's pages.
         record_classes: whether this session may record the class archive for later ones, if there is none.
         brief: whether it has so little to do that its JVM should compile quickly rather than well.
         own: whether the JVM must be one of this process.
@@ -70,23 +77,17 @@ def create_session(
     """
     _keep_exceptions_quiet()
     with only_as_settings_say(by_connect=settings.spark_remote is not None, is_here=computes_here(settings)):
-        return _session(settings, app_name, progress, record_classes=record_classes, brief=brief, own=own)
-
-
-def _session(
-    settings: Settings, app_name: str, progress: OnProgress, *, record_classes: bool, brief: bool, own: bool
-) -> SparkSession:
-    if settings.spark_remote:
-        with meanwhile(progress, "connecting to Spark"):
-            return connect(settings, settings.spark_remote, app_name)
-    if SparkContext._active_spark_context is not None:
-        return SparkSession.builder.getOrCreate()
-    if settings.warm and not own and computes_here(settings):
-        with meanwhile(progress, "connecting to Spark"):
-            if warm := _lent(settings):
-                return warm
-    with meanwhile(progress, "starting Spark"):
-        return _start(settings, app_name, progress, record_classes=record_classes, brief=brief)
+        if settings.spark_remote:
+            with meanwhile(progress, "connecting to Spark"):
+                return connect(settings, settings.spark_remote)
+        if SparkContext._active_spark_context is not None:
+            return SparkSession.builder.getOrCreate()
+        if settings.warm and not own and computes_here(settings):
+            with meanwhile(progress, "connecting to Spark"):
+                if warm := _lent(settings):
+                    return warm
+        with meanwhile(progress, "starting Spark"):
+            return _start(settings, progress, record_classes=record_classes, brief=brief)
 
 
 def _lent(settings: Settings) -> SparkSession | None:
@@ -126,11 +127,6 @@ def not_started(settings: Settings, reason: str) -> SessionError:
             f"Spark does not start: {what} does not answer at {why} (log: {log_file(settings)}).",
             f"Start it, or correct {setting}; `platform-assets doctor` tries it at once.",
         )
-    if choice := unusable_choice(settings, os.environ):
-        return SessionError(
-            f"Spark does not start: it can write in no folder of {choice}: {reason} (log: {log_file(settings)}).",
-            f"Name one in {choice} that can be written in, or leave it out: the state folder is taken then.",
-        )
     if not computes_here(settings) and "stopped SparkContext" in reason:
         return SessionError(
             f"Spark does not start: {settings.spark_master} answers, but does not take it (log: {log_file(settings)}).",
@@ -144,23 +140,26 @@ def not_started(settings: Settings, reason: str) -> SessionError:
     )
 
 
-def _start(
-    settings: Settings, app_name: str, progress: OnProgress, *, record_classes: bool, brief: bool
-) -> SparkSession:
+def _start(settings: Settings, progress: OnProgress, *, record_classes: bool, brief: bool) -> SparkSession:
     java = find_java()
     jars = spark_jars(settings, java, progress)
-    wait_for_manager(settings, progress)
+    if settings.spark_master == "yarn" and (why := why_no_yarn(os.environ)):
+        raise SessionError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
     if SparkContext._gateway is None:
         start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
     Thread(target=_import_ahead, daemon=True).start()
-    conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(app_name)
+    conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(_NAME)
     conf.setAll(list(configuration(settings, jars).items()))
+    log = log_file(settings)
+    said_before = log.stat().st_size if log.is_file() else 0
     try:
         with _same_interrupt():
             context = SparkContext(conf=conf, gateway=SparkContext._gateway)
         spark = SparkSession.builder.getOrCreate()
     except (Py4JError, PySparkException, ValueError, OSError) as error:
-        reason = without_secrets(reason_of(error), settings)  # the JVM is asked for it, so before it ends
+        # The JVM is asked for it, so before it ends; one that has ended by itself left its reason in the log
+        words = last_words(log, said_before) if isinstance(error, Py4JNetworkError) and log.is_file() else ""
+        reason = without_secrets(words or reason_of(error), settings)
         cause = cause_of(error, settings)
         end_jvm()
         raise not_started(settings, reason) from cause
@@ -228,7 +227,7 @@ def stop_session(spark: SparkSession) -> None:
         end_jvm()
 
 
-def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:
+def connect(settings: Settings, remote: SecretStr) -> SparkSession:
     """Return a session of the server at an address.
 
     Args:
@@ -237,7 +236,7 @@ def connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessio
     Raises:
         SessionError: packages are missing, the server does not answer, or it has another language.
     """
-    configs = {"spark.app.name": app_name, **REQUIRED, **OF_HADOOP, **CODECS, **settings.spark_conf}
+    configs = {"spark.app.name": _NAME, **REQUIRED, **OF_HADOOP, **CODECS, **settings.spark_conf}
     try:
         from pyspark.sql.connect.client.retries import DefaultPolicy
 

@@ -8,14 +8,12 @@ tells, which tasks report and Spark adds up.
 from __future__ import annotations
 
 import re
-import signal
-import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from socket import create_connection
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
@@ -28,6 +26,7 @@ from platform_assets.errors import PlatformError, led_to
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import is_object_store
 from platform_assets.settings import Settings
+from platform_assets.spark.sail.server import ended_within
 from platform_assets.spark.sail.session import GONE, MEMORY, running_server
 from platform_assets.spark.session.attached import lease_of_jvm
 from platform_assets.spark.session.cluster import computes_here, is_one_process
@@ -47,6 +46,7 @@ _SERVER_GONE = re.compile(
 _ENDS_WITHIN_S = 2.0
 """Between the moment in which nobody answers any more and the one in which the process is gone."""
 
+_SILENT = "does not answer any more"
 _AGAIN = "Run the same command again then: what was published stays, the rest is done anew."
 
 _FILES = "number of written files"
@@ -65,6 +65,53 @@ class SparkLostError(PlatformError):
 
 class SparkMemoryError(PlatformError):
     """Spark had too little memory for what it was asked; what was published stays."""
+
+
+class _Loss(NamedTuple):
+    """What Spark or Sail says when it has ended, and what a person is told then."""
+
+    says: re.Pattern[str]
+    error: type[PlatformError]
+    what: str
+    todo: str
+
+
+_LESS = "PLATFORM_BATCH_DAYS and PLATFORM_BATCH_MIB"
+_OF_SAIL = (
+    _Loss(
+        MEMORY,
+        SparkMemoryError,
+        "Sail ran out of memory.",
+        f"Give it more with {{sail}}, let it do less at once with {_LESS}, or compute with PLATFORM_ENGINE=spark.",
+    ),
+    _Loss(
+        GONE,
+        SparkLostError,
+        "Sail {ended} in the middle of work: it ran out of memory, or somebody killed it.",
+        "Give it more with {sail} if logs/sail.log in the state folder speaks of memory, or compute with "
+        "PLATFORM_ENGINE=spark.",
+    ),
+)
+_OF_CONNECT = _Loss(
+    _SERVER_GONE,
+    SparkLostError,
+    "The Spark Connect server of PLATFORM_SPARK_REMOTE ended, or cannot be reached any more, in the middle of work.",
+    "Start it again, with more memory if its log says that it had too little.",
+)
+_OF_SPARK = (
+    _Loss(
+        _MEMORY,
+        SparkMemoryError,
+        "Spark ran out of memory.",
+        f"Give it more with {{spark}}, or let it do less at once with {_LESS}.",
+    ),
+    _Loss(
+        _STOPPED,
+        SparkLostError,
+        "Spark stopped in the middle of work: the machine was suspended or out of memory, or Spark was ended.",
+        "The last lines of logs/spark.log in the state folder say more; for want of memory, change {spark}.",
+    ),
+)
 
 
 @contextmanager
@@ -89,63 +136,33 @@ def lost_spark_explained(settings: Settings) -> Iterator[None]:
 
 def _told(chain: list[BaseException], settings: Settings) -> PlatformError | None:
     memory = f"PLATFORM_SPARK_DRIVER_MEMORY ({settings.spark_driver_memory} now)"
+    server = running_server()
+    losses: tuple[_Loss, ...] = (
+        *(_OF_SAIL if server else ()),
+        *((_OF_CONNECT,) if settings.spark_remote else ()),
+        *_OF_SPARK,
+    )
     for error in chain:
         if not isinstance(error, PySparkException | Py4JJavaError):
             continue
-        said = "\n".join(causes(error))
-        if told := _told_of_sail(said, settings):
-            return told
-        if _MEMORY.search(said):
-            return SparkMemoryError(
-                "Spark ran out of memory.",
-                f"Give it more with {memory}, or let it do less at once with PLATFORM_BATCH_DAYS and "
-                f"PLATFORM_BATCH_MIB. {_AGAIN}",
-            )
         if elsewhere := lies_elsewhere(error, settings):
             return elsewhere
-        if settings.spark_remote and _SERVER_GONE.search(said):
-            return SparkLostError(
-                "The Spark Connect server of PLATFORM_SPARK_REMOTE ended, or cannot be reached any more, in the middle "
-                "of work.",
-                f"Start it again, with more memory if its log says that it had too little. {_AGAIN}",
-            )
-        if _STOPPED.search(said):
-            return SparkLostError(
-                "Spark stopped in the middle of work: the machine was suspended or out of memory, or Spark was ended.",
-                f"The last lines of logs/spark.log in the state folder say more; for want of memory, change {memory}. "
-                f"{_AGAIN}",
-            )
+        said = "\n".join(causes(error))
+        if loss := next((each for each in losses if each.says.search(said)), None):
+            ended = (server.ended_within(_ENDS_WITHIN_S) if server else None) or _SILENT
+            todo = loss.todo.format(spark=memory, sail=f"PLATFORM_SAIL_MEMORY ({settings.sail_memory} now)")
+            return loss.error(loss.what.format(ended=ended), f"{todo} {_AGAIN}")
     if not any(_is_of_a_lost_connection(error) for error in chain):
         return None
     gone = _end_of_jvm()
-    if gone is None and not any(isinstance(error, Py4JNetworkError) for error in chain) and not _is_deaf():
+    if gone is None and not any(isinstance(error, Py4JNetworkError) for error in chain):
         return None
     borrowed = "" if lease_of_jvm() is None else "`up`, which keeps it ready, was ended, "
     return SparkLostError(
-        f"Spark's JVM {gone or 'does not answer any more'} in the middle of work: {borrowed}the machine ran out of "
-        "memory, or somebody killed it.",
-        f"Where the machine's memory ran out, {memory} is to be less than what is free, or PLATFORM_BATCH_DAYS and "
-        f"PLATFORM_BATCH_MIB smaller; the last lines of logs/spark.log in the state folder may say more. {_AGAIN}",
-    )
-
-
-def _told_of_sail(said: str, settings: Settings) -> PlatformError | None:
-    if (server := running_server()) is None:
-        return None
-    memory = f"PLATFORM_SAIL_MEMORY ({settings.sail_memory} now)"
-    if MEMORY.search(said):
-        return SparkMemoryError(
-            "Sail ran out of memory.",
-            f"Give it more with {memory}, let it do less at once with PLATFORM_BATCH_DAYS and PLATFORM_BATCH_MIB, or "
-            f"compute with PLATFORM_ENGINE=spark. {_AGAIN}",
-        )
-    if not GONE.search(said):
-        return None
-    return SparkLostError(
-        f"Sail {server.ended_within(_ENDS_WITHIN_S) or 'does not answer any more'} in the middle of work: it ran out "
-        "of memory, or somebody killed it.",
-        f"Give it more with {memory} if logs/sail.log in the state folder speaks of memory, or compute with "
-        f"PLATFORM_ENGINE=spark. {_AGAIN}",
+        f"Spark's JVM {gone or _SILENT} in the middle of work: {borrowed}the machine ran out of memory, or somebody "
+        "killed it.",
+        f"Where the machine's memory ran out, {memory} is to be less than what is free, or {_LESS} smaller; the last "
+        f"lines of logs/spark.log in the state folder may say more. {_AGAIN}",
     )
 
 
@@ -156,41 +173,25 @@ def _is_of_a_lost_connection(error: BaseException) -> bool:
 
 
 def _end_of_jvm() -> str | None:
-    """Return how the process of this session's JVM ended; None if it lives, or there is none."""
-    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
-    if process is None:
-        return _end_of_lent_jvm()
-    try:
-        code = process.wait(_ENDS_WITHIN_S)
-    except subprocess.TimeoutExpired:
+    """Return how this session's JVM ended; None if it lives, or there is none.
+
+    One that dies takes no connection any more, though its process is there for a moment; of one that another process
+    keeps, that is all that can be seen.
+    """
+    gateway = SparkContext._gateway
+    if gateway is None:
         return None
-    with suppress(ValueError):
-        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    return f"was ended by signal {-code}"
-
-
-def _is_deaf() -> bool:
-    """Return whether the JVM takes no connection any more though its process is there, as while it dies."""
-    if SparkContext._gateway is None:
-        return False
-    where = SparkContext._gateway.gateway_parameters
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is not None and (ended := ended_within(process, _ENDS_WITHIN_S)):
+        return ended
+    where = gateway.gateway_parameters
     try:
         create_connection((where.address, where.port), _ENDS_WITHIN_S).close()
     except ConnectionRefusedError:
-        return True
+        return _SILENT if process else "was ended"
     except OSError:
-        return False
-    return False
-
-
-def _end_of_lent_jvm() -> str | None:
-    """Return the same of one that another process keeps: nobody listens any more where its gateway was."""
-    lease = lease_of_jvm()
-    if lease is None:
         return None
-    with socket.socket() as probe:
-        probe.settimeout(_ENDS_WITHIN_S)
-        return "was ended" if probe.connect_ex(("127.0.0.1", lease.port)) else None
+    return None
 
 
 class OtherFolderError(PlatformError):

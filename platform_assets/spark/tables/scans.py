@@ -76,8 +76,7 @@ def is_made_of_given_rows(frame: DataFrame) -> bool:
     """
     if not shows_plans(frame.sparkSession):
         return True
-    plan = cast("Any", frame)._jdf.queryExecution().analyzed()
-    return all(str(leaf.getClass().getSimpleName()) in _CONSTANTS for leaf in _leaves(plan))
+    return all(_name(leaf) in _CONSTANTS for leaf in _leaves(_analysed(frame)))
 
 
 def as_planned(frame: DataFrame) -> DataFrame:
@@ -121,7 +120,7 @@ def _leaves(plan: Any) -> Iterator[Any]:
 
 
 def _scans(leaf: Any) -> Iterator[Scan]:
-    name = str(leaf.getClass().getSimpleName())
+    name = _name(leaf)
     if name in _CONSTANTS:
         return
     if name != "LogicalRelation" or not is_instance_of(SparkContext._gateway, leaf.relation(), _FILES):
@@ -190,7 +189,7 @@ def not_repeatable(frame: DataFrame) -> dict[str, str]:
 
     Those that may, because rows can be in an order that makes them (`first`, `collect_list`), are not among them.
     """
-    if not _has_plan(frame):
+    if not shows_plans(frame.sparkSession):
         return {}
     names = {name for node in _suspects(_analysed(frame)) for name in _names(node)}
     return {name: _CAUSES[name] for name in sorted(names & _CAUSES.keys())}
@@ -198,7 +197,7 @@ def not_repeatable(frame: DataFrame) -> dict[str, str]:
 
 def is_row_by_row(frame: DataFrame, given: Collection[DataFrame]) -> bool:
     """Return whether every row is made from one row of one input, so that neither order nor other rows can matter."""
-    if not _has_plan(frame):
+    if not shows_plans(frame.sparkSession):
         return False
     ends = [_analysed(rows) for rows in given]
     node = _analysed(frame)
@@ -234,10 +233,6 @@ def _names(node: Any) -> Iterator[str]:
         yield from map(_name, _suspects(expression))
     for inner in _items(node.subqueries()):
         yield from (name for below in _suspects(inner) for name in _names(below))
-
-
-def _has_plan(frame: DataFrame) -> bool:
-    return hasattr(frame, "_jdf")
 
 
 def _analysed(frame: DataFrame) -> Any:

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StructType
 
 from platform_assets.contracts import DAY
-from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
@@ -22,8 +21,8 @@ from platform_assets.places import for_hadoop
 from platform_assets.planning.steps import NO_PARTS
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.cluster import is_one_process
-from platform_assets.spark.session.settings import refuse_other_settings
-from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.session.configuration import refuse_other_settings
+from platform_assets.spark.tables.failures import TransformError, full_disk_explained
 from platform_assets.spark.tables.lost import found_here
 from platform_assets.spark.tables.parts import APART, SHARE, hashable, in_parts, plans_while_it_works
 from platform_assets.spark.tables.schemas import declared_types, with_columns
@@ -35,10 +34,6 @@ _WRITER = {
     # Nor a file with what is known of all others, smallest and greatest values too, as some clusters ask for
     "parquet.summary.metadata.level": "NONE",
 }
-
-
-class TransformError(PlatformError):
-    """A transform returned something else than its contract promises."""
 
 
 def check_columns(table: str, frame: object, expected: StructType) -> None:
