@@ -1,4 +1,4 @@
-"""The import rules of pyproject.toml hold, and so do those that the linter cannot tell."""
+"""The rules of imports that the linter of `poe imports` cannot tell."""
 
 from __future__ import annotations
 
@@ -27,14 +27,6 @@ def imports(module: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def test_the_import_rules_hold() -> None:
-    run(Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo")
-
-
-def test_the_picture_of_the_rooms_is_what_imports_and_docstrings_say() -> None:
-    run(sys.executable, ".ci/architecture", "--check")
 
 
 def test_migrations_which_the_linter_cannot_see_know_the_ledger_alone() -> None:

@@ -29,6 +29,7 @@ def visits(state: Path, lakes: Lakes, monkeypatch: pytest.MonkeyPatch) -> Visits
     return lakes.copy(state, loaded, True)
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("visits")
 def test_every_example_of_the_page_runs(run: Run) -> None:
     """The replay starts Spark in a process of its own."""

@@ -208,6 +208,7 @@ def test_what_is_not_the_files_fault_refuses_none_of_them(
     assert [arrival.taken for arrival in taken(world).arrivals] == [1]
 
 
+@pytest.mark.proof
 def test_a_mistake_that_makes_spark_fail_with_every_file_refuses_none_of_them(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

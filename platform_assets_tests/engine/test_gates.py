@@ -287,6 +287,7 @@ def test_what_a_correction_changed_is_reported_day_by_day(prepared: Prepared) ->
     assert set(steps["gold.household_28d"].changes) == {day(number) for number in range(1, KNOWN + 1)}
 
 
+@pytest.mark.proof
 def test_rows_that_break_the_contract_or_get_lost_are_named_and_masked(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def test_a_halved_day_without_history_is_warned_of_until_its_rows_are_back(make_
     assert "rows fell from 11 to 2" in volume(world.refresh(), SILVER).sentence
 
 
+@pytest.mark.proof
 def test_what_people_withdraw_is_missed_in_no_table_and_what_code_loses_is(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

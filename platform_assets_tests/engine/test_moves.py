@@ -234,6 +234,7 @@ def test_two_who_ingest_at_once_leave_one_sale_of_each_key(world: World) -> None
     assert kept(world) == [(0, "2017-01-05", "9.00"), (1, "2017-01-05", "9.00")]
 
 
+@pytest.mark.proof
 def test_who_lost_the_lock_of_an_ingest_takes_nothing_and_is_told(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Publishing where others are faster: what still holds is published, and who was first, or overtakes, is told."""
+"""What was explained is what runs; where others publish first, what still holds is published and they are named."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import pytest
 
 from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.cli.console import print_parts
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.meanwhile import published_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, in_turns, publish_changes, publish_rest, replaced
 from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.step import stage as staging
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.opening import open_platform
+from platform_assets.planning.plan import Plan
+from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.records.manifest import TableChange, new_publication
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.meanwhile import once_at
@@ -135,6 +139,7 @@ def refreshed(world: World, run: str) -> RefreshResult:
         return refresh(platform, lambda: world.spark, Author(run, f"{run} refresh", "Zoë"))
 
 
+@pytest.mark.proof
 def test_who_finds_its_days_published_by_another_run_names_that_run(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,3 +168,43 @@ def test_who_finds_its_days_published_by_another_run_names_that_run(
     assert (
         f"{SILVER}: 1 day not by this run but by theirs of Zoë (theirs refresh), publication {by.publication}" in said
     )
+
+
+def executed(world: World, platform: Platform, plan: Plan, request: Request = BY_PERSON) -> RefreshResult:
+    return refresh(platform, lambda: world.spark, ME, request=request, plan=plan)
+
+
+def done(result: RefreshResult) -> dict[str, set[date]]:
+    """Every day that a refresh computed or struck."""
+    found = {step.table: set(step.published) | set(step.not_published) for step in result.steps}
+    for table, days in result.struck.items():
+        found.setdefault(table, set()).update(days)
+    return found
+
+
+def planned(plan: Plan) -> dict[str, set[date]]:
+    return {step.table: set(step.days) for step in plan.steps}
+
+
+def test_the_plan_that_was_explained_is_executed_as_it_is_unless_raw_tables_took_something_since(
+    prepared: Prepared,
+) -> None:
+    """Four days computed, one corrected, one forced and one corrected once it was explained."""
+    world = prepared(four_days)
+    correct(world, DAYS[1], "later")
+    with world.open() as platform:
+        ingest(platform, lambda: world.spark, platform.catalogue[RAW], ME)
+        plan = plan_steps(platform, BY_PERSON)
+        result = executed(world, platform, plan)
+        assert result.plan is plan
+        assert done(result) == planned(plan)
+        assert plan_steps(platform, BY_PERSON).is_empty
+        force = Request(frozenset({"gold.daily_sales"}), frozenset({date.fromisoformat(DAYS[2])}), force=True)
+        again = plan_steps(platform, force)
+        assert done(executed(world, platform, again, force)) == planned(again)
+        plan = plan_steps(platform, BY_PERSON)
+        assert plan.is_empty
+        correct(world, DAYS[3], "since")
+        result = executed(world, platform, plan)
+        assert result.plan is not plan
+        assert done(result) == planned(result.plan) != {}

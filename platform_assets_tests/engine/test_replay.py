@@ -79,8 +79,8 @@ def stay(world: World) -> list[tuple[str, int, int]]:
 def test_what_a_mended_contract_can_take_enters_as_if_it_had_been_right_from_the_first(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:
-    """Two lakes: one whose contract is mended after the files came, and one where it was right from the first."""
-    world, other = (delivered(make_world(days=3, domains=PACKAGE)) for _ in range(2))
+    """A refresh, two replays and a refresh; what comes out is what the files say by the mended contract."""
+    world = delivered(make_world(days=3, domains=PACKAGE))
     broken = "paid: not decimal(12,2)"
     with declared(tmp_path / "wrong", right=False):
         world.refresh()
@@ -104,12 +104,8 @@ def test_what_a_mended_contract_can_take_enters_as_if_it_had_been_right_from_the
         with world.open() as platform:
             assert platform.ledger.refused_rows() == {RAW: 2}
         world.refresh()
-        other.refresh()
-        assert world.digests()[SILVER] == other.digests()[SILVER]
-        assert world.rows("gold.tills") == other.rows("gold.tills")
-        paid = {row["till"]: row["paid"] for row in world.rows(SILVER)}
-        assert paid.keys() == {1, 2, 4, 5}
-        assert paid[5] == 6
+        for table in (SILVER, "gold.tills"):
+            assert {row["till"]: row["paid"] for row in world.rows(table)} == {1: 1, 2: 1, 4: 4, 5: 6}
 
 
 def test_what_cannot_be_replayed_is_refused_by_name_and_what_is_discarded_is_left_alone(

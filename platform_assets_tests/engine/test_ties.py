@@ -66,6 +66,7 @@ def published(result: RefreshResult) -> set[str]:
     return {str(day) for step in result.steps if step.table == TABLE for day in step.published}
 
 
+@pytest.mark.proof
 def test_where_one_of_two_days_is_held_the_other_waits_for_it(world: World) -> None:
     """Two refreshes, with a batch for each day."""
     world = World(

@@ -82,12 +82,13 @@ def test_rivals_are_told_with_examples_and_a_contract_can_have_them_block(
     assert "keys with rivals" in step_of(world).held[DAY][0].message
 
 
+@pytest.mark.proof
 def test_a_file_sent_again_undoes_no_correction_and_is_told_and_who_means_it_anew_withdraws_the_first(
     run: Run, world: World
 ) -> None:
     """The correction's time is that of what it corrects; the file comes again long after rows of the day are late."""
     first = (item(1, 10), item(2, 20))
-    deliver(world, "2017-01-02", "eod.jsonl", *first)
+    world.deliver_rows("stock", "2017-01-02", "eod.jsonl", first)
     deliver(world, "2017-01-03", "fix.jsonl", item(1, 1))
     [again] = deliver(world, "2017-06-01", "eod (1).jsonl", *first)
     assert amounts(world) == {1: 1, 2: 20}

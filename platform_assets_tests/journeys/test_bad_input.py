@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,13 +19,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from platform_assets.cli.app import main
-from platform_assets.engine.refresh import RefreshResult
 from platform_assets.errors import PlatformError
 from platform_assets.spark.tables.failures import DiskFullError
-from platform_assets_tests.support.history import DAILY
-from platform_assets_tests.support.world import World, empty_world, product, sale
+from platform_assets_tests.support.history import TILLS
+from platform_assets_tests.support.world import World, empty_world, sale
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 COLUMNS = list(sale(1, 1, DAYS[0]))
@@ -134,76 +134,60 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
 """Files that are refused whole: content and reason."""
 
 
-class Journey:
-    """Deliveries of one day after the other, and what the command line says of them."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.results: list[RefreshResult] = []
-        self.digests: list[Any] = []
-        self.statuses: list[tuple[int, Any]] = []
-
-    def refresh(self) -> None:
-        self.results.append(self.world.refresh())
-        self.digests.append(self.world.digests())
-        self.statuses.append(self._status())
-
-    def _status(self) -> tuple[int, Any]:
-        out = io.StringIO()
-        settings = self.world.settings
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PLATFORM_STATE", str(settings.state))
-            patch.setenv("PLATFORM_DOMAINS", DAILY)
-            for name in ("calendar_first", "calendar_last", "today"):
-                patch.setenv(f"PLATFORM_{name.upper()}", str(getattr(settings, name)))
-            patch.setattr(sys, "argv", ["platform-assets", "status", "--json"])
-            patch.setattr(sys, "stdout", out)
-            with pytest.raises(SystemExit) as ended:
-                main()
-        return int(str(ended.value.code)), json.loads(out.getvalue())
+def refreshed(world: World) -> tuple[dict[str, Any], int, Any]:
+    """Refresh; the arrivals by name, and the exit code and data of `status` after it."""
+    ingests = [ingest for ingest in world.refresh().ingests if ingest.table == "raw.transactions"]
+    arrivals = {arrival.path.split("/", 2)[2]: arrival for ingest in ingests for arrival in ingest.arrivals}
+    out = io.StringIO()
+    settings = world.settings
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLATFORM_STATE", str(settings.state))
+        patch.setenv("PLATFORM_DOMAINS", TILLS)
+        for name in ("calendar_first", "calendar_last", "today"):
+            patch.setenv(f"PLATFORM_{name.upper()}", str(getattr(settings, name)))
+        patch.setattr(sys, "argv", ["platform-assets", "status", "--json"])
+        patch.setattr(sys, "stdout", out)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return arrivals, int(str(ended.value.code)), json.loads(out.getvalue())
 
 
-@pytest.fixture(scope="module")
-def journey(tmp_path_factory, spark):
-    world = empty_world(tmp_path_factory.mktemp("bad"), spark, days=3, domains=DAILY)
-    landed = world.settings.landing_folder / "transactions"
-    deliver: Callable[..., Path] = world.deliver
-    deliver("products", DAYS[0], "p.jsonl", json.dumps(product(1, DAYS[0], "GROCERY")) + "\n")
+def deliver_all(world: World) -> None:
+    """The files of the three tables above, and what is no delivery."""
     for name, (arrival, content) in GOOD.items():
-        deliver("transactions", arrival, name, content)
+        world.deliver("transactions", arrival, name, content)
     for name, (arrival, content, _, _) in MIXED.items():
-        deliver("transactions", arrival, name, content)
+        world.deliver("transactions", arrival, name, content)
     for name, (wrong, _) in REFUSED.items():
-        deliver("transactions", DAYS[0], name, wrong)
-    deliver("transactions", DAYS[0], "notes.txt", "hello")
-    deliver("transactions", "January", "a.csv", csv_of())
-    deliver("transactions", DAYS[0], "_writing.csv", "half")
-    (landed / DAYS[0] / "link.csv").symlink_to(deliver("elsewhere", DAYS[0], "a.csv", csv_of(sale(99, 1, DAYS[0]))))
-    found = Journey(world)
-    found.refresh()
-    found.refresh()
+        world.deliver("transactions", DAYS[0], name, wrong)
+    world.deliver("transactions", DAYS[0], "notes.txt", "hello")
+    world.deliver("transactions", "January", "a.csv", csv_of())
+    world.deliver("transactions", DAYS[0], "_writing.csv", "half")
+    elsewhere = world.deliver("elsewhere", DAYS[0], "a.csv", csv_of(sale(99, 1, DAYS[0])))
+    (world.settings.landing_folder / "transactions" / DAYS[0] / "link.csv").symlink_to(elsewhere)
+
+
+def mend(world: World) -> None:
+    """What was refused, repaired under its name, and a file that was taken, replaced."""
     for n, name in enumerate(name for name in REFUSED if name != MISNAMED):
-        mended = {
+        mended: dict[str, str | bytes] = {
             "csv": csv_of(sale(40, n, DAYS[0])),
             "json": json.dumps(sale(40, n, DAYS[0])),
             "parquet": parquet_of(sale(40, n, DAYS[0])),
         }
-        file = deliver("transactions", DAYS[0], name, mended[name.rpartition(".")[2]])
+        file = world.deliver("transactions", DAYS[0], name, mended[name.rpartition(".")[2]])
         os.utime(file, (1, 1 + n))
-    deliver("transactions", DAYS[0], "good.csv", csv_of(sale(1, 1, DAYS[0], sales_value="9.99")))
-    found.refresh()
-    return found
-
-
-def arrivals_of(result: RefreshResult) -> dict[str, Any]:
-    [ingest] = [ingest for ingest in result.ingests if ingest.table == "raw.transactions"]
-    return {arrival.path.partition("/")[2].partition("/")[2]: arrival for arrival in ingest.arrivals}
+    world.deliver("transactions", DAYS[0], "good.csv", csv_of(sale(1, 1, DAYS[0], sales_value="9.99")))
 
 
 @pytest.mark.proof
-def test_every_file_is_taken_or_refused_by_itself(journey):
-    """The first of the module: it waits for the refresh that all its tests look at."""
-    found = arrivals_of(journey.results[0])
+def test_every_file_is_taken_or_refused_by_itself_and_a_repaired_one_heals_what_it_broke(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Three refreshes: of everything, of nothing new, and of repaired files."""
+    world = empty_world(tmp_path / "bad", spark, days=3, domains=TILLS)
+    deliver_all(world)
+    found, code, status = refreshed(world)
     assert set(found) == {*GOOD, *MIXED, *REFUSED}
     for name in GOOD:
         assert (found[name].reason, found[name].refused) == (None, 0), name
@@ -212,52 +196,63 @@ def test_every_file_is_taken_or_refused_by_itself(journey):
     for name, (_, reason) in REFUSED.items():
         assert (found[name].reason or "").startswith(reason), name
         assert (found[name].taken, found[name].refused) == (0, 0)
+    assert code == 1
+    assert {file["path"].rpartition("/")[2] for file in status["refused_files"]} == set(REFUSED)
+    assert {file["path"] for file in status["landing"]} == {
+        f"transactions/{DAYS[0]}/notes.txt",
+        f"transactions/{DAYS[0]}/link.csv",
+        "transactions/January",
+    }
+
+    before = world.digests()
+    assert not refreshed(world)[0]
+    assert world.digests() == before
+
+    mend(world)
+    repaired, code, status = refreshed(world)
+    assert set(repaired) == set(REFUSED) - {MISNAMED}
+    assert all((arrival.reason, arrival.taken) == (None, 1) for arrival in repaired.values())
+    assert [file["path"].rpartition("/")[2] for file in status["refused_files"]] == [MISNAMED]
+    assert code == 1
+    [replaced] = [file for file in status["landing"] if file["path"].endswith("/good.csv")]
+    assert replaced["what"].startswith("was replaced: ")
+    every_row_is_somewhere(world, [each for each in (found | repaired).values() if each.reason is None], status)
+    what_is_set_aside_has_reason_origin_and_payload(world)
 
 
-def test_landed_rows_are_raw_rows_refused_rows_and_rows_that_wait(journey):
-    taken = [a for result in journey.results for a in arrivals_of(result).values() if a.reason is None]
-    raw = journey.world.rows("raw.transactions")
-    letters = journey.world.rows("refused.transactions")
+def every_row_is_somewhere(world: World, taken: list[Any], status: Any) -> None:
+    """Landed is raw, refused and late; raw is silver, superseded, voided and quarantined; a day may be empty."""
+    raw = world.rows("raw.transactions")
+    letters = world.rows("refused.transactions")
+    waiting = world.rows("late.transactions")
     assert len(raw) == sum(arrival.taken for arrival in taken)
     assert len(letters) == sum(arrival.refused for arrival in taken)
-    waiting = journey.world.rows("late.transactions")
     assert [(str(row["event_date"]), row["basket_id"]) for row in waiting] == [("2099-01-01", 21)]
     assert sum(arrival.landed for arrival in taken) == len(raw) + len(letters) + len(waiting)
-
-
-def test_a_row_before_the_calendar_is_in_raw_and_nowhere_else(journey):
-    _, status = journey.statuses[-1]
-    raw = {table["table"]: table for table in status["tables"]}["raw.transactions"]
-    assert raw["days_outside"] == ["2016-12-31"]
-    assert (raw["days"], raw["newest"], raw["missing"]) == (3, DAYS[2], 0)
+    tables = {table["table"]: table for table in status["tables"]}
+    of_raw = tables["raw.transactions"]
+    assert (of_raw["days_outside"], of_raw["days"], of_raw["newest"]) == (["2016-12-31"], 3, DAYS[2])
+    assert (of_raw["missing"], tables["silver.transactions"]["missing"]) == (0, 0)
     assert (status["rows_ahead"], status["late_rows"]) == (1, 0)
-    assert journey.world.rows("raw.transactions", "2016-12-31") != []
-
-
-def test_raw_is_silver_superseded_voided_and_quarantined_every_day(journey):
-    with journey.world.open() as platform:
+    assert world.rows("raw.transactions", "2016-12-31") != []
+    assert "9.99" not in {str(row["sales_value"]) for row in raw}
+    assert {row["basket_id"]: row["_rescued"] for row in raw if row["_rescued"]} == {4: '{"till":"left"}'}
+    with world.open() as platform:
         silver = platform.ledger.current_days("silver.transactions")
-        raw = platform.ledger.current_days("raw.transactions")
+        delivered = platform.ledger.current_days("raw.transactions")
     assert set(silver) == set(map(date.fromisoformat, DAYS))
-    for day, found in silver.items():
-        figures = found.figures
-        assert raw[day].rows == figures["raw"]
-        assert figures["raw"] == found.rows + figures["superseded"] + figures["voided"] + figures["quarantined"]
-    assert silver[date(2017, 1, 1)].figures["quarantined"] == 2
-    assert silver[date(2017, 1, 1)].figures["superseded"] == 1
+    for day, content in silver.items():
+        parts = sum(content.figures[name] for name in ("superseded", "voided", "quarantined"))
+        assert delivered[day].rows == content.figures["raw"] == content.rows + parts
+    first = silver[date(2017, 1, 1)].figures
+    assert (first["quarantined"], first["superseded"]) == (2, 1)
+    assert {row["basket_id"] for row in world.rows("silver.transactions")} == {1, 2, 3, 4, 5, 6, 7, 20, 21, 22, 40}
+    assert world.rows("silver.transactions", DAYS[1]) == []
 
 
-def test_good_rows_are_read_in_gold_whatever_lay_beside_them(journey):
-    baskets = {row["basket_id"] for row in journey.world.rows("silver.transactions")}
-    assert baskets == {1, 2, 3, 4, 5, 6, 7, 20, 21, 22, 40}
-    lines = sum(row["lines"] for row in journey.world.rows("gold.daily_sales"))
-    assert lines == len(journey.world.rows("silver.transactions"))
-
-
-def test_refused_rows_keep_their_reason_origin_and_payload(journey):
-    letters = journey.world.rows("refused.transactions")
-    found = {(row["_arrival"].rpartition("/")[2], row["_reason"]) for row in letters}
-    assert found == {
+def what_is_set_aside_has_reason_origin_and_payload(world: World) -> None:
+    letters = world.rows("refused.transactions")
+    assert {(row["_arrival"].rpartition("/")[2], row["_reason"]) for row in letters} == {
         ("mixed.csv", "quantity: not int: two"),
         ("mixed.csv", "sales_value: not decimal(12,2): 1.999"),
         ("mixed.csv", "broken line: not 13 fields"),
@@ -270,63 +265,11 @@ def test_refused_rows_keep_their_reason_origin_and_payload(journey):
     assert json.loads(payloads["sales_value: not decimal(12,2): 1.999"])["sales_value"] == "1.999"
     assert payloads["broken line: not 13 fields"] == "20,6"
     assert json.loads(payloads["basket_id: no value"])["product_id"] == 2
-
-
-def test_quarantined_rows_keep_their_reason_origin_and_payload(journey):
-    found = {
-        (row["_arrival"], row["_reason"], json.loads(row["_payload"])["basket_id"])
-        for row in journey.world.rows("quarantine.transactions")
-    }
-    assert found == {
+    quarantined = world.rows("quarantine.transactions")
+    assert {(row["_arrival"], row["_reason"], json.loads(row["_payload"])["basket_id"]) for row in quarantined} == {
         (f"transactions/{DAYS[0]}/mixed.csv", "quantity_in_range", 20),
         (f"transactions/{DAYS[0]}/mixed.parquet", "store_known", 22),
     }
-
-
-def test_what_no_contract_declares_is_kept_with_its_row(journey):
-    rescued = {row["basket_id"]: row["_rescued"] for row in journey.world.rows("raw.transactions") if row["_rescued"]}
-    assert rescued == {4: '{"till":"left"}'}
-
-
-def test_a_day_with_no_rows_is_loaded_and_empty(journey):
-    assert journey.world.rows("silver.transactions", DAYS[1]) == []
-    _, status = journey.statuses[-1]
-    assert {table["table"]: table["missing"] for table in status["tables"]}["silver.transactions"] == 0
-
-
-def test_status_names_what_was_refused_and_what_was_not_taken(journey):
-    code, status = journey.statuses[0]
-    assert code == 1
-    assert {found["path"].rpartition("/")[2] for found in status["refused_files"]} == set(REFUSED)
-    not_taken = {found["path"]: found["what"] for found in status["landing"]}
-    assert set(not_taken) == {
-        f"transactions/{DAYS[0]}/notes.txt",
-        f"transactions/{DAYS[0]}/link.csv",
-        "transactions/January",
-    }
-
-
-def test_a_second_refresh_changes_nothing(journey):
-    again = journey.results[1]
-    assert not again.steps
-    assert not any(ingest.arrivals or ingest.published for ingest in again.ingests)
-    assert journey.digests[1] == journey.digests[0]
-
-
-def test_repaired_files_are_taken_and_nothing_else(journey):
-    found = arrivals_of(journey.results[2])
-    assert set(found) == set(REFUSED) - {MISNAMED}
-    assert all((arrival.reason, arrival.taken) == (None, 1) for arrival in found.values())
-    _, status = journey.statuses[2]
-    assert [found["path"].rpartition("/")[2] for found in status["refused_files"]] == [MISNAMED]
-
-
-def test_a_file_replaced_after_it_was_taken_is_named_with_both_versions_and_not_taken(journey):
-    code, status = journey.statuses[2]
-    assert code == 1
-    [replaced] = [found for found in status["landing"] if found["path"].endswith("/good.csv")]
-    assert replaced["what"].startswith("was replaced: ")
-    assert "9.99" not in {str(row["sales_value"]) for row in journey.world.rows("raw.transactions")}
 
 
 @pytest.fixture

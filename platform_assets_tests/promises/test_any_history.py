@@ -111,7 +111,7 @@ class AnyHistory(RuleBasedStateMachine):
         assert derived(self.memory) == derived(other)
 
 
-AnyHistory.TestCase.settings = settings(max_examples=200, stateful_step_count=12)
+AnyHistory.TestCase.settings = settings(max_examples=100, stateful_step_count=12)
 TestAnyHistory = AnyHistory.TestCase
 
 

@@ -155,7 +155,7 @@ class Lakeside:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "seeds",
-    [range(10), *(pytest.param(range(n, n + A_PROOF), marks=pytest.mark.proof) for n in range(10, 2010, A_PROOF))],
+    [range(5), *(pytest.param(range(n, n + A_PROOF), marks=pytest.mark.proof) for n in range(5, 2005, A_PROOF))],
 )
 def test_nobodys_work_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
     """Each sequence is six publications by three processes; all of their releases are read."""
