@@ -111,7 +111,7 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
     states_of = {table: state for table, state in circuits(platform, tables).items() if state.failed}
     if not states_of:  # as before nearly every step: the release need not be read
         return {}
-    snapshot = LakeSnapshot(platform, platform.current_release(), is_try=True)
+    snapshot = LakeSnapshot(platform, platform.current_release(), is_private=True)
     days = {table: _day_to_try(snapshot, platform.catalogue[table], state) for table, state in states_of.items()}
     return {table: Try(day, states_of[table].next_try) for table, day in days.items() if day}
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from types import MappingProxyType
 
 from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.ingest import ingest
@@ -20,12 +21,12 @@ from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.holds import BY_CODE
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage, try_circuits
+from platform_assets.engine.step.work import LookedAt
 from platform_assets.lakehouse.staging_folders import staging
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
-from platform_assets.quality.findings import Check
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
@@ -144,12 +145,13 @@ def fill(
     spark: SparkOnDemand,
     progress: OnProgress,
     request: Request,
-    accept: Collection[Check] = (),
+    looked_at: LookedAt = MappingProxyType({}),
 ) -> tuple[tuple[StepResult, ...], dict[str, tuple[date, ...]]]:
     """Compute into a stage what is left to do of a plan, in dependency order.
 
     Args:
         spark: gives the session; not called where there is nothing to do.
+        looked_at: days whose settled figures a person has accepted.
 
     Returns:
         What became of the days of each table, and by table the days that were struck.
@@ -169,7 +171,8 @@ def fill(
                 struck[table] = left.struck
         if days:
             step = Step(table, tuple(sorted(days)))
-            done.append(stage.step(spark, step, progress, forced=asked, accept=accept, scope=request.keys))
+            seen = looked_at.get(table, {})
+            done.append(stage.step(spark, step, progress, forced=asked, looked_at=seen, scope=request.keys))
     return tuple(done), struck
 
 

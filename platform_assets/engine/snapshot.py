@@ -41,14 +41,15 @@ class LakeSnapshot:
 
     Args:
         platform: the lake the files are in, and the ledger of what is known of them.
-        is_try: whether days are computed to try an open circuit, which then stops nothing; they are not published.
+        is_private: whether days are computed to try an open circuit or in a person's own stage: no circuit stops or
+            counts that, as nothing of it is published.
         looks_back: whether days may count as up to date because they were at the last look.
     """
 
     platform: Platform
     release: Release
     staged: StagedDays = field(default_factory=StagedDays)
-    is_try: bool = False
+    is_private: bool = False
     looks_back: bool = True
     _known: dict[str, Mapping[date, DayMark]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -81,7 +82,7 @@ class LakeSnapshot:
     @cached_property
     def stopped(self) -> Mapping[str, Hold]:
         """Return what open circuits keep from being published, by table; nothing while one of them is tried."""
-        return {} if self.is_try else stopped(self.platform)
+        return {} if self.is_private else stopped(self.platform)
 
     @cached_property
     def look_for(self) -> str:

@@ -66,6 +66,8 @@ class BackfillRecord(BaseModel):
         runs: that worked on it, oldest first: Dagster's by their ids, or processes.
         proved: whether what its file asks for afterwards was done.
         different_days: that came out another one when they were computed once more, the last time.
+        settled: days whose settled figures move further than allowed, by table, each with what it was made from.
+        settled_at: when it last stopped for these; only who approves it after that accepts them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -94,6 +96,8 @@ class BackfillRecord(BaseModel):
     runs: tuple[str, ...] = ()
     proved: bool = False
     different_days: int = 0
+    settled: Mapping[str, Mapping[date, str]] = {}
+    settled_at: datetime | None = None
     events: tuple[Event, ...] = ()
 
     @classmethod

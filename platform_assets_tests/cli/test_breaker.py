@@ -71,6 +71,8 @@ def test_after_five_failed_runs_nothing_is_published_and_every_page_says_why(run
     assert f"{SILVER} {DAY}" in words(explained.out)
     forced = run("refresh", SILVER, "--days", str(DAY), "--force", "--explain")
     assert re.search(rf"cannot be computed {SILVER} {DAY} \(.*asked for\): the circuit", words(forced.out))
+    in_a_stage = run("refresh", SILVER, "--days", str(DAY), "--force", "--stage", "mine", "--explain")
+    assert "cannot be computed" not in words(in_a_stage.out), "nobody sees a stage"
     for command in (("stale",), ("status",), ("why", SILVER, str(DAY))):
         assert "the circuit of silver.products is open" in words(run(*command).out), command
 

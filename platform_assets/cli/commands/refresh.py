@@ -411,7 +411,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
     landed = Delivered() if stage else there
     refused = () if stage else refused_of(platform, raw)
     wanted = [name for name, some in days.items() if some]
-    stops = {table: hold for table, hold in now.stopped.items() if table in wanted}
+    stops = {table: hold for table, hold in snapshot.stopped.items() if table in wanted}
     if request.keys is None:
         intakes = [intake for intake in landed.intakes if intake.table not in stops]
         plan = plan_steps(platform, request, intakes, snapshot)
@@ -463,8 +463,10 @@ def _left_json(landed: Delivered, problems: Sequence[Problem], refused: Sequence
 def _basis(now: LakeSnapshot, stage: str | None) -> LakeSnapshot:
     """Return what the plan looks at: the release, or the stage as it can be gone on with."""
     platform = now.platform
-    if stage is None or checked_stage(stage) not in stage_names(platform.lake):
+    if stage is None:
         return now
+    if checked_stage(stage) not in stage_names(platform.lake):
+        return replace(now, is_private=True)
     return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
 
 

@@ -75,12 +75,12 @@ def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mappin
     platform, newest = snapshot.platform, max(days)
     verdicts, attempt = platform.ledger.verdicts, Attempt(days[newest], platform.version(table))
     pending = TableVerdict(table=table, at=datetime.now(UTC), run=run, day=newest, attempt=attempt, is_pending=True)
-    limit = None if snapshot.is_try else platform.catalogue[table].circuit.verdict_within_minutes
+    limit = None if snapshot.is_private else platform.catalogue[table].circuit.verdict_within_minutes
     number = verdicts.add(pending) if limit else 0
     try:
         yield
     except Exception as error:
-        if not snapshot.is_try:
+        if not snapshot.is_private:
             record_failure(platform, table, run, Failure(failed_by(error), newest, attempt))
         verdicts.settle(number)
         raise

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
+from types import MappingProxyType
 
 from platform_assets.contracts import Contract, ContractError
 from platform_assets.contracts.dead_letters import with_quarantine
@@ -52,7 +53,7 @@ class Stage:
     Args:
         before: what lies in it already; by default nothing, over the current release.
         keep: told whenever that changed.
-        is_try: whether its days only try an open circuit, and are not published.
+        is_private: as of `LakeSnapshot`.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Stage:
         before: OpenStage | None = None,
         keep: Keep = lambda stage, publishing: None,
         *,
-        is_try: bool = False,
+        is_private: bool = False,
     ) -> None:
         self.platform = platform
         self.author = author
@@ -71,7 +72,7 @@ class Stage:
         self.results: dict[str, StepResult] = {}
         self.folders: dict[str, tuple[str, ...]] = {}
         self.again: dict[str, set[date]] = {}
-        self._keep, self._is_try = keep, is_try
+        self._keep, self._is_private = keep, is_private
         if before:
             self.folders = dict(before.folders)
             self.results = {
@@ -82,7 +83,7 @@ class Stage:
     @property
     def snapshot(self) -> LakeSnapshot:
         """Return what the next step reads."""
-        return LakeSnapshot(self.platform, self.release, self.staged, self._is_try)
+        return LakeSnapshot(self.platform, self.release, self.staged, self._is_private)
 
     def step(
         self,
@@ -91,7 +92,7 @@ class Stage:
         progress: OnProgress = no_progress,
         *,
         forced: Collection[date] = (),
-        accept: Collection[Check] = (),
+        looked_at: Mapping[date, str] = MappingProxyType({}),
         scope: KeyScope | None = None,
     ) -> StepResult:
         """Compute days of one silver or gold table into the stage; as `recompute.recompute_step`, without publishing.
@@ -99,6 +100,9 @@ class Stage:
         Only the `forced` of its days are computed whatever their state, and of all days only rows of a `scope`.
         Days of the stage between which and those of the step records have moved are computed again with them.
         `published` of the result are the days that the stage will publish.
+
+        Args:
+            looked_at: days whose settled figures a person has accepted, each with the fingerprint that it had then.
 
         Raises:
             ContractError: the table follows its contract only with all its days, and not all of them came out good.
@@ -112,7 +116,9 @@ class Stage:
         progress(now)
         self._forget(step.table, step.days)
         snapshot = self.snapshot
+        accept: tuple[Check, ...] = ("settled",) if looked_at else ()
         work = begin(snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True, scope=scope)
+        work = replace(work, looked_at=looked_at)
         before, result = self.results.get(step.table), StepResult(step.table)
         left = list(work.batches)
         while left:
@@ -308,7 +314,7 @@ def try_circuits(
 
 def _try(platform: Platform, spark: SparkOnDemand, table: str, day: date, author: Author, progress: OnProgress) -> None:
     with staging(platform.lake) as keep:
-        stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders), is_try=True)
+        stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders), is_private=True)
         contract = platform.catalogue[table]
         state = readiness(contract, [day], stage.snapshot, forced=[day])
         days = published_together(contract, day, stage.snapshot)

@@ -32,6 +32,10 @@ class AcceptError(PlatformError):
     """Somebody wanted to accept what cannot be true."""
 
 
+LookedAt = Mapping[str, Mapping[date, str]]
+"""Days of tables, each with what it was made from, by fingerprint, when a person looked at it."""
+
+
 @dataclass(frozen=True)
 class Work:
     """What all batches of a step have in common.

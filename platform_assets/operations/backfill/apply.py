@@ -7,9 +7,9 @@ goes on after the last batch of days.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from platform_assets.engine.platform import Author, Platform
@@ -43,6 +43,7 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.history import PublicationRecord
+from platform_assets.records.refused import Attempt
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets.words import counted
@@ -76,7 +77,14 @@ def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[Ste
     try:
         with keys_stay_apart(sitting):
             result = refresh_stage(
-                bounded, sitting.spark, author, STAGE + file.name, go_on, request, accept=accepted_by_plan(sitting)
+                bounded,
+                sitting.spark,
+                author,
+                STAGE + file.name,
+                go_on,
+                request,
+                looked_at=accepted_by_plan(sitting),
+                is_plans=True,
             )
     except BaseException as error:
         _note(sitting, began, at_once=True)  # what is staged of it stays
@@ -211,16 +219,38 @@ def _stage(sitting: Sitting, step: RolloutStep) -> tuple[StepResult, ...]:
     failed: dict[str, dict[date, str]] = {}
     for one in done:
         failed.setdefault(one.table, {}).update(one.not_published)
-    if any(finding.check == "settled" for one in done for findings in one.held.values() for finding in findings):
-        looked_at = sitting.record.hash
+    if moved := _settled(sitting, done):
+        as_it_is = sitting.record.hash
+        settled = {table: {**sitting.record.settled.get(table, {}), **days} for table, days in moved.items()}
+        update = {"settled": {**sitting.record.settled, **settled}, "settled_at": datetime.now(UTC)}
+        sitting.keep(sitting.record.model_copy(update=update))
         raise sitting.stop(
-            f"settled figures move at {step.share} %, and nobody approved it as {looked_at}",
-            f"Ask somebody to run `platform-assets plan approve FILE --hash {looked_at} --reason … --by …`; then apply "
+            f"settled figures move at {step.share} %, and nobody approved it as {as_it_is} since it was looked at",
+            f"Ask somebody to run `platform-assets plan approve FILE --hash {as_it_is} --reason … --by …`; then apply "
             "it again.",
             _lines(failed),
         )
     _refuse_failed(sitting, failed, step.share)
     return done
+
+
+def _settled(sitting: Sitting, done: Iterable[StepResult]) -> dict[str, dict[date, str]]:
+    """Return the days that are held for settled figures, by table, each with what it was made from."""
+    stage = stage_of(sitting.platform, sitting.record.name)
+    made_from = {
+        (hold.table, hold.day): hold.refused.fingerprint
+        for hold in (stage.staged.holds if stage else ())
+        if isinstance(hold.refused, Attempt)
+    }
+    found = {
+        one.table: {
+            day: made_from[one.table, day]
+            for day, findings in one.held.items()
+            if (one.table, day) in made_from and any(finding.check == "settled" for finding in findings)
+        }
+        for one in done
+    }
+    return {table: days for table, days in found.items() if days}
 
 
 def _refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], share: int) -> None:

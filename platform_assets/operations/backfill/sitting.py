@@ -12,6 +12,7 @@ from typing import Literal
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.work import LookedAt
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import begin_lock, plan_holder, plan_lock, publish_holder
 from platform_assets.operations.backfill.explain import explain
@@ -36,7 +37,6 @@ from platform_assets.planning.key_scope import ScopeError
 from platform_assets.planning.selection import protected_in
 from platform_assets.planning.windows import which
 from platform_assets.progress import OnProgress, no_progress
-from platform_assets.quality.findings import Check
 from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import ROLL_BACK, PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
@@ -174,10 +174,12 @@ def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
         raise sitting.stop(error.what, todo) from error
 
 
-def accepted_by_plan(sitting: Sitting) -> tuple[Check, ...]:
-    """Return what an approval of a plan accepts of its days: that settled figures move."""
+def accepted_by_plan(sitting: Sitting) -> LookedAt:
+    """Return the days whose settled figures may move: those for which it stopped, if somebody approved it since."""
+    record, since = sitting.record, sitting.record.settled_at
     decided = sitting.platform.ledger.decisions(PlanDecision, as_far_as_readable=True)
-    return ("settled",) if approved_by(sitting.record.file, sitting.record.hash, decided) else ()
+    looked = [decision for decision in decided if since and decision.created_at > since]
+    return record.settled if approved_by(record.file, record.hash, looked) else {}
 
 
 def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:

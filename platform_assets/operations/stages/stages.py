@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 
 from platform_assets.contracts.dead_letters import with_quarantine
 from platform_assets.engine.platform import Author, Platform
@@ -17,6 +18,7 @@ from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.scoped import refuse_scoped
 from platform_assets.engine.step.stage import Stage
+from platform_assets.engine.step.work import LookedAt
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.locks import open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
@@ -44,7 +46,6 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
-from platform_assets.quality.findings import Check
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 Look = Callable[[OpenStage, Mapping[str, Mapping[date, str]]], None]
@@ -76,7 +77,9 @@ def refresh_stage(
     progress: OnProgress = no_progress,
     request: Request = BY_PERSON,
     plan: Plan | None = None,
-    accept: Collection[Check] = (),
+    looked_at: LookedAt = MappingProxyType({}),
+    *,
+    is_plans: bool = False,
 ) -> RefreshResult:
     """Compute the days that are stale on what a stage shows into it; open it over the current release if need be.
 
@@ -85,7 +88,8 @@ def refresh_stage(
 
     Args:
         plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
-        accept: checks whose findings a person has accepted.
+        looked_at: days whose settled figures a person has accepted.
+        is_plans: whether it is published when it is done, so that circuits stop and count it.
 
     Raises:
         StageError: nothing was ever published, so that there is nothing to lie over.
@@ -97,10 +101,10 @@ def refresh_stage(
     with open_stage_lock(platform.lake, checked_stage(name)):
         before = _found(platform, name) or _new(platform, author, name)
         write_stage(platform.lake, before)
-        stage = Stage(platform, author, before, _keep(platform, before))
+        stage = Stage(platform, author, before, _keep(platform, before), is_private=not is_plans)
         plan = planned(stage, request, plan)
-        spark = analysed(platform, [step.table for step in plan.steps], spark, author.run)
-        steps, struck = fill(stage, plan, spark, progress, request, accept)
+        spark = analysed(platform, [step.table for step in plan.steps], spark, author.run if is_plans else "")
+        steps, struck = fill(stage, plan, spark, progress, request, looked_at)
     return RefreshResult((), steps, struck, plan=plan)
 
 

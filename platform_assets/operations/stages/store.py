@@ -165,7 +165,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
 
 def stage_basis(platform: Platform, stage: OpenStage) -> LakeSnapshot:
     """Return what a step in the stage reads, and what `stage read` shows."""
-    return LakeSnapshot(platform, release(platform.lake, stage.release), stage.staged)
+    return LakeSnapshot(platform, release(platform.lake, stage.release), stage.staged, is_private=True)
 
 
 def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date, ...]]:
