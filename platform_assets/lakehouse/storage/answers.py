@@ -66,7 +66,7 @@ def told(address: str) -> Iterator[None]:
 
 
 def failure(error: Exception, address: str) -> LakeError:
-    """What a person is told of a request that a store refused or did not answer; not chained, it may quote anything."""
+    """Explain a request that a store refused or did not answer; the error is not chained, it may quote anything."""
     credentials, place = _VARIABLES[address.partition(":")[0]]
     text = _plain(error)
     if lacks_bucket(error):
@@ -94,7 +94,7 @@ def failure(error: Exception, address: str) -> LakeError:
 
 
 def lacks_bucket(error: Exception) -> bool:
-    """Whether a store that has no such object has not even the bucket; not told of a mere look."""
+    """Return whether a store that has no such object has not even the bucket; not told of a mere look."""
     return any(code in str(error) for code in _NO_BUCKET)
 
 

@@ -22,17 +22,17 @@ def told_files(protocol: Any) -> PyFileSystem:
 
 class _Files(FSSpecHandler):  # type: ignore[misc]
     def get_file_info(self, paths: list[str]) -> list[FileInfo]:
-        """As Arrow's own."""
+        """Do as Arrow's own."""
         with told(self._address(paths[0] if paths else "")):
             found: list[FileInfo] = super().get_file_info(paths)
             return found
 
     def open_input_stream(self, path: str) -> NativeFile:
-        """As Arrow's own."""
+        """Do as Arrow's own."""
         return self.open_input_file(path)
 
     def open_input_file(self, path: str) -> NativeFile:
-        """As Arrow's own."""
+        """Do as Arrow's own."""
         address = self._address(path)
         with told(address):
             # Asked whether it is a file, the library says no of whatever the store does not tell

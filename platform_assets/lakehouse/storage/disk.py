@@ -207,7 +207,7 @@ class Disk(Location):
 
     @contextmanager
     def _replaced(self) -> Iterator[Path]:
-        """A file beside this one, which takes its place if nothing goes wrong."""
+        """Open a file beside this one, which takes its place if nothing goes wrong."""
         self.parent.make()
         draft = _beside(self)
         try:
@@ -218,7 +218,7 @@ class Disk(Location):
 
     @contextmanager
     def _drafted(self, content: bytes) -> Iterator[Path]:
-        """The content under a name that nobody looks for, and which is gone afterwards."""
+        """Write the content under a name that nobody looks for, and which is gone afterwards."""
         self.parent.make()
         draft = _beside(self)
         try:

@@ -80,12 +80,12 @@ class Location(ABC):
         return None if path == self.address else path
 
     def holds(self, other: Location) -> bool:
-        """Whether another place is this one or lies below, under whatever names these have."""
+        """Return whether another place is this one or lies below, under whatever names these have."""
         return other == self or other.below(self) is not None
 
     @abstractmethod
     def exists(self) -> bool:
-        """Whether there is a file, or a folder."""
+        """Return whether there is a file, or a folder."""
 
     @abstractmethod
     def size(self) -> int | None:
@@ -93,7 +93,7 @@ class Location(ABC):
 
     @abstractmethod
     def written(self) -> datetime:
-        """When a file was last written, or something put into a folder, UTC.
+        """Return when a file was last written, or something put into a folder, UTC.
 
         Raises:
             FileNotFoundError: there is neither.
@@ -207,7 +207,7 @@ class Location(ABC):
 
 
 def about_to_appear() -> None:
-    """Where whoever writes a file can die with nobody having seen it."""
+    """Return where whoever writes a file can die with nobody having seen it."""
     failpoint("write.before_rename")
 
 

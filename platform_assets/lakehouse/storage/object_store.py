@@ -244,7 +244,7 @@ class Stored(Location):
         return _client_of(self._parts[0])
 
     def _head(self, path: str | None = None) -> obstore.ObjectMeta | None:
-        """Of this, or of another object of the bucket; None if there is none."""
+        """Return the head of this or another object of the bucket; None if there is none."""
         path = path or self._path
         if not path:
             return None
@@ -277,7 +277,7 @@ class Stored(Location):
 
 
 def _quoted(e_tag: str | None) -> str:
-    """As a condition names a version; Azure lists it without quotes."""
+    """Quote a version as a condition names it; Azure lists it without quotes."""
     return f'"{e_tag}"' if e_tag and '"' not in e_tag else e_tag or ""
 
 

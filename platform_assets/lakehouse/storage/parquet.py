@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
-    """A Parquet file, to be closed by whoever asks; its pages are held against their checksums when they are read.
+    """Open a Parquet file, to be closed by the caller; its pages are checked against their checksums when read.
 
     Args:
         once: columns of text that come as dictionaries, each of their values once.
@@ -66,7 +66,7 @@ def damaged(file: Location, problem: str) -> DamagedTableError:
 
 
 def other_length(file: Location, size: int) -> str:
-    """As `damage`, of what can be told without opening the file."""
+    """Return the damage that can be seen without opening the file."""
     there = file.size()
     if there == size:
         return ""

@@ -70,7 +70,7 @@ def reached_code(find: Find, below: Below, module: str, function: str) -> Code:
 
 
 def transform_modules(package: str) -> tuple[str, ...]:
-    """Where the transforms of a package may lie, in the order in which the modules that are there are imported."""
+    """Return where transforms of a package may lie, in the order in which the modules that are there are imported."""
     return tuple(f"{package}.{layer}" for layer in LAYERS if layer != "raw")
 
 
@@ -106,7 +106,7 @@ class _Imported:
 
     @cached_property
     def acting(self) -> tuple[Module, ...]:
-        """Those that do something when they are imported."""
+        """Return those that do something when they are imported."""
         acts = Acts(self.lookup)
         return tuple(module for module in self.modules if acts.acts(module))
 

@@ -232,7 +232,7 @@ class Module:
 
     @cached_property
     def has_order(self) -> bool:
-        """Whether a name gets another value later on, by a second binding or an import of all of a module."""
+        """Return whether a name gets another value later on, by a second binding or an import of all of a module."""
         sources: dict[str, set[tuple[str, str]]] = {}
         for import_ in self.imports:
             sources.setdefault(import_.bound, set()).add((import_.module, import_.name))
@@ -244,7 +244,7 @@ class Module:
 
     @property
     def package(self) -> str:
-        """What relative imports start from."""
+        """Return what relative imports start from."""
         return _package(self.name, is_package=self.is_package)
 
     def names(self, node: ast.AST | None = None) -> Names:
@@ -349,7 +349,7 @@ def _without_docstring(node: ast.AST, body: object) -> object:
 
 
 def _joined(values: Iterable[ast.expr]) -> list[ast.expr]:
-    """The parts of an f-string with neighbouring texts as one; where a text ends is up to the version of Python."""
+    """Join neighbouring texts of an f-string: where a text ends is up to the version of Python."""
     parts: list[ast.expr] = []
     for value in values:
         match parts, value:

@@ -86,7 +86,7 @@ def _quoted(text: Column) -> Column:
 
 
 def _decimal(column: Column, type_: DecimalType) -> Column:
-    """As Java's `BigDecimal` is a text: with all its decimals, and an exponent where it begins after many zeros."""
+    """Write a decimal as Java's `BigDecimal` does: with all decimals, and an exponent where it begins after zeros."""
     plain = column.cast("string")
     if type_.scale <= _MOST_PLAIN_DECIMALS:
         return plain

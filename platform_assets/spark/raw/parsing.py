@@ -168,7 +168,7 @@ def _restored(text: Column, marks: Iterable[tuple[str, str]] = MARKED) -> Column
 
 
 def _parts_of_broken(text: Column) -> tuple[Column, Column]:
-    """Of a record that a copy has marked as broken: what is wrong with it, and its line as it was delivered."""
+    """Split a record that a copy marked as broken into what is wrong with it and its line as delivered."""
     fault, line = (F.split_part(text, F.lit(BROKEN), F.lit(part)) for part in (2, 3))
     return fault, _restored(line, MARKED_IN_BROKEN)
 

@@ -164,7 +164,7 @@ _log = getLogger(__name__)
 
 @contextmanager
 def ended_at_standstill(server: SailServer, standstill_s: float = STANDSTILL_S) -> Iterator[None]:
-    """As long as this is open, the server is killed once it took hardly any processor time for a while.
+    """Kill the server, while this is open, once it took hardly any processor time for a while.
 
     Whoever waits for its answer then hears that it is gone.
     """

@@ -89,7 +89,7 @@ def is_sail(spark: SparkSession) -> bool:
 
 @contextmanager
 def columns_for(engine: str) -> Iterator[None]:
-    """As long as this is open, PySpark's functions make columns for an engine."""
+    """Have PySpark's functions make columns for an engine while this is open."""
     if engine != "sail" or _CONNECT_MODE in os.environ:
         yield
         return
@@ -101,7 +101,7 @@ def columns_for(engine: str) -> Iterator[None]:
 
 
 def sail_version() -> str:
-    """Of the Sail that is installed."""
+    """Return the version of the Sail that is installed."""
     return version("pysail")
 
 

@@ -157,7 +157,7 @@ def detach(spark: SparkSession, lease: Lease) -> None:
 
 @contextmanager
 def _told_of(port: int, secret: str) -> Iterator[None]:
-    """As PySpark takes it: by variables, which nothing else that this process starts is to have."""
+    """Set it as variables, as PySpark takes it; nothing else that this process starts is to have them."""
     told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     os.environ.update(told)
     try:

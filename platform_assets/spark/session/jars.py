@@ -120,7 +120,7 @@ def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgres
 def bring(
     settings: Settings, java: Java | None, jars: tuple[Jar, ...], progress: OnProgress = no_progress
 ) -> tuple[Path, ...]:
-    """As `spark_jars`, of any."""
+    """Bring any jars as `spark_jars` does."""
     folder = settings.jars
     paths = tuple(folder / jar.file for jar in jars)
     if not faults(folder, jars):

@@ -54,7 +54,7 @@ class LentJvm:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process is there."""
+        """Return whether its process is there."""
         return self._process.poll() is None
 
     def new_session(self) -> SparkSession:

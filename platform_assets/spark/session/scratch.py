@@ -36,7 +36,7 @@ class Scratch:
 
     @property
     def jvm_option(self) -> str:
-        """What tells the JVM where to put its own files."""
+        """Return what tells the JVM where to put its own files."""
         return f'"-Djava.io.tmpdir={self.folder.resolve()}"'
 
     def remove(self) -> None:
