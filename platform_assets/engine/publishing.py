@@ -79,7 +79,7 @@ def publish_changes(
     on_release: int | None = None,
     on_versions: Mapping[str, int] = MappingProxyType({}),
     lifts: Mapping[str, tuple[date, ...]] = MappingProxyType({}),
-    shows_new: bool = False,
+    shows_new: Collection[str] = (),
 ) -> int:
     """Publish changes of some tables at once and index them.
 
@@ -87,7 +87,7 @@ def publish_changes(
         erasures: what is taken out of tables for good.
         on_versions: tables, each with the version that must still be current.
         lifts: days, by table, of which rollbacks that last are lifted.
-        shows_new: whether open circuits stop it, though they let its kind pass.
+        shows_new: tables whose open circuits stop it, though they let its kind pass.
 
     Returns:
         The number of the new release.
@@ -119,9 +119,13 @@ def publish_changes(
         exposures=_to_be_told(platform, tables),
         lifts=dict(lifts),
     )
-    permitted = "recompute" if shows_new else kind
+
+    def permit() -> None:
+        refuse_stopped(platform, kind, changed)
+        refuse_stopped(platform, "recompute", shows_new)
+
     with unsearched():
-        release = publish(platform.lake, manifest, permit=lambda: refuse_stopped(platform, permitted, changed))
+        release = publish(platform.lake, manifest, permit=permit)
         record(platform.lake, platform.ledger, manifest, release)
     return release
 

@@ -193,18 +193,22 @@ def test_a_plan_moves_a_settled_figure_as_it_was_approved_and_no_further(prepare
     made.refresh()
     file = plan(days={"list": [str(nth(2))]}, gates=[], rollout=[100], afterwards={"verify": 0})
 
-    def sit(times: int = 1) -> str:
-        """It goes on at another release once, and is applied again."""
-        for _ in range(times):
-            with importable(made.home), made.world.open() as platform:
-                state = apply(platform, lambda: made.world.spark, file, Author("apply", "a plan", "zoe")).state
-        return state
+    def sit() -> str:
+        with importable(made.home), made.world.open() as platform:
+            return apply(platform, lambda: made.world.spark, file, Author("apply", "a plan", "zoe")).state
+
+    def next_stop() -> StoppedError:
+        with pytest.raises(StoppedError) as stopped:
+            sit()
+        return stopped.value
 
     def approve_after(figure: str) -> None:
-        with pytest.raises(StoppedError, match="settled figures move at 100 %, and nobody approved it") as stopped:
-            sit(3)
-        assert figure in stopped.value.what
-        looked_at = stopped.value.todo.partition("--hash ")[2].split()[0]
+        stopped = next_stop()
+        while "nothing to publish" in stopped.what:  # it goes on at another release, and is applied again
+            stopped = next_stop()
+        assert "settled figures move at 100 %, and nobody approved it" in stopped.what
+        assert figure in stopped.what
+        looked_at = stopped.todo.partition("--hash ")[2].split()[0]
         with importable(made.home), made.world.open() as platform:
             approve(platform, file, looked_at, Author("", "right", "bob"))
 

@@ -39,7 +39,7 @@ from platform_assets.records.decisions import (
     signed,
 )
 from platform_assets.records.history import EndedHold, Hold
-from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked
+from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked, plain
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
@@ -197,9 +197,9 @@ def _life_parts(table: str, day: date, events: Sequence[tuple[datetime, Event]])
 def life_json(event: Event) -> dict[str, Any]:
     """Return an event as a JSON object; `event` says what it is."""
     if isinstance(event, Hold):
-        return {"event": "hold", **asdict(event)}
+        return {"event": "hold", **plain(event)}
     if isinstance(event, EndedHold):
-        return {"event": "hold ended", "ended_at": event.ended_at, **asdict(event.hold)}
+        return {"event": "hold ended", "ended_at": event.ended_at, **plain(event.hold)}
     if isinstance(event, LateDecision):
         return {"event": event.kind, **asdict(event)}
     head, record = event.head, event.record

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,9 +18,6 @@ from platform_assets.progress import meanwhile
 from platform_assets.report import Note, Part, Report, Table
 from platform_assets.settings import load_settings
 from platform_assets.words import counted
-
-if TYPE_CHECKING:
-    pass
 
 
 def backup(

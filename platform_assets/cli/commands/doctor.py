@@ -230,7 +230,7 @@ def check_spark(settings: Settings) -> tuple[Finding, ...]:
 
 def _reached(settings: Settings, more: str) -> str:
     if settings.spark_master == "yarn" and not settings.spark_remote:
-        if why := why_no_yarn(os.environ):
+        if why := why_no_yarn(os.environ, settings.spark_conf):
             raise _WrongError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
         return "YARN is asked for where yarn-site.xml says; not tried here."
     places = places_of(settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated
 
@@ -38,7 +38,7 @@ from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState
-from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked
+from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked, plain
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
@@ -194,7 +194,7 @@ class Status:
         refused = self.refused
         return {
             "tables": self.tables,
-            "held": [asdict(day.hold) | held_json(day) for day in self.held],
+            "held": [plain(day.hold) | held_json(day) for day in self.held],
             "warnings": warnings_json(self.warned),
             "refused_files": refused_json(refused.there),
             "refused_files_gone": refused_json(refused.gone),

@@ -74,8 +74,6 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
-    from platform_assets.spark.session.cluster import computes_here
-
     _require_free(port)
     if why := why_no_socket(f"platform-assets-abcdefgh/{_SPARK_SOCKET}"):
         raise UpError(f"Dagster cannot be started: {why}.", USE_A_SHORTER)
@@ -127,7 +125,7 @@ def up(
                 # It would log every tick otherwise, and at the first start that there was none before; the UI has them.
                 quiet = ("--log-level", "error", "--workspace", str(workspace))
                 processes.start("the daemon", _module("platform_assets.orchestration.daemon", "run", *quiet))
-                if settings.warm and computes_here(settings):
+                if settings.warm and _computes_here(settings):
                     keeper = _module("platform_assets.orchestration.warm.keeper", str(Path(folder) / _SPARK_SOCKET))
                     processes.start(_SPARK, keeper)
             _wait(processes, port)
@@ -181,6 +179,12 @@ def _wait(processes: Processes, port: int) -> None:
         "What it wrote above says why. Start `platform-assets up` again, or have systemd do so, as docs/deployment.md "
         "shows; what was published stays, and the next run goes on from there.",
     )
+
+
+def _computes_here(settings: Settings) -> bool:
+    from platform_assets.spark.session.cluster import computes_here  # PySpark, which nothing else of this needs
+
+    return computes_here(settings)
 
 
 def _start_code_servers(processes: Processes, workspace: Path, folder: Path, *, is_warm: bool) -> Path:

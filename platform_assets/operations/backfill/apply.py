@@ -91,7 +91,7 @@ def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[Ste
         if not isinstance(error, Exception):  # a person's Ctrl-C, or a run that was terminated
             sitting.keep(sitting.record.told("interrupted while it computed"))
         elif isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
-            _halve(sitting, min(max(map(len, days.values())), bound))
+            _halve(sitting, min(max(map(len, days.values())), most))
         raise
     _note(sitting, began, at_once=True)
     _refuse_blocked(sitting, result.plan, days)

@@ -97,11 +97,11 @@ def compare_plan(
         return Comparison(file.name, found.release, "nothing, since it computes none of these days", ())
     platform.sync()
     with staging(platform.lake) as keep:
-        stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders))
+        stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders), is_private=True)
         refuse_what_tables_cannot_take(stage.snapshot, request)
         with discarded_on_error("What was staged", stage.discard):
             plan = planned(stage, request, None)
-            spark = analysed(platform, [step.table for step in plan.steps], spark, author.run)
+            spark = analysed(platform, [step.table for step in plan.steps], spark)
             steps, struck = fill(stage, plan, spark, progress, request)
             tables = _beside(platform, stage.release, _of_stage(stage.staged), most_examples)
         stage.discard()

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.work import LookedAt
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import begin_lock, plan_holder, plan_lock, publish_holder
 from platform_assets.operations.backfill.explain import explain
@@ -28,7 +27,6 @@ from platform_assets.operations.plan_record import (
     is_paused,
     write_record,
 )
-from platform_assets.operations.stages.stages import drop_stage, narrow_stage
 from platform_assets.operations.stages.store import undeclared_days
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle, approved_by
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
@@ -39,8 +37,11 @@ from platform_assets.planning.windows import which
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import ROLL_BACK, PublicationRecord
-from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.words import counted
+
+if TYPE_CHECKING:
+    from platform_assets.engine.step.work import LookedAt
+    from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 
 
 class BackfillError(PlatformError):
@@ -119,6 +120,8 @@ def sitting_over(
     Raises:
         BackfillError: something is in the way, an approval is missing, or it was applied before.
     """
+    from platform_assets.spark.session.on_demand import TimedSpark  # Spark, which who only looks does not need
+
     platform.sync()
     with plan_lock(platform.lake, file.name):
         if place is not None:
@@ -240,6 +243,8 @@ def _keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: Bac
     """
     if stage_of(platform, now.name) is None:
         return
+    from platform_assets.operations.stages.stages import drop_stage, narrow_stage  # Spark, too
+
     if before.file.only != now.file.only:
         drop_stage(platform, STAGE + now.name)
         return

@@ -29,11 +29,9 @@ from platform_assets.lakehouse.errors import ErasedError
 from platform_assets.lakehouse.layout import LAYERS, Lake, located
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import Release, current_release, manifest_of, newest_release, publication_of
-from platform_assets.lakehouse.storage.location import sync
-from platform_assets.ledger.connection import parse_url, sqlite_file
+from platform_assets.lakehouse.storage.disk import Disk
+from platform_assets.lakehouse.storage.location import Entry, Location, sync
 from platform_assets.operations.audit.faults import Check, Fault, Scope
-from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.opening import open_platform
 from platform_assets.places import folder_of
 from platform_assets.progress import OnProgress, Progress, meanwhile
 from platform_assets.records.history import ERASURE
@@ -303,7 +301,7 @@ def refuse_what_is_erased(lake: Lake, copied: Release) -> None:
 
 _MARK = "_restoring"
 """Says which generation is being put there."""
-_LOCKS = "_locks/"
+_NOT_OURS = ("_locks/", *(f"{name}/" for name in NOBODYS))
 _FIRST = "_releases/_delta_log/00000000000000000000.json"
 
 
@@ -317,13 +315,13 @@ def restore_lake(source: Lake, lake: Lake, generation: str, progress: OnProgress
         PlatformError: something else lies there; nothing was replaced.
     """
     with publish_lock(lake) as still_held:
-        there, files = _left_there(source, lake, generation), source.root.files()
+        there, files = _left_there(source, lake, generation), _to_copy(source)
         mark = lake.root / _MARK
         mark.replace(generation.encode())
         for path in there.keys() - files.keys():
             (lake.root / path).remove(durable=False)
         for number, path in enumerate(paths := in_order(files), start=1):
-            if there.get(path) != files[path].size:
+            if there.get(path) != files[path].size or not _is_whole(source.root / path, lake.root / path):
                 if path == _FIRST:
                     _sync(lake, paths[: number - 1])
                 still_held()
@@ -333,9 +331,19 @@ def restore_lake(source: Lake, lake: Lake, generation: str, progress: OnProgress
         mark.remove()
 
 
+def _to_copy(source: Lake) -> dict[str, Entry]:
+    """Return the files of a generation, without locks of whoever looked into it."""
+    return {path: file for path, file in source.root.files().items() if not path.startswith(_NOT_OURS)}
+
+
+def _is_whole(source: Location, copied: Location) -> bool:
+    """Return whether a file that is there holds what it should: after a power cut a disk may have its length only."""
+    return not (isinstance(source, Disk) and isinstance(copied, Disk)) or cmp(source, copied, shallow=False)
+
+
 def _left_there(source: Lake, lake: Lake, generation: str) -> dict[str, int]:
     """Return the files, with their bytes, that a restore of a generation left when it was cut short; refuse others."""
-    there = {path: file.size for path, file in lake.root.files().items() if not path.startswith(_LOCKS)}
+    there = {path: file.size for path, file in lake.root.files().items() if not path.startswith(_NOT_OURS)}
     is_its_own = there.pop(_MARK, None) is not None and (lake.root / _MARK).read() == generation.encode()
     is_as_restored = newest_release(lake) < 0 or _shown(lake) == _shown(source)  # else somebody has worked with it
     if there and not (is_its_own and is_as_restored):
@@ -344,7 +352,9 @@ def _left_there(source: Lake, lake: Lake, generation: str) -> dict[str, int]:
 
 
 def _sync(lake: Lake, paths: Sequence[str]) -> None:
-    """Force files, and the folders down to them, to disk."""
+    """Force files, and the folders down to them, to disk; a store has what it took."""
+    if not isinstance(lake.root, Disk):
+        return
     folders = {lake.root / str(folder) for path in paths for folder in PurePosixPath(path).parents[:-1]}
     sync([*(lake.root / path for path in paths), *folders, lake.root])
 
@@ -407,6 +417,8 @@ def restore(
     Raises:
         PlatformError: something lies there already, or cannot; nothing was replaced.
     """
+    from platform_assets.ledger.connection import parse_url, sqlite_file  # SQLAlchemy, which listing does not need
+
     ledger = sqlite_file(parse_url(settings.ledger_url.get_secret_value())) if generation.ledger.exists() else None
     is_writable = os.access(backup.folder, os.W_OK)
     with backup.alone() if is_writable else nullcontext():  # a backup on a disk that nobody can write is left alone
@@ -441,6 +453,9 @@ def _restore_file(source: Path, target: Path) -> None:
 
 def rehearse(backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress) -> Rehearsed:
     """Restore a generation beside itself, open the platform on it, read every page of it, and remove it again."""
+    from platform_assets.operations.audit.installation import audit_installation  # which listing does not need
+    from platform_assets.operations.opening import open_platform
+
     with backup.alone(), TemporaryDirectory(prefix=".rehearsal-", dir=generation.folder.parent) as place:
         restored = Path(place)
         with meanwhile(progress, "restoring"):

@@ -170,9 +170,9 @@ def _roll_back(
         changes.append(_change(platform, table, planned, now, its_own, manifests))
     refuse_what_is_deleted(platform, changes)
     # What a rollback took back is shown again by rolling that back: an open circuit is there to stop just this.
-    shows_again = any(publication.kind == ROLL_BACK for publication in chosen)
-    if shows_again:
-        refuse_stopped(platform, "recompute", {change.table for change in changes})
+    rolled_back = {publication.publication for publication in chosen if publication.kind == ROLL_BACK}
+    shows_again = {table for (table, _), undone in restored.undone.items() if undone[-1] in rolled_back}
+    refuse_stopped(platform, "recompute", shows_again)
     if dry_run:
         return planned
     with meanwhile(progress, "publishing"):
@@ -205,7 +205,7 @@ def _loaded(record: DayRecord | None) -> DayRecord | None:
 
 
 def _publish(
-    platform: Platform, changes: Sequence[TableChange], author: Author, on_release: int, shows_again: bool
+    platform: Platform, changes: Sequence[TableChange], author: Author, on_release: int, shows_again: Collection[str]
 ) -> int:
     failpoint("rollback.planned")
     try:

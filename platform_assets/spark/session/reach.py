@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -59,11 +59,16 @@ def _place(address: str, otherwise: int) -> tuple[tuple[str, int], ...]:
         return ()
 
 
-def why_no_yarn(environ: Mapping[str, str]) -> str:
-    """Return what keeps Spark from finding YARN, which only settings of Hadoop name; empty if nothing does."""
+def why_no_yarn(environ: Mapping[str, str], spark_conf: Collection[str]) -> str:
+    """Return what keeps Spark from finding YARN; empty if nothing does.
+
+    Args:
+        spark_conf: names of Spark's properties, which may give the address instead of `yarn-site.xml`.
+    """
     folders = [Path(environ[name]) for name in HADOOP_FOLDERS if environ.get(name)]
     if not folders:
         return f"{' or '.join(HADOOP_FOLDERS)} is to name the folder of yarn-site.xml, and is not set"
-    if any((folder / "yarn-site.xml").is_file() for folder in folders):
+    is_named = any(name.startswith("spark.hadoop.yarn.resourcemanager.") for name in spark_conf)
+    if is_named or any((folder / "yarn-site.xml").is_file() for folder in folders):
         return ""
     return f"there is no yarn-site.xml in {' or '.join(map(str, folders))}"

@@ -143,7 +143,7 @@ def not_started(settings: Settings, reason: str) -> SessionError:
 def _start(settings: Settings, progress: OnProgress, *, record_classes: bool, brief: bool) -> SparkSession:
     java = find_java()
     jars = spark_jars(settings, java, progress)
-    if settings.spark_master == "yarn" and (why := why_no_yarn(os.environ)):
+    if settings.spark_master == "yarn" and (why := why_no_yarn(os.environ, settings.spark_conf)):
         raise SessionError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)
     if SparkContext._gateway is None:
         start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
