@@ -133,16 +133,22 @@ def test_a_gate_that_is_edited_reads_nothing_anew(till: Till) -> None:
 
 @pytest.mark.proof
 def test_a_job_that_the_machine_failed_is_halved_in_the_next_sitting(till: Till) -> None:
-    def lost(now: Progress) -> None:
-        if now.phase == "computing" and now.table == "gold.tills" and now.done == 4:
-            raise ConnectionError("the machine is gone")
+    def lost_at(done: int) -> Callable[[Progress], None]:
+        def lost(now: Progress) -> None:
+            if now.phase == "computing" and now.table == "gold.tills" and now.done == done:
+                raise ConnectionError("the machine is gone")
+
+        return lost
 
     with pytest.raises(ConnectionError):
-        till.apply(plan(batch_days=4, rollout=[100]), lost)
+        till.apply(plan(batch_days=4, rollout=[100]), lost_at(4))
     record = read_record(till.platform.lake, "twice")
     assert (record.pace, record.starts) == (2, 1)
     assert record.seconds > 0
     assert "a job of 4 days was too much at once, since it failed: 2 days at most" in record.events[-1].what
+    with pytest.raises(ConnectionError):
+        till.apply(plan(batch_days=4, rollout=[100]), lost_at(2))
+    assert read_record(till.platform.lake, "twice").pace == 1, "half of what was tried"
     jobs: list[int] = []
 
     def note(now: Progress) -> None:
@@ -150,7 +156,7 @@ def test_a_job_that_the_machine_failed_is_halved_in_the_next_sitting(till: Till)
             jobs.append(now.done)
 
     done = till.apply(plan(batch_days=4, rollout=[100]), note)
-    assert (done.state, done.starts) == ("published", 2)
+    assert (done.state, done.starts) == ("published", 3)
     assert jobs == [2, 2, 4], "two at once, and then two; what was staged before stays"
 
 
