@@ -161,7 +161,7 @@ class Circuit:
     classes: tuple[FailureClass, ...] = ("contract", "conservation", "reconciliation", "rules", "volume", "code")
     warnings: bool = False
     at_once: tuple[FailureClass, ...] = ()
-    rollbacks: tuple[Times, Times] | None = None
+    rollbacks: tuple[Times, Days] | None = None
     verdict_within_minutes: Minutes | None = None
     wait_minutes: Minutes = 60
     longest_wait_minutes: Minutes = 1440

@@ -16,7 +16,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all, past_of, states_around
 from platform_assets.planning.circuit import CircuitState, Try
-from platform_assets.planning.day_states import Stale, TableStates, stale_through_data
+from platform_assets.planning.day_states import Stale, TableStates, UpToDate, stale_through_data
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.steps import newest_to_take
@@ -102,33 +102,37 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
     """Return the tries of open circuits that are due, by table.
 
     A try is due after the wait, and at once when the day would be made from other input or by other code. Where an
-    input of that day is held or missing, the newest day that can be computed is tried after the wait. A day that was
-    rolled back is tried with new input or code only.
+    input of that day is held or missing, or the day was rolled back, the newest stale day is tried after the wait.
 
     Args:
         tables: only these; all by default.
     """
-    states_of = {table: state for table, state in circuits(platform, tables).items() if state.failed}
-    if not states_of:  # as before nearly every step: the release need not be read
+    open_ = {
+        table: state for table, state in circuits(platform, tables).items() if state.state in ("open", "half-open")
+    }
+    if not open_:  # as before nearly every step: the release need not be read
         return {}
     snapshot = LakeSnapshot(platform, platform.current_release(), is_private=True)
-    days = {table: _day_to_try(snapshot, platform.catalogue[table], state) for table, state in states_of.items()}
-    return {table: Try(day, states_of[table].next_try) for table, day in days.items() if day}
+    days = {table: _day_to_try(snapshot, platform.catalogue[table], state) for table, state in open_.items()}
+    return {table: Try(day, open_[table].next_try) for table, day in days.items() if day}
 
 
 def _day_to_try(snapshot: LakeSnapshot, contract: Contract, state: CircuitState) -> date | None:
-    failed, day = state.failed, state.failed.day if state.failed else None
-    if state.state not in ("open", "half-open") or failed is None or day is None or day not in snapshot.calendar:
+    failing = {verdict.day: verdict for verdict in state.failing if verdict.day and verdict.day in snapshot.calendar}
+    if not failing:
         return None
-    tables, states = states_around(snapshot, contract, [day], forced=[day])
-    now = states.get(day)
+    states = states_around(snapshot, contract, failing)[1]
+    # A day that is good by now would pass, and say nothing of the others.
+    day = max([each for each in failing if not isinstance(states[each], UpToDate)] or failing)
+    tables, forced = states_around(snapshot, contract, [day], forced=[day])
+    now, failed = forced.get(day), failing[day].attempt
+    is_half_open = state.state == "half-open"
     if isinstance(now, Stale):
         attempt = Attempt(now.fingerprint, snapshot.platform.version(contract.name))
-        if _was_put_back(tables, contract.name, day, attempt):
-            return None
-        is_other = bool(failed.attempt.fingerprint) and failed.attempt != attempt
-        return day if is_other or state.state == "half-open" else None
-    if state.state == "open":
+        if not _was_put_back(tables, contract.name, day, attempt):
+            is_other = bool(failed.fingerprint) and failed != attempt
+            return day if is_other or is_half_open else None
+    if not is_half_open:
         return None
     others = states_around(snapshot, contract, snapshot.calendar.days())[1]
     return max((other for other, its in others.items() if isinstance(its, Stale)), default=None)

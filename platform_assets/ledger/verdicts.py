@@ -21,12 +21,16 @@ from platform_assets.records.decisions import CircuitDecision, beginning, from_c
 from platform_assets.records.history import ROLL_BACK, Hold, PublicationRecord
 from platform_assets.records.refused import Attempt
 
-_NEWEST = 300
-"""Failures and warnings of a table that are read, with all tries and passes since the first of them: three for each of
-the runs or dates of the longest policy."""
+_NEWEST = 10_000
+"""Verdicts of a table that are read, besides tries: a hundred for each of the runs or dates of the longest policy. What
+is older is left out whole: failures would look nearer without the passes between them."""
 
 _LOOKS_BACK = 100
 """Runs that a contract can look back. A run that passed is written down only after one of these that did not."""
+
+_its = verdicts.c
+_has_come = _its.failed.is_(None) & _its.warned.is_(None) & ~_its.is_pending & ~_its.is_try & (_its.publication == "")
+"""A verdict that was to come, and came: it is there by itself."""
 
 _PLAIN = ("number", "table", "at", "run", "day", "publication", "is_try", "is_pending")
 
@@ -39,14 +43,11 @@ class Verdicts:
 
     def of(self, tables: Collection[str]) -> dict[str, tuple[TableVerdict, ...]]:
         """Return the newest verdicts of some tables, by number; nothing of tables without any."""
-        # Neither tries nor passes count: for them, what opened the circuit must not be forgotten.
-        found_nothing = verdicts.c.failed.is_(None) & verdicts.c.warned.is_(None) & ~verdicts.c.is_pending
-        counted = case((verdicts.c.is_try | found_nothing, 0), else_=1)
-        # A verdict that was to come, and came, is there by itself.
-        has_come = found_nothing & ~verdicts.c.is_try & (verdicts.c.publication == "")
+        # Tries do not count: for them, what opened the circuit must not be forgotten.
+        counted = case((verdicts.c.is_try, 0), else_=1)
         place = func.sum(counted).over(partition_by=verdicts.c.table, order_by=verdicts.c.number.desc())
         asked = verdicts.c.table.in_(sorted(tables))
-        ranked = select(verdicts, place.label("place")).where(asked, ~has_come).subquery()
+        ranked = select(verdicts, place.label("place")).where(asked, ~_has_come).subquery()
         query = select(*(ranked.c[column.name] for column in verdicts.columns)).where(ranked.c.place <= _NEWEST)
         found: defaultdict[str, list[TableVerdict]] = defaultdict(list)
         for row in self._database.rows(query.order_by(ranked.c.number)):
@@ -136,7 +137,8 @@ def _of_publication(record: PublicationRecord) -> Iterator[TableVerdict]:
 
 
 def _newest(connection: Connection, table: str) -> list[TableVerdict]:
-    query = select(verdicts).where(verdicts.c.table == table).order_by(verdicts.c.number.desc()).limit(_LOOKS_BACK)
+    query = select(verdicts).where(verdicts.c.table == table, ~_has_come)
+    query = query.order_by(verdicts.c.number.desc()).limit(_LOOKS_BACK)
     return [_verdict(row) for row in reversed(connection.execute(query).mappings().all())]
 
 

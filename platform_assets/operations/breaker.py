@@ -16,7 +16,7 @@ from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
-from platform_assets.planning.circuit import ALL, DOMAIN, CircuitState
+from platform_assets.planning.circuit import ALL, DOMAIN, ROLLED_BACK, CircuitState
 from platform_assets.records.decisions import CircuitDecision
 
 BREAKER = "circuit breaker"
@@ -108,7 +108,8 @@ def roll_back_opened(platform: Platform, notice: Callable[[str], None]) -> None:
     """
     names = [contract.name for contract in platform.catalogue if contract.circuit.rolls_back]
     for table, state in circuits(platform, names).items() if names else ():
-        if state.cause is None or not state.stops:
+        # What people rolled back is gone already.
+        if state.cause is None or not state.stops or ROLLED_BACK in state.cause.failed:
             continue
         cause = state.cause
         # What a gate refused is not published; then it is what its run did publish.

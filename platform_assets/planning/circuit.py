@@ -94,7 +94,7 @@ class CircuitState:
         since: when it opened; None where it is closed.
         next_try: when the next try is due; None where it is closed or frozen.
         cause: the verdict that opened it; None where a person did, or where it is closed.
-        failed: the verdict of the newest day that failed, which is tried.
+        failing: the verdicts of days that failed, oldest day first; the newest that is not good by now is tried.
         wait: from a try that fails to the next one.
         scope: what a person froze or overrode; empty where nobody did.
     """
@@ -105,7 +105,7 @@ class CircuitState:
     next_try: datetime | None = None
     until: datetime | None = None
     cause: TableVerdict | None = None
-    failed: TableVerdict | None = None
+    failing: tuple[TableVerdict, ...] = ()
     wait: timedelta = timedelta()
     changes: tuple[Change, ...] = ()
     scope: str = ""
@@ -203,7 +203,7 @@ class _Machine:
                     self._trip(verdict, *opens)
             return
         if verdict.failed and ROLLED_BACK not in verdict.failed:
-            self._open = replace(self._open, failed=_newer(self._open.failed, verdict))
+            self._open = replace(self._open, failing=_with(self._open.failing, verdict))
         if verdict.is_try:
             self._tried(verdict)
         self._end_override()
@@ -214,7 +214,7 @@ class _Machine:
         until = self._override.until if self._override else None
         if self._override and until and now < until:
             why, scope = _signed(self._override), self._override.scope
-            since = self._open.since or self._override.created_at
+            since = self._open.since or list(self._frozen.values())[-1].created_at
             overridden = replace(self._open, state="overridden", since=since, until=until, scope=scope)
             return replace(overridden, why=why, changes=changes)
         if self._frozen:
@@ -236,10 +236,10 @@ class _Machine:
 
     def _trip(self, verdict: TableVerdict, why: str, by: Sequence[TableVerdict]) -> None:
         wait = timedelta(minutes=self._policy.wait_minutes)
-        failed = verdict
+        failing: tuple[TableVerdict, ...] = ()
         for each in by:
-            failed = _newer(failed, each)
-        self._open = CircuitState("open", why, verdict.at, verdict.at + wait, None, verdict, failed, wait)
+            failing = _with(failing, each)
+        self._open = CircuitState("open", why, verdict.at, verdict.at + wait, None, verdict, failing, wait)
         self._changes.append(Change(verdict.at, "open", why))
 
     def _tried(self, verdict: TableVerdict) -> None:
@@ -289,11 +289,10 @@ class _Machine:
         return verdict.run if self._policy.per == "runs" else verdict.at.date()
 
 
-def _newer(one: TableVerdict | None, other: TableVerdict) -> TableVerdict:
-    """Return the verdict of the newer day; of the same day, the later verdict."""
-    if one is None or one.day is None or (other.day is not None and other.day >= one.day):
-        return other
-    return one
+def _with(failing: tuple[TableVerdict, ...], verdict: TableVerdict) -> tuple[TableVerdict, ...]:
+    """Return the newest verdict of each day that failed, oldest day first."""
+    of_days = {each.day: each for each in (*failing, verdict) if each.day}
+    return tuple(of_days[day] for day in sorted(of_days))
 
 
 def _signed(decision: CircuitDecision) -> str:

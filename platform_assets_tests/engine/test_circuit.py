@@ -66,7 +66,7 @@ def test_a_table_whose_code_fails_is_stopped_tried_with_new_input_and_closed_by_
         with pytest.raises(TransformError, match="a typo"):
             run(world, "second")
         opened = state(world)
-        assert (opened.state, opened.failed and opened.failed.day) == ("open", DAY)
+        assert (opened.state, opened.failing[-1].day) == ("open", DAY)
         assert opened.why.startswith("code: silver.transactions cannot be computed by its transform")
 
         # Nobody tries it in vain: no session starts, and what is made from it waits by name.
@@ -126,7 +126,7 @@ def test_a_try_computes_the_days_that_records_tie_to_the_one_that_failed(
         world.deliver_rows("transactions", "2017-01-03", "moved.jsonl", [moved])
         run(world, "second")
         opened = state(world)
-        assert (opened.state, opened.failed and opened.failed.day) == ("open", DAY)
+        assert (opened.state, opened.failing[-1].day) == ("open", DAY)
         with world.open() as platform:
             assert {hold.day for hold in platform.ledger.holds(SILVER)} == {DAY, date(2017, 1, 3)}
     correct(world, 1)

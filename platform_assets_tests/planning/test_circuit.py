@@ -84,7 +84,7 @@ def test_the_newest_day_that_failed_is_tried_and_not_the_one_that_failed_last() 
     days = [date(2017, 1, 10), date(2017, 1, 11), date(2016, 12, 1)]
     failed = [verdict(number, number, "volume", day=day) for number, day in enumerate(days, 1)]
     found = circuit(failed, Circuit(failures=(3, 3)), [], at(5))
-    assert (found.state, found.failed and found.failed.day) == ("open", date(2017, 1, 11))
+    assert (found.state, found.failing[-1].day) == ("open", date(2017, 1, 11))
 
 
 def test_it_says_why_since_when_and_what_comes_next() -> None:

@@ -155,7 +155,9 @@ def _pattern_errors(spark: SparkSession, contract: Contract) -> Iterator[Platfor
             if pattern:
                 spark.sql(f"SELECT '' RLIKE {pattern}").collect()
         except (PySparkException, Py4JError) as error:
-            why = next((each for each in causes(error) if _NO_PATTERN in each), str(error))
+            why = next((each for each in causes(error) if _NO_PATTERN in each), "")
+            if not why:
+                raise
             what = f"The rule {rule.name!r} of {contract.name} has a pattern that Java does not know: {pattern}"
             said = why.rpartition(_NO_PATTERN)[2].partition("\n")[0]
             yield ExpressionError(f"{what}: {said}", contract.name, rule.name)

@@ -298,7 +298,9 @@ def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mappin
     holds: list[Hold] = []
     for day, findings in held.items():
         first = findings[0]
-        failed: dict[str, str] = {finding.check: finding.message for finding in reversed(findings)}
+        failed: dict[str, str] = {}
+        for finding in findings:
+            failed.setdefault(finding.check, finding.message)
         holds.append(Hold(table, day, refused[day], first.check, first.message, run, now, failed))
     return tuple(holds)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import cast
 
 from py4j.protocol import Py4JError
@@ -29,8 +29,10 @@ from platform_assets.spark.tables.failures import TransformError
 from platform_assets.words import counted
 
 _QUOTED = re.compile("'[^']*'")
-_ON_A_VALUE = re.compile(r"(\[[A-Z0-9_.]+\])(?!.*`).*")
-"""What Spark says of a value after the name of its error; where it names a column instead, that is in backticks."""
+_ON_A_VALUE = re.compile(
+    r"(\[(?!UNRESOLVED|AMBIGUOUS|DATATYPE_MISMATCH|MISSING_|PARSE_|WRONG_NUM_ARGS)[A-Z][A-Z0-9_.]+\]).*"
+)
+"""What Spark says of a value after the name of its error; these are errors of the code's text, which name columns."""
 BY_CODE = (TransformError, NotRepeatableError, UndeclaredReadError)
 """Errors of the user's code."""
 _BY_MACHINE = ("OSError", "MemoryError", "Py4J", "Connection")
@@ -81,14 +83,19 @@ def failures_recorded(snapshot: LakeSnapshot, table: str, run: str, days: Mappin
         yield
     except Exception as error:
         if not snapshot.is_private:
-            record_failure(platform, table, run, Failure(failed_by(error), newest, attempt))
+            failed = failed_by(error) | _late(pending.at, limit)
+            record_failure(platform, table, run, Failure(failed, newest, attempt))
         verdicts.settle(number)
         raise
-    took = datetime.now(UTC) - pending.at
-    if limit and took > timedelta(minutes=limit):
-        why = f"the verdict came after {counted(int(took.total_seconds() // 60), 'minute')}, not within {limit}"
-        record_failure(platform, table, run, Failure({"missing": why}, newest, attempt))
+    if late := _late(pending.at, limit):
+        record_failure(platform, table, run, Failure(late, newest, attempt))
     verdicts.settle(number)  # not if this process is being ended: then no verdict comes
+
+
+def _late(began: datetime, limit: int | None) -> dict[str, str]:
+    minutes = int((datetime.now(UTC) - began).total_seconds() // 60)
+    late = f"the verdict came after {counted(minutes, 'minute')}, not within {limit}"
+    return {"missing": late} if limit is not None and minutes >= limit else {}
 
 
 def failed_by(error: Exception) -> dict[str, str]:

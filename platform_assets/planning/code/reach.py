@@ -14,19 +14,9 @@ from typing import NamedTuple
 
 from platform_assets.contracts.table import LAYERS
 from platform_assets.planning.code.acts import IMPORTS_BY_NAME, Acts
-from platform_assets.planning.code.source import (
-    Chain,
-    Find,
-    Import,
-    Lookup,
-    Module,
-    Statement,
-    Target,
-    canonical,
-    canonical_body,
-    packages,
-    parse_module,
-)
+from platform_assets.planning.code.lookup import Find, Lookup, Target
+from platform_assets.planning.code.names import Chain, Import, packages
+from platform_assets.planning.code.source import Module, Statement, canonical, canonical_body, parse_module
 
 Below = Callable[[str], Iterable[str]]
 """Names all modules of the user's own that lie in the same package as one of them, at any depth."""
@@ -75,7 +65,12 @@ def transform_modules(package: str) -> tuple[str, ...]:
 
 
 class _Imported:
-    """What a process imports before anything is computed, the same for all tables of a domain."""
+    """What a process imports before anything is computed, the same for all tables of a domain.
+
+    Args:
+        find: gives modules.
+        start: imports the modules of transforms, in their order.
+    """
 
     def __init__(self, find: Find, start: Module) -> None:
         self.lookup = Lookup(find)
@@ -115,7 +110,15 @@ _imported = lru_cache(maxsize=1)(_Imported)
 
 
 class _Reach:
-    """What was reached so far."""
+    """What was reached so far.
+
+    Args:
+        imported: before anything is computed.
+        below: names the modules of a package.
+
+    Attributes:
+        texts: what counts.
+    """
 
     def __init__(self, imported: _Imported, below: Below) -> None:
         self._imported, self._lookup, self._below = imported, imported.lookup, below

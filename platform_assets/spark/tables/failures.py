@@ -20,6 +20,11 @@ from platform_assets.spark.session.reasons import without_secrets
 _SAYS = r"(?m)(?:^|: |\(|\] )"
 """Where a message or the name of a class begins; not within the path of a file, which the message may have, too."""
 
+_OF_THE_SYSTEM = {
+    errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE,
+}  # fmt: skip
+"""What an operating system lacks, whoever asks it for a file."""
+
 _NO_ROOM = "No space left on device|Disk quota exceeded"
 _FULL = re.compile(f"{_SAYS}(?:{_NO_ROOM})")
 _OF_THE_MACHINE = re.compile(
@@ -162,7 +167,7 @@ def users_code(table: str, part: Literal["rules", "transform"] = "transform") ->
     except _NOT_THEIRS:
         raise
     except OSError as error:
-        if error.errno == errno.ENOSPC or _met_in_spark(error):
+        if error.errno in _OF_THE_SYSTEM or _met_in_spark(error):
             raise
         raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
     except (Exception, SystemExit) as error:

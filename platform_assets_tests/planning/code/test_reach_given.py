@@ -56,3 +56,20 @@ CHANGES = {
 @pytest.mark.parametrize("case", CHANGES)
 def test_what_a_call_may_change_of_what_it_is_given_counts(case: str) -> None:
     assert version(CHANGES[case], "2") != version(CHANGES[case], "3")
+
+
+ONLY_READS = {
+    "an_item": "def f(rates, value): return rates['net'] * value\nNET = f(RATES, @@)\n",
+    "a_method_that_reads": "def f(rates, value): return rates.get('net') * value\nNET = f(RATES, @@)\n",
+    "given_on_to_who_reads": "def g(r, v): return r['net'] * v\ndef f(r, v): return g(r, v)\nNET = f(RATES, @@)\n",
+    "a_column": "NET = F.col('net') * 2\ndef f(column, value): return column.cast('long') * value\n"
+    "TWICE = f(NET, @@)\n",
+    "of_its_own_object": "class Rates:\n    def __init__(self, rates): self.rates = rates\n"
+    "    def set(self, n): self.n = n\n"
+    "MINE = Rates([RATES, @@])\n",
+}
+
+
+@pytest.mark.parametrize("case", ONLY_READS)
+def test_a_call_that_only_reads_what_it_is_given_counts_only_for_who_uses_it(case: str) -> None:
+    assert version(ONLY_READS[case], "2") == version(ONLY_READS[case], "3")
