@@ -211,7 +211,8 @@ def test_failures_of_many_dates_open_a_circuit_however_many_runs_pass_on_each(
             platform.ledger.verdicts.add(replace(first, at=at, run=f"night-{date}"))
             for run in range(80):
                 passed = replace(first, at=at, run=f"{date}-{run}", day=None, failed={}, publication=f"{date}-{run}")
-                platform.ledger.verdicts.add(passed)
+                warned = {"volume": "few"} if run % 2 else {}
+                platform.ledger.verdicts.add(replace(passed, warned=warned))
         assert circuits(platform, [SILVER])[SILVER].stops
 
 
