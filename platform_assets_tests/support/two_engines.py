@@ -162,7 +162,9 @@ def listed(outcome: dict[str, dict[str, bool]], planned_uses: dict[tuple[str, st
         causes = [use for use in used if not equal.intersection(use.forms)] or [root]
         blocked.update(form for use in causes for form in use.forms)
     by_name = defaultdict[str, list[str]](list)
-    for form in sorted(form for form in equal - blocked if not NOT_BY_SAMPLES.match(form)):
+    # What names an expression of one plan by its id is in no other.
+    lasting = {form for form in equal - blocked if "ExprId(" not in form}
+    for form in sorted(form for form in lasting if not NOT_BY_SAMPLES.match(form)):
         name = form.replace("{", " ").replace("(", " ").partition(" ")[0]
         by_name[name].append(form.removeprefix(name))
     return {
