@@ -74,14 +74,14 @@ def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    from platform_assets.lakehouse.database_url import said
+    from platform_assets.lakehouse.database_url import driver_message
 
     drivers = [one for one in chain if type(one).__module__.startswith("psycopg2")]
     try:
         url = make_url(environ.get(URL, "postgresql://"))
     except ArgumentError:
         return "its URL cannot be understood"
-    return said((drivers or chain)[-1], url)
+    return driver_message((drivers or chain)[-1], url)
 
 
 def dagster_home(settings: Settings) -> Path:

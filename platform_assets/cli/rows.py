@@ -77,7 +77,7 @@ class Rows:
                     yield from (none | row | of_day for row in batch.to_pylist())
 
 
-def named(columns: str | None) -> tuple[str, ...]:
+def column_names(columns: str | None) -> tuple[str, ...]:
     """Return the columns that a person names with commas between."""
     return tuple(name for part in (columns or "").split(",") if (name := part.strip()))
 

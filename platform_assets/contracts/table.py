@@ -362,7 +362,7 @@ class Contract:
         return tuple(column.name for column in self.columns)
 
     @property
-    def given(self) -> tuple[Input, ...]:
+    def transform_inputs(self) -> tuple[Input, ...]:
         """The inputs that the transform is given; what only rules of a silver table look into is not among them."""
         return self.inputs[:1] if self.layer == "silver" else self.inputs
 

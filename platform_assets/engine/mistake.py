@@ -42,7 +42,7 @@ class Mistake:
         return cls(what, error.todo, package, place, table, getattr(error, "field", None), error)
 
     def json(self) -> dict[str, str | None]:
-        """For programs."""
+        """Return its fields for programs."""
         names = ("package", "place", "table", "field", "what", "todo")
         return {name: getattr(self, name) for name in names}
 

@@ -60,7 +60,7 @@ def transform_module(domain: Domain, contract: Contract) -> str:
 
 def parameters(contract: Contract) -> list[str]:
     """Return the parameters of the function that computes a table."""
-    return [read.parameter for read in contract.given]
+    return [read.parameter for read in contract.transform_inputs]
 
 
 def missing_module(domain: Domain, contract: Contract) -> ContractError:

@@ -26,7 +26,7 @@ def masked(url: URL) -> str:
     return shown.render_as_string(hide_password=True)
 
 
-def said(error: BaseException, url: URL) -> str:
+def driver_message(error: BaseException, url: URL) -> str:
     """Return the first line of what a driver said, without any secret of the URL that it may have quoted."""
     text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     moved = [part for part in (url.host, url.database) if part and "@" in part]

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from platform_assets.lakehouse.database_url import masked, said
+from platform_assets.lakehouse.database_url import driver_message, masked
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 
 _CONNECT_TIMEOUT_S = 10
@@ -56,7 +56,7 @@ def session_lock(
             parsed = session.engine.url
             raise LakeError(
                 f"The database {masked(parsed)} ended the session that waited for the lock {shown}: "
-                f"{said(error.orig or error, parsed)}.",
+                f"{driver_message(error.orig or error, parsed)}.",
                 "Run the same again when the server answers; nothing was published.",
             ) from None
 
@@ -96,7 +96,7 @@ def _session(url: str) -> Iterator[Connection]:
         session = engine.connect()
     except DBAPIError as error:
         # Not chained: drivers quote what they were given.
-        reason = said(error.orig or error, parsed)
+        reason = driver_message(error.orig or error, parsed)
         raise LakeError(
             f"The database {masked(parsed)} that holds the locks cannot be reached: {reason}.",
             "Start it, or correct PLATFORM_LEDGER_URL.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.database_url import masked, said
+from platform_assets.lakehouse.database_url import driver_message, masked
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -56,7 +56,7 @@ def is_full(error: BaseException) -> bool:
 
 def explained(error: BaseException, url: URL) -> LedgerError:
     """Return what a database error means to a person."""
-    text = said(error, url)
+    text = driver_message(error, url)
     lower = text.lower()
     where = f"The ledger {masked(url)}"
     if any(sign in lower for sign in _CORRUPT):

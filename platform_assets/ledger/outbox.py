@@ -167,7 +167,7 @@ class Notes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def told(self, channel: Channel) -> Told:
+    def announced(self, channel: Channel) -> Told:
         """Return what was announced on a channel."""
         of_days = [column for column in told_held.c if column.name != "channel"]
         held = self._database.rows(select(*of_days).where(told_held.c.channel == channel))

@@ -117,7 +117,9 @@ class BackfillRecord(BaseModel):
             explained_money="" if backfill.price.money is None else str(backfill.price.money),
         )
 
-    def told(self, what: str, who: str = "", kind: Happening | Literal[""] = "", **changes: object) -> BackfillRecord:
+    def with_event(
+        self, what: str, who: str = "", kind: Happening | Literal[""] = "", **changes: object
+    ) -> BackfillRecord:
         """Return the same with one more event, and with what it changed."""
         event = Event(at=datetime.now(UTC), what=what, who=who, kind=kind)
         return self.model_copy(update={"events": (*self.events, event), **changes})

@@ -43,7 +43,7 @@ def plan(**fields: object) -> PlanFile:
 def begun(settings: Settings, file: PlanFile, **changes: object) -> BackfillRecord:
     """The record of a plan that was applied on paper."""
     with open_platform(settings) as platform:
-        record = BackfillRecord.new(explain(platform, file)).told("begun", HOSTILE)
+        record = BackfillRecord.new(explain(platform, file)).with_event("begun", HOSTILE)
         record = record.model_copy(update=changes)
         write_record(platform.lake, record)
         return record
@@ -200,7 +200,7 @@ def test_whoever_watches_is_told_until_nobody_applies_it_any_more(products: Sett
         with plan_lock(lake, NAME):
             held.set()
             seen.wait(2.5)
-            write_record(lake, record.told("published", state="published", release=9, done=2, seconds=30.0))
+            write_record(lake, record.with_event("published", state="published", release=9, done=2, seconds=30.0))
 
     worker = Thread(target=work)
     worker.start()

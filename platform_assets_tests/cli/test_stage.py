@@ -124,7 +124,7 @@ def test_into_the_stage_of_a_plan_nobody_else_computes(run: Run, platform: Platf
         refused = run(*command)
         assert (refused.code, "is filled by the plan q1" in refused.err) == (3, True)
     assert run("refresh", "--stage", "plan-q1", "--explain").code == 0
-    write_record(platform.lake, record.told("no need", state="cancelled"))
+    write_record(platform.lake, record.with_event("no need", state="cancelled"))
     assert "is filled by" not in run("refresh", "--stage", "plan-q1", "--days", "2017-02-30").err
 
 

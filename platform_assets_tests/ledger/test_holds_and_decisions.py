@@ -111,17 +111,17 @@ def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: 
     for _ in range(2):
         ledger.notes.tell("log", told)
     ledger.notes.tell("log", Told(runs=frozenset({"another"})))
-    assert ledger.notes.told("log") == Told(told.held, frozenset({"a run", "another"}))
-    assert ledger.notes.told("webhook") == Told()
+    assert ledger.notes.announced("log") == Told(told.held, frozenset({"a run", "another"}))
+    assert ledger.notes.announced("webhook") == Told()
     assert (ledger.decisions(LateDecision), ledger.decisions(PinDecision)) == ((), ())
     for heads in (ToldHeads("first", NOON), ToldHeads("second", NOON + timedelta(days=1))):
         ledger.notes.tell("webhook", Told(heads=heads))
-        assert ledger.notes.told("webhook") == Told(heads=heads)
+        assert ledger.notes.announced("webhook") == Told(heads=heads)
     told = replace(told, heads=heads)
     ledger.notes.tell("webhook", replace(told, heads=None))
     ledger.notes.tell("log", Told(), over=held[:2])
-    assert ledger.notes.told("log").held == {held[2]}
-    assert ledger.notes.told("webhook") == told
+    assert ledger.notes.announced("log").held == {held[2]}
+    assert ledger.notes.announced("webhook") == told
 
 
 def test_the_ledger_remembers_how_often_it_had_been_behind(ledger: Ledger) -> None:

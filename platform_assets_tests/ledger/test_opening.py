@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url, text
 
-from platform_assets.lakehouse.database_url import masked, said
+from platform_assets.lakehouse.database_url import driver_message, masked
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.errors import (
     LedgerCorruptError,
@@ -164,14 +164,18 @@ def test_a_ledger_that_cannot_be_written_is_refused_before_any_work_but_can_be_r
 )
 def test_no_option_and_no_sign_left_unescaped_shows_a_secret(url: str) -> None:
     assert "s3cr" not in masked(make_url(url))
-    assert "s3cr" not in said(ValueError(f"refused {make_url(url).host} {url.partition('s3cr')[2]}"), make_url(url))
+    assert "s3cr" not in driver_message(
+        ValueError(f"refused {make_url(url).host} {url.partition('s3cr')[2]}"), make_url(url)
+    )
     assert "connect_timeout=1" in masked(make_url("postgresql://ada@h/x?connect_timeout=1&sslmode=require"))
 
 
 def test_what_a_driver_quotes_is_masked() -> None:
     url = parse_url("postgresql://ada:s3cr%2Ft%25pw@host/x")
     for quoted in ("s3cr/t%pw", "s3cr%2Ft%25pw"):
-        assert said(ValueError(f"bad connection string host=host password={quoted}\nmore"), url).endswith("=***")
+        assert driver_message(ValueError(f"bad connection string host=host password={quoted}\nmore"), url).endswith(
+            "=***"
+        )
 
 
 @pytest.mark.parametrize(

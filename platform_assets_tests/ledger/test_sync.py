@@ -213,7 +213,7 @@ def test_holds_decisions_and_notes_survive_a_rebuild(ledger: Ledger, releases: R
     assert ledger.indexed() == {name_of(1): 1, name_of(2): 2}
     assert ledger.holds() == (hold(nth(1)),)
     assert (ledger.decisions(LateDecision), ledger.decisions(PinDecision)) == ((approval(),), (pinned(name_of(1)),))
-    assert ledger.notes.told("log").runs == {"r"}
+    assert ledger.notes.announced("log").runs == {"r"}
 
 
 def test_a_publication_made_during_the_comparison_is_not_taken_for_gone(

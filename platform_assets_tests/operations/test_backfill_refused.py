@@ -253,7 +253,7 @@ def test_an_edited_a_moved_and_a_copied_file_are_the_same_plan(platform: Platfor
 def test_a_namesake_of_a_plan_that_waits_for_its_proof_is_not_taken_for_it(platform: Platform, first: Path) -> None:
     file = plan(afterwards={"verify": 1})
     record = sit(platform, file, first).record
-    write_record(platform.lake, record.told("published", state="published", release=7))
+    write_record(platform.lake, record.with_event("published", state="published", release=7))
     assert sit(platform, file, first).record.wants_proof
     with pytest.raises(BackfillError, match="was applied before: published in release 7"):
         sit(platform, plan(reason="another", afterwards={"verify": 1}), first)
@@ -303,7 +303,7 @@ def test_a_record_that_is_no_readable_file_is_named_and_hides_no_other(lake: Lak
     ],
 )
 def test_who_died_after_publishing_leaves_the_proof(verify: int, state: str, proved: bool, wanted: bool) -> None:
-    assert record(verify).told("so far", state=state, proved=proved).wants_proof == wanted
+    assert record(verify).with_event("so far", state=state, proved=proved).wants_proof == wanted
 
 
 DAILY, PLAN, LATER = "20170502T122000Z-of-one", "20170502T120500Z-of-the-other", "20170502T120100Z-of-the-other"

@@ -342,10 +342,10 @@ def record(*notify: str) -> BackfillRecord:
 
 
 def happened(plan: BackfillRecord) -> BackfillRecord:
-    plan = plan.told("begun as 25ae4916c48caffb", "bob", "begun")
-    plan = plan.told("at 10 % 1 gate of the plan failed", kind="stopped", state="stopped")
-    plan = plan.told("10 % staged, gates passed", state="staging")
-    return plan.told("published in release 7: 1 day", kind="published", state="published", release=7)
+    plan = plan.with_event("begun as 25ae4916c48caffb", "bob", "begun")
+    plan = plan.with_event("at 10 % 1 gate of the plan failed", kind="stopped", state="stopped")
+    plan = plan.with_event("10 % staged, gates passed", state="staging")
+    return plan.with_event("published in release 7: 1 day", kind="published", state="published", release=7)
 
 
 def plans_told(hook: Hook) -> list[dict[str, Any]]:
@@ -363,7 +363,9 @@ def test_what_a_plan_asks_for_is_told_once(readings: World, daemon: Daemon, hook
     assert (published["event"], published["release"], published["owner"]) == ("published", 7, "ada")
     assert published["text"].startswith("Plan q1 of ada, published") or "q1" in published["text"]
     with readings.open() as platform:
-        again = happened(record("stopped", "published")).told("rolled back", kind="rolled back", state="rolled back")
+        again = happened(record("stopped", "published")).with_event(
+            "rolled back", kind="rolled back", state="rolled back"
+        )
         write_record(platform.lake, again.model_copy(update={"events": again.events[-1:]}))
     daemon.tick("announcements")
     daemon.tick("outbox")

@@ -179,7 +179,7 @@ def test_a_plan_that_somebody_paused_stands_still_and_says_how_to_go_on(
 ) -> None:
     new_plan(plan(), folder / "discount.yaml")
     with readings.open() as platform:
-        write_record(platform.lake, BackfillRecord.new(explain(platform, plan())).told("begun", "zoe"))
+        write_record(platform.lake, BackfillRecord.new(explain(platform, plan())).with_event("begun", "zoe"))
         pause(platform.lake, "discount", "lunch")
     stopped = launch(instance, "plan_apply", plan="discount", by="zoe")
     step, message, shown = failure(stopped)
@@ -258,7 +258,7 @@ def test_what_a_plan_published_is_shown_whatever_ended_its_run(
     file = plan(afterwards={"verify": 0})
     new_plan(file, folder / "discount.yaml")
     with readings.open() as platform, sitting_over(platform, no_spark, file, Author("dead", "a test")) as sitting:
-        sitting.keep(sitting.record.told("publishing", done=2, state="publishing"))
+        sitting.keep(sitting.record.with_event("publishing", done=2, state="publishing"))
         for day in DAYS[:3]:
             land(readings, day, day, name="more.jsonl")
         refresh_on_paper(platform, None, Author(sitting.record.run, "the plan"))
@@ -299,7 +299,7 @@ def test_a_proof_that_waits_for_its_hours_says_so_and_two_files_of_a_name_are_to
         readings.open() as platform,
         sitting_over(platform, no_spark, file, Author("dead", "a test"), place=place) as sitting,
     ):
-        sitting.keep(sitting.record.told("publishing", done=2, state="publishing"))
+        sitting.keep(sitting.record.with_event("publishing", done=2, state="publishing"))
         step, message, _ = failure(launch(instance, "plan_apply", plan="2017/discount"))
         assert (step, "Two files call their plan discount" in message) == ("begin", True), message
         for day in DAYS[:3]:

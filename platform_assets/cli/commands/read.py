@@ -8,7 +8,7 @@ import typer
 
 from platform_assets.cli.console import opened_platform, parse_days, without_numpy
 from platform_assets.cli.options import AsJson, DaysOrDay, TableName
-from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
+from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, column_names, print_rows
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts.dead_letters import SUPERSEDED
 from platform_assets.engine.catalogue import load_catalogue
@@ -52,7 +52,7 @@ def read(
             staged = table_snapshot(folder)
             there = {of: paths for of, paths in staged.by_day().items() if of is not None}
             head = {"table": table, "release": shown.number} if as_json else None
-            rows = Rows(folder, staged.schema_string, there, named(columns))
+            rows = Rows(folder, staged.schema_string, there, column_names(columns))
             print_rows(table, rows, limit, format, head, guard=guard_formulas)
         return
     version_in(lake, table, shown, load_catalogue(settings).names)
@@ -62,7 +62,7 @@ def read(
     }
     title = f"{table}{f' on {days}' if days else ''}"
     head = {"table": table, "release": shown.number} if as_json else None
-    rows = Rows(lake.table_path(table), snapshot.schema_string, files, named(columns))
+    rows = Rows(lake.table_path(table), snapshot.schema_string, files, column_names(columns))
     with without_numpy():
         print_rows(title, rows, limit, format, head, guard=guard_formulas)
 

@@ -11,7 +11,7 @@ import typer
 
 from platform_assets.cli.console import opened_platform, parse_days, write_page
 from platform_assets.cli.options import Days
-from platform_assets.cli.rows import named
+from platform_assets.cli.rows import column_names
 from platform_assets.cli.session import computing
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.quality.sides import SidesBeside, difference, facts, key_sentence
@@ -44,7 +44,7 @@ def reconcile(
     with opened_platform() as platform:
         chosen = None if days is None else parse_days(days, platform.settings)
         with computing(platform.settings, "comparing") as (spark, progress):
-            sides, columns = (left, right), named(by) or None
+            sides, columns = (left, right), column_names(by) or None
             found = compare(
                 platform, spark, sides, chosen, columns, allowed, drill=drill, most=limit, progress=progress
             )

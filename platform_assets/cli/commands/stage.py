@@ -16,7 +16,7 @@ from platform_assets.cli.console import UsageError, errors, opened_platform, say
 from platform_assets.cli.held_view import DayWarning
 from platform_assets.cli.options import AsJson, Days, OneTable, TableName
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, named, print_rows
+from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, column_names, print_rows
 from platform_assets.cli.session import computing
 from platform_assets.engine.platform import Author
 from platform_assets.engine.state.planner import plan_steps
@@ -93,7 +93,7 @@ def read(
         folder = platform.lake.table_path(table)
     chosen = {day: paths for day, paths in files.items() if only.has_day(day)}
     head = {"table": table, "stage": name, "release": snapshot.release.number} if as_json else None
-    rows = Rows(folder, schema, chosen, named(columns))
+    rows = Rows(folder, schema, chosen, column_names(columns))
     print_rows(f"{table} in stage {name}", rows, limit, format, head, guard=guard_formulas)
 
 

@@ -11,7 +11,7 @@ import typer
 from platform_assets.cli.console import opened_platform
 from platform_assets.cli.options import DryRun
 from platform_assets.cli.session import computing
-from platform_assets.engine.late.named_arrivals import Reached, named_arrivals, reached_by, taken
+from platform_assets.engine.late.named_arrivals import Reached, named_arrivals, reached_by, standing_records
 from platform_assets.engine.platform import Author
 from platform_assets.planning.windows import which
 from platform_assets.records.manifest import Arrival
@@ -35,7 +35,7 @@ def withdraw(
     with opened_platform() as platform:
         paths = named_arrivals(platform, arrivals)
         if author is None:
-            chosen = taken(platform, paths)
+            chosen = standing_records(platform, paths)
             reached = {table: reached_by(platform, some) for table, some in chosen.items()}
             data = [
                 {

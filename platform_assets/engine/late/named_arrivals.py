@@ -41,14 +41,14 @@ def named_arrivals(platform: Platform, names: Sequence[str]) -> tuple[str, ...]:
     paths: dict[str, None] = {}
     for name in names:
         if name in recorded or not _WILD & set(name):
-            taken(platform, [name])
+            standing_records(platform, [name])
             paths[name] = None
         else:
             paths |= dict.fromkeys(_matching(platform, name, arrivals))
     return tuple(paths)
 
 
-def taken(platform: Platform, paths: Sequence[str]) -> Mapping[str, tuple[ArrivalRecord, ...]]:
+def standing_records(platform: Platform, paths: Sequence[str]) -> Mapping[str, tuple[ArrivalRecord, ...]]:
     """Return the newest records of arrivals that were not withdrawn yet, by table that took any of them.
 
     What entered of their waiting rows, because a person approved them or their day had come, is with them.

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.erasures import erased_of_arrivals
-from platform_assets.engine.late.named_arrivals import WithdrawalError, published_with, taken
+from platform_assets.engine.late.named_arrivals import WithdrawalError, published_with, standing_records
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves, undated_files
@@ -76,11 +76,11 @@ def withdraw(
         UnknownTableError: no domain declares any of the tables that took one.
     """
     with ExitStack() as turns:
-        tables = list(taken(platform, paths))
+        tables = list(standing_records(platform, paths))
         for table in tables:
             turns.enter_context(ingest_turn(platform, platform.catalogue[table], author))
         # Somebody else may have withdrawn some before it was our turn; nothing else of them can have come meanwhile.
-        parts = {table: some for table, some in taken(platform, paths).items() if table in tables}
+        parts = {table: some for table, some in standing_records(platform, paths).items() if table in tables}
         snapshot = LakeSnapshot.now(platform)
         with new_stage(platform, tuple(parts)) as (publication, folders):
             done: list[Withdrawal] = []

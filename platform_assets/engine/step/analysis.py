@@ -92,7 +92,7 @@ def analysis_mistakes(
             (history_key(catalogue, read.table), history_order(catalogue, read.table))
             if isinstance(read.window, AsOf)
             else ((), ())
-            for read in contract.given
+            for read in contract.transform_inputs
         )
         for wrong in _transform_errors(spark, contract, sources[: len(histories)], histories, transform):
             yield Mistake.of(wrong, package, table=contract.name)
@@ -238,7 +238,7 @@ def _transform_errors(
 ) -> tuple[PlatformError, ...]:
     given = {
         read.parameter: _input(spark, read, source, *history)
-        for read, source, history in zip(contract.given, sources, histories, strict=True)
+        for read, source, history in zip(contract.transform_inputs, sources, histories, strict=True)
     }
     try:
         with users_code(contract.name):

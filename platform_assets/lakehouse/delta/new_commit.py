@@ -227,9 +227,9 @@ def errors_numbered(table_path: Location) -> Iterator[None]:
         LakeError: an object store refused a request, or did not answer.
     """
     if is_object_store(str(table_path)):
-        from platform_assets.lakehouse.storage.answers import told  # which a lake on a disk does without
+        from platform_assets.lakehouse.storage.answers import refusals_explained  # which a lake on a disk does without
 
-        with told(str(table_path)):
+        with refusals_explained(str(table_path)):
             yield
         return
     try:

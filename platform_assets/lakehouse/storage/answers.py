@@ -42,7 +42,7 @@ _VARIABLES = {
 
 
 @contextmanager
-def told(address: str) -> Iterator[None]:
+def refusals_explained(address: str) -> Iterator[None]:
     """Ask a store for something, and turn what it refuses into an error for people.
 
     Arrow and deltalake pass on its refusals as errors of a file system.

@@ -12,7 +12,7 @@ from obstore.fsspec import FsspecStore
 from pyarrow import NativeFile, PythonFile
 from pyarrow.fs import FileInfo, FSSpecHandler, PyFileSystem
 
-from platform_assets.lakehouse.storage.answers import told
+from platform_assets.lakehouse.storage.answers import refusals_explained
 
 
 def told_files(protocol: Any) -> PyFileSystem:
@@ -23,7 +23,7 @@ def told_files(protocol: Any) -> PyFileSystem:
 class _Files(FSSpecHandler):  # type: ignore[misc]
     def get_file_info(self, paths: list[str]) -> list[FileInfo]:
         """Do as Arrow's own."""
-        with told(self._address(paths[0] if paths else "")):
+        with refusals_explained(self._address(paths[0] if paths else "")):
             found: list[FileInfo] = super().get_file_info(paths)
             return found
 
@@ -34,7 +34,7 @@ class _Files(FSSpecHandler):  # type: ignore[misc]
     def open_input_file(self, path: str) -> NativeFile:
         """Do as Arrow's own."""
         address = self._address(path)
-        with told(address):
+        with refusals_explained(address):
             # Asked whether it is a file, the library says no of whatever the store does not tell
             if self.fs.info(path)["type"] != "file":
                 raise FileNotFoundError(path)
@@ -51,11 +51,11 @@ class _File:
         self._file, self._address = file, address
 
     def read(self, size: int | None = -1) -> bytes:
-        with told(self._address):
+        with refusals_explained(self._address):
             return bytes(self._file.read(-1 if size is None else size))
 
     def seek(self, place: int, whence: int = 0) -> int:
-        with told(self._address):
+        with refusals_explained(self._address):
             return int(self._file.seek(place, whence))
 
     def __getattr__(self, name: str) -> Any:

@@ -29,7 +29,7 @@ from obstore.store import from_url
 
 from platform_assets.addresses import without_secrets
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, told
+from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, refusals_explained
 from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
 from platform_assets.places import FORMS, names_bucket
 
@@ -86,7 +86,7 @@ class Stored(Location):
         return max(times).astimezone(UTC)
 
     def read(self, last: int | None = None) -> bytes | None:
-        with told(self.address):
+        with refusals_explained(self.address):
             try:
                 if last is None:
                     return bytes(obstore.get(self._client, self._path).bytes())
@@ -100,19 +100,19 @@ class Stored(Location):
                 return None
 
     def names(self) -> list[str]:
-        with told(self.address):
+        with refusals_explained(self.address):
             listed = obstore.list_with_delimiter(self._client, self._prefix)
         paths = [*listed["common_prefixes"], *(each["path"] for each in listed["objects"])]
         return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
 
     def names_after(self, name: str) -> set[str]:
         """Names in a folder that are listed when those after one are asked for, as deltalake asks for new commits."""
-        with told(self.address):
+        with refusals_explained(self.address):
             listed = obstore.list(self._client, self._prefix, offset=f"{self._prefix or ''}{name}")
             return {each["path"].removeprefix(self._prefix or "") for chunk in listed for each in chunk}
 
     def folders(self) -> list[Self]:
-        with told(self.address):
+        with refusals_explained(self.address):
             listed = obstore.list_with_delimiter(self._client, self._prefix)
         return [self / path.rstrip("/").rpartition("/")[2] for path in sorted(listed["common_prefixes"])]
 
@@ -133,7 +133,7 @@ class Stored(Location):
         """
         gone = FileNotFoundError(errno.ENOENT, "No such object", f"{self.address}/{below}")
         path = f"{self._prefix or ''}{below}"
-        with told(self.address):
+        with refusals_explained(self.address):
             try:
                 options: obstore.GetOptions = {"if_match": e_tag} if e_tag else {}
                 content = obstore.get(self._client, path, options=options)
@@ -172,7 +172,7 @@ class Stored(Location):
         self.receive(pieces)
 
     def receive(self, pieces: Iterable[bytes]) -> None:
-        with told(self.address):
+        with refusals_explained(self.address):
             obstore.put(self._client, self._path, iter(pieces), chunk_size=_PART_BYTES)
 
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
@@ -193,7 +193,7 @@ class Stored(Location):
         return True
 
     def copy_to(self, target: Location) -> None:
-        with told(self.address):
+        with refusals_explained(self.address):
             try:
                 if isinstance(target, Stored) and target._parts[0] == self._parts[0]:
                     obstore.copy(self._client, self._path, target._path)
@@ -204,7 +204,7 @@ class Stored(Location):
             target.receive(bytes(piece) for piece in content.stream(min_chunk_size=_PART_BYTES))
 
     def remove(self, *, durable: bool = True) -> None:
-        with told(self.address):
+        with refusals_explained(self.address):
             client = self._client  # which is made with the credentials, whatever is wrong with these
         remove_objects(client, self.address, self._path, lambda: {each["path"] for each in self._listed()})
 
@@ -248,14 +248,14 @@ class Stored(Location):
         path = path or self._path
         if not path:
             return None
-        with told(self.address):
+        with refusals_explained(self.address):
             try:
                 return obstore.head(self._client, path)
             except (NotFoundError, FileNotFoundError):
                 return None
 
     def _listed(self) -> Iterator[obstore.ObjectMeta]:
-        with told(self.address):
+        with refusals_explained(self.address):
             for chunk in obstore.list(self._client, self._prefix):
                 yield from chunk
 
@@ -269,7 +269,7 @@ class Stored(Location):
 
     def _put(self, content: bytes, mode: obstore.PutMode) -> None:
         about_to_appear()
-        with told(self.address):
+        with refusals_explained(self.address):
             try:
                 obstore.put(self._client, self._path, content, mode=mode, use_multipart=False)
             except (NotFoundError, FileNotFoundError):
@@ -343,7 +343,7 @@ def remove_objects(client: Client, address: str, itself: str, listed: Callable[[
     left = listed()
     paths, in_vain = {itself, *left}, 0
     while paths:
-        with told(address):
+        with refusals_explained(address):
             try:
                 obstore.delete(client, sorted(paths))
                 return

@@ -83,7 +83,7 @@ def note_proof(
     unknown = [day.reason for one in proved for day in one.of("not verifiable")]
     what = f"{equal} days computed once more and equal" + (f"; different: {', '.join(different)}" if different else "")
     what += f"; {len(unknown)} cannot be: {unknown[0]}" if unknown else ""
-    record = record.told(what, kind="proved", proved=is_all, different_days=len(different))
+    record = record.with_event(what, kind="proved", proved=is_all, different_days=len(different))
     write_record(platform.lake, record)
     return record
 
@@ -113,7 +113,7 @@ def prove_sample(
     if record.wants_proof and not may_compute(record.file.service, datetime.now(UTC)):
         what = f"its proof waits for its hours, {record.file.service.hours} UTC"
         if record.events and record.events[-1].what != what:
-            write_record(platform.lake, record.told(what))
+            write_record(platform.lake, record.with_event(what))
         raise StoppedError(
             f"The plan {record.name} is {record.came_to}, and {what}.",
             "Apply it again then: that computes the sample and nothing else.",
@@ -158,7 +158,7 @@ def roll_back(
             done = rollback(platform, chosen, undoing, cascade=cascade, progress=progress)
             release = done.release
         what = f"rolled back in release {release}: {author.why}"
-        record = record.told(what, author.who, "rolled back", state="rolled back")
+        record = record.with_event(what, author.who, "rolled back", state="rolled back")
         write_record(platform.lake, record)
     return record, done
 
@@ -175,7 +175,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
         if STAGE + name in stage_names(platform.lake):
             drop_stage(platform, STAGE + name)
         forget_pause(platform.lake, name)
-        record = record.told(f"cancelled: {author.why}", author.who, "cancelled", state="cancelled", done=0)
+        record = record.with_event(f"cancelled: {author.why}", author.who, "cancelled", state="cancelled", done=0)
         write_record(platform.lake, record)
     return record
 

@@ -89,7 +89,7 @@ def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[Ste
     except BaseException as error:
         _note(sitting, began, at_once=True)  # what is staged of it stays
         if not isinstance(error, Exception):  # a person's Ctrl-C, or a run that was terminated
-            sitting.keep(sitting.record.told("interrupted while it computed"))
+            sitting.keep(sitting.record.with_event("interrupted while it computed"))
         elif isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
             _halve(sitting, min(max(map(len, days.values())), most))
         raise
@@ -134,7 +134,7 @@ def _note(sitting: Sitting, began: float, *, at_once: bool = False) -> None:
     for words in nearly_spent(record.file.budget, record.seconds, record.bytes, cores_of(sitting.platform)):
         if words not in known:
             sitting.say(words)
-            record, is_due = record.told(words, kind="nearly spent"), True
+            record, is_due = record.with_event(words, kind="nearly spent"), True
     if is_due:
         sitting.keep(record)
     else:
@@ -147,7 +147,7 @@ def _halve(sitting: Sitting, days: int) -> None:
     now = counted(pace, "day")
     what = f"a job of {counted(days, 'day')} was too much at once, since it failed: {now} at most from now on"
     sitting.say(what)
-    sitting.keep(sitting.record.told(what, pace=pace))
+    sitting.keep(sitting.record.with_event(what, pace=pace))
 
 
 def wants_more(now: Progress) -> bool:
@@ -183,7 +183,9 @@ def stage_rollout(sitting: Sitting) -> None:
         if computed or number > record.done:
             _judge(sitting, step.share)
         if number > record.done:
-            sitting.keep(sitting.record.told(f"{step.share} % staged, gates passed", done=number, state="staging"))
+            sitting.keep(
+                sitting.record.with_event(f"{step.share} % staged, gates passed", done=number, state="staging")
+            )
             failpoint("plan.step_done")
     stop_if_paused(sitting)
 
@@ -314,7 +316,7 @@ def publish(sitting: Sitting) -> None:
         what = _overtaken(platform, opened, now) if opened else ""
         if what and what not in {event.what for event in sitting.record.events}:  # however often it is tried
             sitting.say(what)
-            sitting.keep(sitting.record.told(what))
+            sitting.keep(sitting.record.with_event(what))
         refuse_overruled(sitting)  # while it was computed again, too, somebody may have put days back
         _refuse_failed(sitting, failed, 100)
         _judge(sitting, 100, now)
@@ -325,7 +327,7 @@ def publish(sitting: Sitting) -> None:
             may_go_on(sitting)  # what others overtook is computed within its hours and its budget, as all of it
 
     if sitting.record.state != "publishing":
-        sitting.keep(sitting.record.told("publishing", state="publishing"))
+        sitting.keep(sitting.record.with_event("publishing", state="publishing"))
     failpoint("plan.publishing")
     opened = stage_of(platform, file.name)
     if opened and (opened.staged.days or opened.staged.holds):
@@ -359,7 +361,7 @@ def as_published(platform: Platform, record: BackfillRecord, newest: Publication
             "published_days": len(days & record.planned),
         }
     )
-    return record.told(
+    return record.with_event(
         f"published in release {newest.release}: {days_told(record)}", kind="published", state="published"
     )
 

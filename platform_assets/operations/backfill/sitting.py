@@ -98,7 +98,7 @@ class Sitting:
         state: Literal["stopped", "paused"] = "stopped",
     ) -> StoppedError:
         """Write down why it stands still."""
-        self.keep(self.record.told(what, kind=state, state=state))
+        self.keep(self.record.with_event(what, kind=state, state=state))
         return StoppedError(f"The plan {self.record.name} stopped: {what}", todo, lines)
 
 
@@ -231,7 +231,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
             record = record.model_copy(update=kept)
         if before is None or before.state == "cancelled":
             forget_pause(platform.lake, file.name)  # of the one before, however it was left behind
-        record = record.told(f"begun{' anew' if before else ''} as {record.hash}", author.who, "begun")
+        record = record.with_event(f"begun{' anew' if before else ''} as {record.hash}", author.who, "begun")
         write_record(platform.lake, record)
     return record
 

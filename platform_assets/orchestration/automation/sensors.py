@@ -204,8 +204,8 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
     """
     with platform.open() as opened:
         notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
-        logged = notes.told("log")
-        sent = notes.told("webhook") if has_webhook else logged
+        logged = notes.announced("log")
+        sent = notes.announced("webhook") if has_webhook else logged
         now = _present(context.instance, opened, logged, sent)
         for channel in _CHANNELS if has_webhook else _CHANNELS[:1]:
             notes.tell(channel, Told(runs=runs_told_by_days(now)))
