@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import ExitStack
+from decimal import localcontext
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,10 +52,11 @@ PROCESSES = 2
 
 
 @pytest.fixture(autouse=True)
-def _umask() -> Iterator[None]:
-    """Who may look into what a test writes is not left to a test before it, where a process began."""
+def _as_begun() -> Iterator[None]:
+    """Who may look into what a test writes, and with how many digits it computes, is not left to a test before it."""
     before = os.umask(0o022)
-    yield
+    with localcontext():
+        yield
     os.umask(before)
 
 

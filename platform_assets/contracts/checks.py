@@ -65,7 +65,8 @@ class Tolerance:
             match = _PART.fullmatch(part.strip())
             field = {None: "absolute", "%": "percent"}.get(match[2], "keys") if match else ""
             number = Decimal(match[1]) if match else Decimal(0)
-            if not field or field in found or (field == "percent" and number > 100) or (field == "keys" and number % 1):
+            is_possible = {"percent": number <= 100, "keys": number == int(number)}.get(field, bool(field))
+            if not is_possible or field in found:
                 raise ToleranceError(f"{text!r} is no tolerance.", _FORMS, field="tolerance")
             found[field] = number
         return cls(found.get("absolute", Decimal(0)), found.get("percent", Decimal(0)), int(found.get("keys", 0)))
