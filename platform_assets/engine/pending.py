@@ -107,14 +107,13 @@ def due_tries(platform: Platform, tables: Collection[str] | None = None) -> dict
     Args:
         tables: only these; all by default.
     """
-    open_ = {
-        table: state for table, state in circuits(platform, tables).items() if state.state in ("open", "half-open")
-    }
-    if not open_:  # as before nearly every step: the release need not be read
+    states = circuits(platform, tables).items()
+    opened = {table: state for table, state in states if state.state in ("open", "half-open")}
+    if not opened:  # as before nearly every step: the release need not be read
         return {}
     snapshot = LakeSnapshot(platform, platform.current_release(), is_private=True)
-    days = {table: _day_to_try(snapshot, platform.catalogue[table], state) for table, state in open_.items()}
-    return {table: Try(day, open_[table].next_try) for table, day in days.items() if day}
+    days = {table: _day_to_try(snapshot, platform.catalogue[table], state) for table, state in opened.items()}
+    return {table: Try(day, opened[table].next_try) for table, day in days.items() if day}
 
 
 def _day_to_try(snapshot: LakeSnapshot, contract: Contract, state: CircuitState) -> date | None:

@@ -30,7 +30,7 @@ _LOOKS_BACK = 100
 
 _its = verdicts.c
 _has_come = _its.failed.is_(None) & _its.warned.is_(None) & ~_its.is_pending & ~_its.is_try & (_its.publication == "")
-"""A verdict that was to come, and came: it is there by itself."""
+"""The place that was kept for a verdict which has come since, and has a row of its own."""
 
 _PLAIN = ("number", "table", "at", "run", "day", "publication", "is_try", "is_pending")
 

@@ -32,7 +32,7 @@ _QUOTED = re.compile("'[^']*'")
 _ON_A_VALUE = re.compile(
     r"(\[(?!UNRESOLVED|AMBIGUOUS|DATATYPE_MISMATCH|MISSING_|PARSE_|WRONG_NUM_ARGS)[A-Z][A-Z0-9_.]+\]).*"
 )
-"""What Spark says of a value after the name of its error; these are errors of the code's text, which name columns."""
+"""What Spark says of a value, behind the error's name. The errors named here say columns instead, and stay whole."""
 BY_CODE = (TransformError, NotRepeatableError, UndeclaredReadError)
 """Errors of the user's code."""
 _BY_MACHINE = ("OSError", "MemoryError", "Py4J", "Connection")
