@@ -26,7 +26,7 @@ from benchmarks.harness import BenchmarkError
 from platform_assets.cli.dagster_storage import dagster_home
 from platform_assets.orchestration.instance.launcher import CODE_LOCATION, create_pools
 from platform_assets.settings import Settings, project_root
-from platform_assets_tests.support.orchestration.webserver import free_port
+from platform_assets_tests.support.processes import free_port
 
 _ANSWERS_WITHIN_S = 180
 _ENDS_WITHIN_S = 20

@@ -23,7 +23,7 @@ from benchmarks.equality import UnequalError
 from benchmarks.sample import Sample, landed, warm_up
 from platform_assets.domains.retail.contracts import TABLES
 from platform_assets.domains.retail.sample import Simulation
-from platform_assets_tests.support.published import digests_of
+from platform_assets_tests.support.places import digests_of
 
 MONTH_DAYS, YEAR_DAYS = 30, 366
 SIDE = "platform"

@@ -19,13 +19,19 @@ from typing import Any
 from platform_assets.failpoints import POINTS
 from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.session.session import create_session, stop_session
-from platform_assets_tests.support.installation import SMALL_DATA
-from platform_assets_tests.support.jvm import Jvm
-from platform_assets_tests.support.kills.harness import OF_OTHERS, ON_PAPER, WITH_SPARK, Killed, kill, rehearse
+from platform_assets_tests.support.installation import SMALL_DATA, Jvm
+from platform_assets_tests.support.kills.harness import (
+    OF_OTHERS,
+    ON_PAPER,
+    WITH_SPARK,
+    Killed,
+    Reader,
+    Story,
+    kill,
+    rehearse,
+)
 from platform_assets_tests.support.kills.paper import PAPER
-from platform_assets_tests.support.kills.reader import Reader
 from platform_assets_tests.support.kills.sales import SALES
-from platform_assets_tests.support.kills.story import Story
 
 STORIES = {"paper": (PAPER, ON_PAPER), "sales": (SALES, WITH_SPARK)}
 

@@ -23,10 +23,8 @@ from pyspark.sql import SparkSession
 
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.support.azurite import azurite, azurite_server
-from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.jvm import Jvm, small_spark
-from platform_assets_tests.support.object_store import object_store, store_server
+from platform_assets_tests.support.installation import JARS, Jvm, small_spark
+from platform_assets_tests.support.object_store import azurite, azurite_server, object_store, store_server
 from platform_assets_tests.support.other_user import NEEDS_ROOT
 from platform_assets_tests.support.postgres import postgres_server
 from platform_assets_tests.support.prepared import Lakes, Made, Prepared

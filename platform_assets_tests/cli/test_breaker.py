@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from random import Random
 
 import pytest
@@ -32,10 +32,18 @@ from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Warned
 from platform_assets.records.refused import UNTIL_LIFTED, Attempt
 from platform_assets.settings import Settings, project_root
-from platform_assets_tests.support.circuits import fail
 from platform_assets_tests.support.cli.commands import LAST, Run
-from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, arrive, compute, deliver
+from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, arrive, compute, computed, deliver
 from platform_assets_tests.support.models.circuit import Model, decision
+
+
+def fail(settings: Settings, run: str, day: date = DAY, gate: str = "volume") -> None:
+    """What a run writes down of a day that a gate refused, made from what is there now."""
+    with open_platform(settings) as platform:
+        refused = Attempt(computed(platform, SILVER)[day].fingerprint, platform.version(SILVER))
+        reason = f"{SILVER} on {day}: no rows"
+        platform.ledger.hold([Hold(SILVER, day, refused, gate, reason, run, datetime.now(UTC))])
+
 
 SIGNED = ("--reason", "prices are wrong", "--by", "zoe")
 

@@ -13,8 +13,7 @@ from platform_assets.failpoints import VARIABLE
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings
-from platform_assets_tests.support.cli.commands import TABLE, Run, run, state
-from platform_assets_tests.support.cli.probe import PROBE
+from platform_assets_tests.support.cli.commands import PROBE, TABLE, Run, run, state
 from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, compute, deliver, publish_arrivals
 from platform_assets_tests.support.history import GOODS
 from platform_assets_tests.support.prepared import Lakes

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.lakehouse.layout import Lake
-from platform_assets_tests.support.cli.commands import Run, Said
-from platform_assets_tests.support.cli.probe import PROBE
+from platform_assets_tests.support.cli.commands import PROBE, Run, Said
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.visits import DOMAIN, WHO, Visits, files_with, loaded
 

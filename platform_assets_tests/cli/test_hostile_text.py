@@ -41,7 +41,7 @@ from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import FIRST, TABLE
 from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, computed, deliver, publish_on_paper
 from platform_assets_tests.support.cli.tree import ALL, EXAMPLES, options
-from platform_assets_tests.support.hostile_text import HOSTILE, SHOWN, faults
+from platform_assets_tests.support.hostile import HOSTILE, SHOWN, faults
 from platform_assets_tests.support.shelf import day, staged_manifest
 
 SOMEBODY = Author(run="r", why=HOSTILE, who=HOSTILE)

@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from platform_assets.cli.app import COMMANDS, build, module_of
-from platform_assets_tests.support.cli.commands import TABLE
-from platform_assets_tests.support.cli.probe import PROBE
+from platform_assets_tests.support.cli.commands import PROBE, TABLE
 
 COMPUTE = {"check", "demo", "reconcile", "up", "verify", "withdraw"}
 """Commands that start Spark or Dagster whatever is asked of them, or have no other use."""

@@ -11,8 +11,7 @@ from platform_assets.engine.platform import Author
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import FIRST, Run
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import land
+from platform_assets_tests.support.orchestration.readings import land, refresh_on_paper
 from platform_assets_tests.support.webhook import SECRET, Hook, listening
 from platform_assets_tests.support.world import World
 

@@ -20,7 +20,7 @@ from platform_assets.contracts import Catalogue, Comparison
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import run_apart, state
-from platform_assets_tests.support.cluster import free_port
+from platform_assets_tests.support.processes import free_port
 
 __all__ = ["state"]
 """Fixtures."""

@@ -15,10 +15,9 @@ from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.operations.maintenance import maintenance
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run, run, state
-from platform_assets_tests.support.history import DAILY
-from platform_assets_tests.support.later import usage_later
+from platform_assets_tests.support.history import DAILY, DAYS, four_days
+from platform_assets_tests.support.meanwhile import usage_later
 from platform_assets_tests.support.prepared import Prepared
-from platform_assets_tests.support.recipes import DAYS, four_days
 from platform_assets_tests.support.shelf import age, contents, day, stage, staged_manifest
 
 __all__ = ["run", "state"]

@@ -21,10 +21,9 @@ from platform_assets.records.manifest import platform_version
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, computed, publish_on_paper
-from platform_assets_tests.support.history import person
+from platform_assets_tests.support.history import four_days, person
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Prepared
-from platform_assets_tests.support.recipes import four_days
 from platform_assets_tests.support.world import MakeWorld
 
 Git = Callable[..., str]

@@ -18,15 +18,15 @@ from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.metrics import table_metrics
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
-from platform_assets_tests.support.domains import feeds
-from platform_assets_tests.support.feeds import FEEDS, deliver, order
+from platform_assets_tests.support import feeds
+from platform_assets_tests.support.feeds import deliver, order
 from platform_assets_tests.support.history import person
 from platform_assets_tests.support.world import MakeWorld, World
 
 
 @pytest.fixture
 def world(make_world: MakeWorld) -> World:
-    return make_world(days=3, domains=FEEDS)
+    return make_world(days=3, domains=feeds.__name__)
 
 
 def with_raw(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
@@ -120,7 +120,7 @@ def test_a_key_moved_further_than_its_contract_says_is_told_in_the_days_check_an
     make_world: MakeWorld,
 ) -> None:
     """What is told: the day it came to, the other day, and how far apart they are; never a key whose days are near."""
-    world = make_world(days=3, domains=FEEDS)
+    world = make_world(days=3, domains=feeds.__name__)
     deliver(world, order(1, "10.00", 1), order(2, "20.00", 1), arrival="2017-01-01")
     deliver(world, order(7, "1.00", 1, day="2017-01-02"))
     assert not warnings(world)
@@ -234,7 +234,7 @@ def test_a_delete_with_nothing_but_its_key_takes_the_record_back_wherever_it_lie
     may_lack = ("ordered_on", "amount")
     columns = [replace(c, nullable=True, may_be_absent=True) if c.name in may_lack else c for c in feeds.RAW.columns]
     with_raw(monkeypatch, columns=tuple(columns), moves_within_days=1)
-    world = make_world(days=5, domains=FEEDS)
+    world = make_world(days=5, domains=feeds.__name__)
     files = [
         ("2017-01-01", [order(1, "10.00", 1), order(2, "20.00", 1), order(3, "30.00", 1), order(4, "40.00", 1)]),
         (

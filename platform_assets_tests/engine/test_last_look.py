@@ -22,8 +22,7 @@ from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import RELOAD, ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt, TiedTo
-from platform_assets_tests.support.domains.every_window import DOMAIN, RAW
-from platform_assets_tests.support.paper_lake import FIRST, TAKEN, Made, PaperLake
+from platform_assets_tests.support.paper_lake import DOMAIN, FIRST, RAW, TAKEN, Made, PaperLake
 from platform_assets_tests.support.postgres import PostgresServer
 
 DAYS = 12

@@ -24,7 +24,7 @@ RAW = Contract(
     source=LandingFiles(FOLDER),
     event_time="at",
 )
-DOMAIN = Domain("nested", (RAW,), "platform_assets_tests.support.domains.sensors.transforms")
+DOMAIN = Domain("nested", (RAW,), "platform_assets_tests.support.domains.transforms")
 FILES = {
     "a.jsonl": '{"id": 1, "at": "2017-01-02T10:00:00Z", "note": "a"}\n',
     "b.csv": 'id,at,note\n2,2017-01-01T10:00:00Z,"two\nlines"\n',

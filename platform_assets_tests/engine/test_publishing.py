@@ -24,9 +24,9 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.records.manifest import TableChange, new_publication
 from platform_assets.settings import load_settings
+from platform_assets_tests.support.history import DAYS, correct, four_days
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.prepared import Prepared
-from platform_assets_tests.support.recipes import DAYS, correct, four_days
 from platform_assets_tests.support.shelf import SALES, Days, change, contents, day, stage
 from platform_assets_tests.support.world import World
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from platform_assets.engine.step.read_proof import UndeclaredReadError
 from platform_assets.planning.windows import Read
 from platform_assets.spark.windows import Windowed
-from platform_assets_tests.support.domains.sensors.transforms import gold
+from platform_assets_tests.support.domains.transforms import gold
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
 

@@ -22,7 +22,7 @@ from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.steps import Step
 from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.domains import sensors
-from platform_assets_tests.support.domains.sensors.transforms import gold, silver
+from platform_assets_tests.support.domains.transforms import gold, silver
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
 

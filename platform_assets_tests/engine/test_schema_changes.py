@@ -30,7 +30,7 @@ from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, Selection
-from platform_assets_tests.support.domains.sensors.transforms import gold, silver
+from platform_assets_tests.support.domains.transforms import gold, silver
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
 

@@ -17,9 +17,8 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
-from platform_assets_tests.support.history import RETAIL, TILLS
+from platform_assets_tests.support.history import DAYS, RETAIL, TILLS, correct, four_days
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.recipes import DAYS, correct, four_days
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"

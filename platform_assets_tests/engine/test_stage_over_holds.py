@@ -19,9 +19,7 @@ from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.tables.schemas import spark_schema
-from platform_assets_tests.support.days_on_paper import publish
-from platform_assets_tests.support.history import no_session
-from platform_assets_tests.support.readings import (
+from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,
     GOLD,
@@ -30,9 +28,11 @@ from platform_assets_tests.support.readings import (
     correct,
     digest,
     opened,
+    publish,
     publish_all,
     put_back,
 )
+from platform_assets_tests.support.history import no_session
 
 FORCED = "0-2-0-0-0"
 

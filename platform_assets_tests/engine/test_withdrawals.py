@@ -12,9 +12,8 @@ from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
 from platform_assets.engine.late.named_arrivals import WithdrawalError
 from platform_assets.engine.late.withdrawals import Withdrawal, withdraw
 from platform_assets_tests.support.domains import two_raws
-from platform_assets_tests.support.history import History, Version, no_session, person
+from platform_assets_tests.support.history import History, Version, no_session, person, two_lines_a_day
 from platform_assets_tests.support.prepared import Prepared
-from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 

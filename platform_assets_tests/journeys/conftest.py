@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from platform_assets_tests.support.browser import CHROMIUM, WINDOW
+from platform_assets_tests.support.orchestration.up import CHROMIUM, WINDOW
 
 # A name of somebody who lets it lead to this machine.
 EVIL = "--host-resolver-rules=MAP evil.example 127.0.0.1"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from platform_assets_tests.support.cli.commands import run_apart, state
-from platform_assets_tests.support.cluster import free_port
-from platform_assets_tests.support.hadoop import write_settings
+from platform_assets_tests.support.cluster import write_settings
 from platform_assets_tests.support.own_domain import deliver_sales, write_domain
-from platform_assets_tests.support.published import digests_of
+from platform_assets_tests.support.places import digests_of
+from platform_assets_tests.support.processes import free_port
 
 __all__ = ["state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]

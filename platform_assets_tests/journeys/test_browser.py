@@ -19,12 +19,10 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.support.browser import NEEDS_CHROMIUM, WINDOW
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.daemon import enter_world
-from platform_assets_tests.support.orchestration.readings import SENSORS, land
-from platform_assets_tests.support.orchestration.refused import break_gold, land_second_sensor
-from platform_assets_tests.support.orchestration.up import Server, up, wait
+from platform_assets_tests.support.orchestration.readings import SENSORS, break_gold, land, land_second_sensor
+from platform_assets_tests.support.orchestration.up import NEEDS_CHROMIUM, WINDOW, Server, up, wait
 from platform_assets_tests.support.world import World, product, sale
 
 FIRST, DAYS = date(2017, 1, 1), 30

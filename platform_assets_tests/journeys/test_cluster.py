@@ -13,10 +13,8 @@ from pathlib import Path
 import pytest
 
 from platform_assets_tests.support.cli.commands import run_apart, state
-from platform_assets_tests.support.cluster import Cluster
-from platform_assets_tests.support.installation import OWN_PROCESS
-from platform_assets_tests.support.object_store import ObjectStore
-from platform_assets_tests.support.on_cluster import (
+from platform_assets_tests.support.cluster import (
+    Cluster,
     Start,
     behind_connect,
     cluster,
@@ -25,9 +23,11 @@ from platform_assets_tests.support.on_cluster import (
     start,
     wait_for,
 )
+from platform_assets_tests.support.installation import OWN_PROCESS
+from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.own_domain import write_domain
+from platform_assets_tests.support.places import Digests, digests_of
 from platform_assets_tests.support.postgres import PostgresServer
-from platform_assets_tests.support.published import Digests, digests_of
 from platform_assets_tests.support.world import product, sale
 
 __all__ = ["behind_connect", "cluster", "elsewhere", "start", "state"]

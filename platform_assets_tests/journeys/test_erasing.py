@@ -14,8 +14,7 @@ import pytest
 
 from platform_assets.failpoints import VARIABLE
 from platform_assets.lakehouse.layout import Lake
-from platform_assets_tests.support.cli.commands import Run, run, state
-from platform_assets_tests.support.cli.probe import PROBE
+from platform_assets_tests.support.cli.commands import PROBE, Run, run, state
 from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.visits import DOMAIN, WHO, Visits, files_with, loaded

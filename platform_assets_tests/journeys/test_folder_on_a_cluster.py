@@ -13,7 +13,7 @@ import pytest
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import Cluster, running_cluster
 from platform_assets_tests.support.own_domain import deliver_sales, write_domain
-from platform_assets_tests.support.published import digests_of
+from platform_assets_tests.support.places import digests_of
 
 __all__ = ["state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from platform_assets_tests.support.cli.commands import run_apart, state
-from platform_assets_tests.support.cluster import Cluster
-from platform_assets_tests.support.object_store import ObjectStore
-from platform_assets_tests.support.on_cluster import (
+from platform_assets_tests.support.cluster import (
+    Cluster,
     Start,
     behind_connect,
     cluster,
@@ -21,7 +20,8 @@ from platform_assets_tests.support.on_cluster import (
     start,
     wait_for,
 )
-from platform_assets_tests.support.published import Digests, digests_of
+from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.places import Digests, digests_of
 
 __all__ = ["behind_connect", "cluster", "elsewhere", "start", "state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]

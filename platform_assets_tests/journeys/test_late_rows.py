@@ -13,8 +13,7 @@ import pytest
 
 from platform_assets.failpoints import VARIABLE
 from platform_assets.records.decisions import LateDecision
-from platform_assets_tests.support.cli.commands import Run, run, state
-from platform_assets_tests.support.cli.probe import PROBE
+from platform_assets_tests.support.cli.commands import PROBE, Run, run, state
 from platform_assets_tests.support.history import CALENDAR_DAYS, TILLS, TODAY, History, Version, history
 from platform_assets_tests.support.installation import FIRST, OWN_PROCESS
 from platform_assets_tests.support.prepared import Lakes

@@ -15,11 +15,9 @@ from platform_assets.operations.backfill.files import new_plan
 from platform_assets.operations.plan_record import read_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.support.browser import NEEDS_CHROMIUM
 from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import GOLD, SILVER, land
-from platform_assets_tests.support.orchestration.up import Server, up, wait
+from platform_assets_tests.support.orchestration.readings import GOLD, SILVER, land, refresh_on_paper
+from platform_assets_tests.support.orchestration.up import NEEDS_CHROMIUM, Server, up, wait
 from platform_assets_tests.support.world import World
 
 FIRST = date(2017, 1, 1)

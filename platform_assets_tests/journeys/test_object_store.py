@@ -11,11 +11,9 @@ from uuid import uuid4
 import pytest
 
 from platform_assets.lakehouse.layout import located
-from platform_assets_tests.support.azurite import Azurite
 from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
-from platform_assets_tests.support.object_store import ObjectStore
-from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.published import digests_of
+from platform_assets_tests.support.object_store import Azurite, ObjectStore
+from platform_assets_tests.support.places import digests_of, on_disk
 from platform_assets_tests.support.world import product, sale
 
 __all__ = ["run", "state"]

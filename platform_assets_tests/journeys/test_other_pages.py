@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
-from platform_assets_tests.support.browser import NEEDS_CHROMIUM
 from platform_assets_tests.support.orchestration.readings import SENSORS
-from platform_assets_tests.support.orchestration.up import up
-from platform_assets_tests.support.orchestration.webserver import starting, wait_for
+from platform_assets_tests.support.orchestration.up import NEEDS_CHROMIUM, starting, up, wait_for
 
 pytestmark = [NEEDS_CHROMIUM, pytest.mark.timeout(900), pytest.mark.proof]
 

@@ -22,7 +22,7 @@ from platform_assets.lakehouse.storage import object_store
 from platform_assets.lakehouse.store_trial import tried
 from platform_assets.settings import load_settings
 from platform_assets.sources.listing import landing_area
-from platform_assets_tests.support.azurite import Azurite
+from platform_assets_tests.support.object_store import Azurite
 
 pytestmark = pytest.mark.proof
 

@@ -23,7 +23,7 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets.records.manifest import new_publication
 from platform_assets.spark.tables.staging import stage
-from platform_assets_tests.support.frames import rows_as_frame
+from platform_assets_tests.support.installation import rows_as_frame
 from platform_assets_tests.support.shelf import (
     SALES,
     Days,

@@ -40,10 +40,9 @@ from platform_assets.planning.late_queue import LateSelection
 from platform_assets.progress import no_progress
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import Hold
-from platform_assets_tests.support.history import History, Version, person
+from platform_assets_tests.support.history import History, Version, person, two_lines_a_day
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
-from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.shelf import (
     HALF_WAY,
     SALES,

@@ -32,10 +32,7 @@ from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import Progress
-from platform_assets_tests.support.days_on_paper import publish
-from platform_assets_tests.support.history import no_session
-from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.readings import (
+from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,
     RAW,
@@ -44,10 +41,13 @@ from platform_assets_tests.support.readings import (
     digest,
     opened,
     plan,
+    publish,
     publish_all,
     put_back,
     stage,
 )
+from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.places import on_disk
 
 AUTHOR = Author("apply", "a plan", "ada")
 BOB = Author("", "looked again", "bob")

@@ -29,10 +29,7 @@ from platform_assets.operations.stages.store import (
 )
 from platform_assets.planning.backfill.backfill import Obstacle
 from platform_assets.records.staged_days import StagedDays
-from platform_assets_tests.support.days_on_paper import publish
-from platform_assets_tests.support.history import no_session
-from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.readings import (
+from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,
     GOLD,
@@ -40,10 +37,13 @@ from platform_assets_tests.support.readings import (
     correct,
     opened,
     plan,
+    publish,
     publish_all,
     put_back,
     stage,
 )
+from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.places import on_disk
 
 
 @pytest.fixture

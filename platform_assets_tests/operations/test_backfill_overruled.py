@@ -30,10 +30,7 @@ from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import ProtectedDaysError
 from platform_assets.progress import Progress
 from platform_assets.report_pages import markdown
-from platform_assets_tests.support.days_on_paper import publish
-from platform_assets_tests.support.history import no_session
-from platform_assets_tests.support.meanwhile import once_at
-from platform_assets_tests.support.readings import (
+from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,
     GOLD,
@@ -44,11 +41,14 @@ from platform_assets_tests.support.readings import (
     digest,
     opened,
     plan,
+    publish,
     publish_all,
     put_back,
     settings_in,
     stage,
 )
+from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.meanwhile import once_at
 
 AUTHOR = Author("apply", "a plan", "ada")
 LATER = f"{datetime.now(UTC) + timedelta(hours=8):%H:00-%H:59}"

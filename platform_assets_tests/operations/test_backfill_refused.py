@@ -25,10 +25,7 @@ from platform_assets.operations.backfill.sitting import BackfillError, Sitting, 
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, all_records, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.report_pages import page as page_of
-from platform_assets_tests.support.empty_lake import only_on_disk
-from platform_assets_tests.support.history import no_session
-from platform_assets_tests.support.ledger_records import day_record, nth
-from platform_assets_tests.support.readings import (
+from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,
     GOLD,
@@ -39,6 +36,9 @@ from platform_assets_tests.support.readings import (
     publish_all,
     stage,
 )
+from platform_assets_tests.support.empty_lake import only_on_disk
+from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.ledger_records import day_record, nth
 
 AUTHOR, BOB = Author("apply", "a plan", "ada"), Author("", "looked at it", "bob")
 

@@ -22,11 +22,10 @@ from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import ROLL_BACK
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.support import readings
-from platform_assets_tests.support.history import History, Version, person
+from platform_assets_tests.support import days_on_paper as readings
+from platform_assets_tests.support.history import History, Version, person, two_lines_a_day
 from platform_assets_tests.support.ledger_records import approval
 from platform_assets_tests.support.prepared import Prepared
-from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.shelf import in_process, killed
 
 SILVER, DAY = "silver.transactions", date(2017, 1, 3)

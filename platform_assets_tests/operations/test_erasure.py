@@ -31,8 +31,8 @@ from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.secret import secret_file
-from platform_assets_tests.support.domains.visits.transforms import gold
-from platform_assets_tests.support.jvm import Jvm
+from platform_assets_tests.support.domains.transforms import gold
+from platform_assets_tests.support.installation import Jvm
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.shelf import in_process, killed

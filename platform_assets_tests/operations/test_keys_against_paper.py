@@ -29,7 +29,6 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets.report_pages import markdown
 from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.plans_of_keys import applied, golds, plan, take
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.registers import (
     DAYS,
@@ -39,7 +38,11 @@ from platform_assets_tests.support.registers import (
     STORE_MONTHS,
     STORE_SPANS,
     Line,
+    applied,
     five_stores,
+    golds,
+    plan,
+    take,
 )
 from platform_assets_tests.support.stores import DAYS as SALE_DAYS
 from platform_assets_tests.support.stores import GOLD, SOLD, STORES, author, correct, twenty_stores

@@ -31,10 +31,9 @@ from platform_assets.planning.selection import BY_PERSON, Selection
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.spark.tables.reading import read_files
-from platform_assets_tests.support.history import DAILY
-from platform_assets_tests.support.later import usage_later
+from platform_assets_tests.support.history import DAILY, four_days
+from platform_assets_tests.support.meanwhile import usage_later
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.recipes import four_days
 from platform_assets_tests.support.world import World, product, sale
 
 DAYS = [f"2017-01-{day:02}" for day in range(1, 4)]

@@ -31,8 +31,7 @@ from platform_assets.operations.outbox import Delivery, WebhookError, deliver, p
 from platform_assets.planning.outbox import key_of
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import GOLD, SILVER, land
+from platform_assets_tests.support.orchestration.readings import GOLD, SILVER, land, refresh_on_paper
 from platform_assets_tests.support.shelf import in_process, killed
 from platform_assets_tests.support.webhook import SECRET, Hook, listening
 from platform_assets_tests.support.world import World

@@ -21,8 +21,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.pins import Pin, pin, pinned_releases
 from platform_assets.records.decisions import Decision
 from platform_assets.settings import load_settings
-from platform_assets_tests.support.later import usage_later
-from platform_assets_tests.support.meanwhile import once_at
+from platform_assets_tests.support.meanwhile import once_at, usage_later
 from platform_assets_tests.support.shelf import SALES, STORES, Days, age, contents, day, stage, staged_manifest
 
 WINDOW, SAFE = timedelta(days=90), timedelta(days=7)

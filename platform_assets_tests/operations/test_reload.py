@@ -33,9 +33,8 @@ from platform_assets.records.digest import Digest
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
 from platform_assets.records.refused import Attempt
-from platform_assets_tests.support.history import Version
+from platform_assets_tests.support.history import Version, two_lines_a_day
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.world import MakeWorld, World
 
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"

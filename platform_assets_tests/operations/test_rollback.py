@@ -20,10 +20,9 @@ from platform_assets.operations.rollback.rollback import Rollback, lift_rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.steps import Step
 from platform_assets.records.history import LASTING, ROLL_BACK, Hold
-from platform_assets_tests.support.history import TILLS
+from platform_assets_tests.support.history import DAYS, LATER, LATEST, TILLS, four_days
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.recipes import DAYS, LATER, LATEST, four_days
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"

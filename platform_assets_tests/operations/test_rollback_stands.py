@@ -38,10 +38,7 @@ from platform_assets.records.decisions import LiftDecision, from_content
 from platform_assets.records.history import LASTING, ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
-from platform_assets_tests.support.days_on_paper import publish
-from platform_assets_tests.support.history import DAILY, TILLS
-from platform_assets_tests.support.meanwhile import once_at
-from platform_assets_tests.support.readings import (
+from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,
     GOLD,
@@ -50,11 +47,14 @@ from platform_assets_tests.support.readings import (
     correct,
     digest,
     opened,
+    publish,
     publish_all,
     put_back,
     settings_in,
     taken,
 )
+from platform_assets_tests.support.history import DAILY, TILLS
+from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.shelf import in_process, killed
 
 

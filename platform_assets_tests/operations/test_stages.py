@@ -31,10 +31,9 @@ from platform_assets.operations.stages.store import (
     write_stage,
 )
 from platform_assets.planning.selection import BY_PERSON, Request
-from platform_assets_tests.support.history import DAILY, RETAIL
+from platform_assets_tests.support.history import DAILY, DAYS, LATEST, RETAIL, correct, four_days
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
 from platform_assets_tests.support.world import World
 
 DAY = date.fromisoformat(DAYS[1])

@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.daemon import Daemon, enter_world, running_daemon
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import SENSORS
+from platform_assets_tests.support.orchestration.readings import SENSORS, refresh_on_paper
 from platform_assets_tests.support.world import World
 
 

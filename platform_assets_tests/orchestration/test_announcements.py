@@ -41,8 +41,7 @@ from platform_assets.records.notes import Told, ToldHeads
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.orchestration.daemon import Daemon
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import DAYS, SILVER, land
+from platform_assets_tests.support.orchestration.readings import DAYS, SILVER, land, refresh_on_paper
 from platform_assets_tests.support.webhook import SECRET, Hook, listening
 from platform_assets_tests.support.world import World
 

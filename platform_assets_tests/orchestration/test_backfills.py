@@ -27,29 +27,27 @@ from platform_assets.orchestration.instance.launcher import create_pools, lock_f
 from platform_assets.records.manifest import Kind, TableChange
 from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.windows import Windowed
-from platform_assets_tests.support.domains.sensors.transforms import gold
+from platform_assets_tests.support.domains.transforms import gold
 from platform_assets_tests.support.installation import JARS, SMALL_DATA
-from platform_assets_tests.support.orchestration.backfills import (
+from platform_assets_tests.support.orchestration.daemon import (
     LAUNCH,
+    Daemon,
     ask,
     complete,
-    launch,
-    look_after_backfills,
-    reasons,
-    request,
-    status,
-)
-from platform_assets_tests.support.orchestration.daemon import (
-    Daemon,
     enter_world,
     instance_config,
+    launch,
+    look_after_backfills,
     published,
+    reasons,
+    request,
     run_one,
     running_daemon,
+    status,
 )
-from platform_assets_tests.support.orchestration.processes import started_from
 from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SENSORS, SILVER, TABLES, land
 from platform_assets_tests.support.places import on_disk
+from platform_assets_tests.support.processes import started_from
 from platform_assets_tests.support.world import World
 
 UNDELIVERED = ["2017-01-11", "2017-01-12"]

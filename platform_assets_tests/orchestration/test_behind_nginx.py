@@ -20,15 +20,8 @@ import requests
 from websockets.exceptions import InvalidStatus
 
 from platform_assets.settings import project_root
-from platform_assets_tests.support.orchestration.webserver import (
-    LIMIT,
-    Webserver,
-    basic,
-    free_port,
-    starting,
-    subscribe,
-    wait_for,
-)
+from platform_assets_tests.support.orchestration.up import LIMIT, Webserver, basic, starting, subscribe, wait_for
+from platform_assets_tests.support.processes import free_port
 
 # Debian has nginx where only root looks.
 PATH = f"{os.environ['PATH']}:/usr/sbin"

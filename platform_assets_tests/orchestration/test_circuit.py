@@ -18,14 +18,20 @@ from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
+from platform_assets_tests.support.days_on_paper import plan, stage
 from platform_assets_tests.support.history import no_session
-from platform_assets_tests.support.orchestration.backfills import complete, launch, reasons
-from platform_assets_tests.support.orchestration.daemon import MIDNIGHT, ONE, QUIET, Daemon
-from platform_assets_tests.support.orchestration.loaded import load
-from platform_assets_tests.support.orchestration.paper import ingest_on_paper
-from platform_assets_tests.support.orchestration.partitions import newest_of_check
-from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, SILVER, land
-from platform_assets_tests.support.readings import plan, stage
+from platform_assets_tests.support.orchestration.daemon import (
+    MIDNIGHT,
+    ONE,
+    QUIET,
+    Daemon,
+    complete,
+    launch,
+    load,
+    newest_of_check,
+    reasons,
+)
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, SILVER, ingest_on_paper, land
 from platform_assets_tests.support.world import World
 
 DAY = date.fromisoformat(DAYS[1])

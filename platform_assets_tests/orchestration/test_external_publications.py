@@ -22,12 +22,10 @@ from platform_assets.orchestration.assets.publications import (
 )
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, Warned, change_of, new_publication
 from platform_assets.spark.tables.schemas import raw_schema
-from platform_assets_tests.support.days_on_paper import publish
+from platform_assets_tests.support.days_on_paper import DAY, correct, opened, publish, publish_all, put_back
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.orchestration.daemon import Daemon, run_one
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import DAYS, land
-from platform_assets_tests.support.readings import DAY, correct, opened, publish_all, put_back
+from platform_assets_tests.support.orchestration.readings import DAYS, land, refresh_on_paper
 from platform_assets_tests.support.world import World
 
 SILVER = dg.AssetKey(["silver.readings"])

@@ -23,17 +23,21 @@ from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.instance.launcher import create_pools
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.orchestration.backfills import complete, launch, reasons, status
 from platform_assets_tests.support.orchestration.daemon import (
     QUIET,
     Daemon,
+    complete,
+    days_of_asset,
+    days_of_check,
     enter_world,
     idle,
+    launch,
     published,
+    reasons,
     run_one,
     running_daemon,
+    status,
 )
-from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check
 from platform_assets_tests.support.world import World, product, sale
 
 FIRST = date(2017, 1, 1)

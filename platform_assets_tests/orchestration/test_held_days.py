@@ -8,10 +8,23 @@ from dagster._core.execution.backfill import BulkActionStatus
 
 from platform_assets.orchestration.instance.events import plan_days
 from platform_assets.records.history import ROLL_BACK
-from platform_assets_tests.support.orchestration.backfills import ask, launch, look_after_backfills, reasons, status
-from platform_assets_tests.support.orchestration.daemon import Daemon
-from platform_assets_tests.support.orchestration.loaded import GREEN, LOADED, NOTHING_NEW, lift, load, refresh
-from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
+from platform_assets_tests.support.orchestration.daemon import (
+    GREEN,
+    LOADED,
+    NOTHING_NEW,
+    Daemon,
+    ask,
+    days_of_asset,
+    days_of_check,
+    launch,
+    lift,
+    load,
+    look_after_backfills,
+    newest_of_check,
+    reasons,
+    refresh,
+    status,
+)
 from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, hold_a_correction
 from platform_assets_tests.support.world import World
 

@@ -19,10 +19,9 @@ from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
 from platform_assets.records.notes import Told
 from platform_assets_tests.support.history import TWO_GOLDS
-from platform_assets_tests.support.hostile_text import HOSTILE, SHOWN, faults, faults_of_markdown
+from platform_assets_tests.support.hostile import HOSTILE, SHOWN, faults, faults_of_markdown
 from platform_assets_tests.support.orchestration.daemon import Daemon
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import DAYS, SILVER, hold_a_correction, land
+from platform_assets_tests.support.orchestration.readings import DAYS, SILVER, hold_a_correction, land, refresh_on_paper
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 

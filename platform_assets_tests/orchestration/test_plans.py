@@ -29,8 +29,7 @@ from platform_assets.records.notes import Told
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.orchestration.daemon import enter_world
-from platform_assets_tests.support.orchestration.paper import refresh_on_paper
-from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, land
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, land, refresh_on_paper
 from platform_assets_tests.support.own_domain import PACKAGE, forget, importable, write_domain
 from platform_assets_tests.support.world import MakeWorld, World
 

@@ -18,9 +18,9 @@ from platform_assets.operations.plan_record import BackfillRecord, find_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.orchestration.processes import processes_of, started_from
 from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, SILVER, land
 from platform_assets_tests.support.orchestration.up import Server, up, wait
+from platform_assets_tests.support.processes import processes_of, started_from
 from platform_assets_tests.support.world import World
 
 FIRST = date(2017, 1, 1)

@@ -16,11 +16,26 @@ from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
 from platform_assets_tests.support.history import TWO_GOLDS
-from platform_assets_tests.support.orchestration.backfills import reasons
-from platform_assets_tests.support.orchestration.daemon import QUIET, Daemon, enter_world, run_one, running_daemon
-from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
-from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, SENSORS, SILVER, land
-from platform_assets_tests.support.orchestration.refused import break_gold, land_second_sensor
+from platform_assets_tests.support.orchestration.daemon import (
+    QUIET,
+    Daemon,
+    days_of_asset,
+    days_of_check,
+    enter_world,
+    newest_of_check,
+    reasons,
+    run_one,
+    running_daemon,
+)
+from platform_assets_tests.support.orchestration.readings import (
+    DAYS,
+    GOLD,
+    SENSORS,
+    SILVER,
+    break_gold,
+    land,
+    land_second_sensor,
+)
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 BEGINS, ENDS = date(2017, 1, 1), date(2017, 1, 3)

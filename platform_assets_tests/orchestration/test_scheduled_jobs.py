@@ -14,8 +14,9 @@ from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.planning.retention import TASKS
 from platform_assets.settings import SettingsError
+from platform_assets_tests.support import feeds
 from platform_assets_tests.support.cli.commands import Run, run, state
-from platform_assets_tests.support.feeds import FEEDS, deliver, order
+from platform_assets_tests.support.feeds import deliver, order
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, ingest_only
 from platform_assets_tests.support.own_domain import PACKAGE, deliver_sales, importable, write_domain
@@ -78,8 +79,8 @@ def test_the_job_fails_and_the_command_too_once_a_key_lies_on_two_days_and_both_
     make_world: MakeWorld, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two refreshes and two runs in this process."""
-    world = make_world(days=3, domains=FEEDS)
-    monkeypatch.setenv("PLATFORM_DOMAINS", FEEDS)
+    world = make_world(days=3, domains=feeds.__name__)
+    monkeypatch.setenv("PLATFORM_DOMAINS", feeds.__name__)
     monkeypatch.setenv("PLATFORM_STATE", str(world.settings.state))
     definitions = build_definitions(world.settings)
     schedule = definitions.resolve_schedule_def("keys")

@@ -23,9 +23,9 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.instance.launcher import REFRESH_POOL, TABLES_POOL
 from platform_assets.settings import project_root
 from platform_assets_tests.support.installation import OWN_PROCESS
-from platform_assets_tests.support.orchestration.processes import processes_of, started_from
 from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SENSORS, SILVER, land
 from platform_assets_tests.support.orchestration.up import Server, up, wait
+from platform_assets_tests.support.processes import processes_of, started_from
 from platform_assets_tests.support.world import World
 
 PATIENCE_S = 240

@@ -14,7 +14,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from platform_assets_tests.support.orchestration.webserver import LIMIT, Webserver, basic, starting, wait_for
+from platform_assets_tests.support.orchestration.up import LIMIT, Webserver, basic, starting, wait_for
 
 PASSWORD = "correct horse battery"
 EVIL = "http://evil.example"

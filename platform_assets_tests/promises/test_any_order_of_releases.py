@@ -31,7 +31,7 @@ from platform_assets.operations.stages.stages import drop_stage, publish_stage, 
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.settings import Settings
 from platform_assets_tests.support.history import WINDOWS
-from platform_assets_tests.support.later import usage_later
+from platform_assets_tests.support.meanwhile import usage_later
 from platform_assets_tests.support.models.releases import DAYS, GOLD, SILVER, Day, Made, Model, Sale
 from platform_assets_tests.support.shelf import PUBLISHING, in_process
 from platform_assets_tests.support.world import MakeWorld, sale

@@ -11,7 +11,6 @@ from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.planning.late_queue import LateSelection
-from platform_assets_tests.support.plans_of_keys import applied, golds, plan, take
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.registers import (
     DAYS,
@@ -22,7 +21,11 @@ from platform_assets_tests.support.registers import (
     STORES,
     Line,
     Registers,
+    applied,
     five_stores,
+    golds,
+    plan,
+    take,
 )
 from platform_assets_tests.support.stores import author
 

@@ -18,10 +18,9 @@ from platform_assets.contracts import UnknownTableError
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.settings import project_root
-from platform_assets_tests.support.domains import orders as domain
-from platform_assets_tests.support.domains.orders.transforms import gold, silver
-from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.spoiled import (
+from platform_assets_tests.support import orders as domain
+from platform_assets_tests.support.domains.transforms import gold, silver
+from platform_assets_tests.support.orders import (
     CLEAN,
     ITEMS,
     LINES,
@@ -47,6 +46,7 @@ from platform_assets_tests.support.spoiled import (
     times,
     written,
 )
+from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
 
 

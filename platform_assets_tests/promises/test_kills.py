@@ -11,10 +11,18 @@ from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
 from platform_assets.failpoints import POINTS
-from platform_assets_tests.support.jvm import Jvm
-from platform_assets_tests.support.kills.harness import OF_OTHERS, ON_PAPER, WITH_SPARK, Rehearsal, kill, look, rehearse
+from platform_assets_tests.support.installation import Jvm
+from platform_assets_tests.support.kills.harness import (
+    OF_OTHERS,
+    ON_PAPER,
+    WITH_SPARK,
+    Reader,
+    Rehearsal,
+    kill,
+    look,
+    rehearse,
+)
 from platform_assets_tests.support.kills.paper import PAPER
-from platform_assets_tests.support.kills.reader import Reader
 from platform_assets_tests.support.kills.sales import SALES
 from platform_assets_tests.support.shelf import in_process, killed
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from platform_assets.domains.retail.sample import Simulation
-from platform_assets_tests.support.deliveries import Landing, check, in_order, shuffled, twice
 from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.models.oracle import Landing, check, in_order, shuffled, twice
 from platform_assets_tests.support.world import MakeWorld
 
 pytestmark = pytest.mark.usefixtures("compiled")

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from platform_assets.domains.retail.sample import Simulation
-from platform_assets_tests.support.deliveries import check, in_order
+from platform_assets_tests.support.models.oracle import check, in_order
 from platform_assets_tests.support.world import MakeWorld
 
 pytestmark = pytest.mark.usefixtures("compiled")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from platform_assets.domains.retail.sample import Simulation
-from platform_assets_tests.support.deliveries import check, shuffled
+from platform_assets_tests.support.models.oracle import check, shuffled
 from platform_assets_tests.support.world import MakeWorld
 
 pytestmark = pytest.mark.usefixtures("compiled")

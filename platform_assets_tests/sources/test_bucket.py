@@ -23,8 +23,7 @@ from platform_assets.settings import load_settings
 from platform_assets.sources.area import BucketArea
 from platform_assets.sources.landing import Known, LandedFile, Listing, at_hand, changed_since, hashed
 from platform_assets.sources.listing import Hashes, landing_area, list_landing
-from platform_assets_tests.support.azurite import Azurite
-from platform_assets_tests.support.object_store import BUCKET, ObjectStore
+from platform_assets_tests.support.object_store import BUCKET, Azurite, ObjectStore
 
 DAY = "2017-01-02"
 

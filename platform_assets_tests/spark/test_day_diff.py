@@ -18,7 +18,7 @@ from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D,
 from platform_assets.records.differences import EXAMPLES, DayChange
 from platform_assets.spark.compare.row_diff import day_changes
 from platform_assets.spark.compare.rules import keys_not_as_expected, keys_of_several_rows, keys_without
-from platform_assets_tests.support.frames import rows_as_frame
+from platform_assets_tests.support.installation import rows_as_frame
 
 A, B, C = (date(2017, 1, day) for day in (1, 2, 3))
 CONTRACT = Contract(

@@ -16,7 +16,7 @@ import pytest
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.jvm import _end_half_started, _launch
 from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.orchestration.processes import started_from
+from platform_assets_tests.support.processes import started_from
 
 
 @pytest.fixture(autouse=True)

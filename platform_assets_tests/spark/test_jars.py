@@ -13,8 +13,7 @@ from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.class_archive import archive_path, recording_of
 from platform_assets.spark.session.jars import ALWAYS, JarsError, faults, needed, spark_jars
 from platform_assets.spark.session.java import Java, find_java
-from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.java import fake_java
+from platform_assets_tests.support.installation import JARS, fake_java
 
 UNREACHABLE = """<ivysettings>
   <settings defaultResolver="nowhere"/>

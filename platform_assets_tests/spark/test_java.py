@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.spark.session.java import MORE_OPTIONS, JavaError, find_java
-from platform_assets_tests.support.java import fake_java, says
+from platform_assets_tests.support.installation import fake_java, says
 
 
 def test_the_java_of_this_machine_is_found() -> None:

@@ -59,7 +59,7 @@ DOMAIN = Domain(
             event_time="day",
         ),
     ),
-    transforms="platform_assets_tests.support.domains.sensors.transforms",
+    transforms="platform_assets_tests.support.domains.transforms",
 )
 
 

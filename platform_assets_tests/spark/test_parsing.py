@@ -79,7 +79,7 @@ DOMAIN = Domain(
             event_time="at",
         ),
     ),
-    transforms="platform_assets_tests.support.domains.sensors.transforms",
+    transforms="platform_assets_tests.support.domains.transforms",
 )
 GOOD = {
     "at": "2017-01-02T10:00:00Z",

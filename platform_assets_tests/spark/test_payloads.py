@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from platform_assets.settings import Settings
 from platform_assets.spark.raw.dead_letters import as_json, payload
 from platform_assets.spark.sail.session import columns_for, sail_session, stop_sail
-from platform_assets_tests.support.frames import rows_as_frame
+from platform_assets_tests.support.installation import rows_as_frame
 
 DECIMALS = (
     (1, 0), (1, 1), (6, 6), (7, 7), (12, 2), (18, 0), (18, 6), (18, 7), (18, 18), (20, 12), (38, 0), (38, 2), (38, 6),

@@ -14,7 +14,7 @@ from platform_assets.settings import load_settings
 from platform_assets.spark.session.environment import HADOOP_FOLDERS, only_as_settings_say
 from platform_assets.spark.session.reach import places_of, why_nobody_listens
 from platform_assets.spark.session.session import not_started
-from platform_assets_tests.support.cluster import free_port
+from platform_assets_tests.support.processes import free_port
 
 
 @pytest.mark.parametrize(

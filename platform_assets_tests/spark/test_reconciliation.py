@@ -31,7 +31,7 @@ from platform_assets.records.differences import EXAMPLES, Difference, Difference
 from platform_assets.spark.compare.reconciliation import differences, differing_days
 from platform_assets.spark.compare.row_diff import within_sql
 from platform_assets.spark.windows import Windowed
-from platform_assets_tests.support.frames import rows_as_frame
+from platform_assets_tests.support.installation import rows_as_frame
 
 CALENDAR = Calendar(date(2017, 1, 20), date(2017, 2, 10))
 DAYS = tuple(day for day in CALENDAR.days() if day.day % 7)

@@ -52,7 +52,7 @@ DOMAIN = Domain(
             event_time="at",
         ),
     ),
-    transforms="platform_assets_tests.support.domains.sensors.transforms",
+    transforms="platform_assets_tests.support.domains.transforms",
 )
 
 

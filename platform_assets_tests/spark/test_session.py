@@ -24,8 +24,7 @@ from platform_assets.spark.session.jars import ALWAYS, spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import OPTIONS, options_beside
 from platform_assets.spark.session.session import create_session
-from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.java import fake_java, says
+from platform_assets_tests.support.installation import JARS, fake_java, says
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from platform_assets.spark.tables.row_hash import digest_of, digest_sums, order_
 from platform_assets.spark.tables.schemas import declared_types, schema_of
 from platform_assets.spark.tables.staging import stage
 from platform_assets.spark.windows import History, Windowed
-from platform_assets_tests.support.frames import rows_as_frame
+from platform_assets_tests.support.installation import rows_as_frame
 
 
 def test_types_are_told_in_the_words_of_contracts() -> None:

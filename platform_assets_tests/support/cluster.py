@@ -6,27 +6,35 @@ the landing folder, nor the state, nor Spark's own folders can be read by both.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-import socket
 import subprocess
+import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from glob import glob
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
+from typing import Protocol
+from uuid import uuid4
 
 import pyspark
+import pytest
 
+from platform_assets.settings import load_settings
 from platform_assets.spark.session.configuration import of_s3
-from platform_assets_tests.support.hadoop import write_settings
+from platform_assets.spark.session.jars import spark_jars
+from platform_assets.spark.session.java import find_java
+from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.other_user import NOBODY
+from platform_assets_tests.support.processes import children_of, free_port, wait
 
 HOME = Path(pyspark.__file__).parent
-_ANSWERS_WITHIN_S = 60
 _OF_ALL = {"spark.authenticate": "true", "spark.authenticate.secret": "a-secret-of-tests"}
 _IN_TURKISH = "-Duser.language=tr -Duser.country=TR"
 _MOUNT = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"')
@@ -154,15 +162,6 @@ class Cluster:
             self.kill(name)
 
 
-def children_of(pid: int) -> list[int]:
-    """The processes that it started and that these started, the youngest first."""
-    children: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        with suppress(OSError):
-            children += map(int, (task / "children").read_text().split())
-    return [grandchild for child in children for grandchild in children_of(child)] + children
-
-
 def is_readable_to_all(folder: Path) -> bool:
     """Whether another user can read it, as root can find out."""
     if os.geteuid() != 0:
@@ -189,18 +188,87 @@ def running_cluster(workers: Iterable[str] = ("first", "second"), *, of_this_use
             cluster.stop()
 
 
-def free_port() -> int:
-    """One that nobody listens at."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+_SETTINGS = """<configuration>
+<property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:{port}</value></property>
+<property><name>ipc.client.connect.max.retries</name><value>0</value></property>
+<property><name>mapreduce.input.linerecordreader.line.maxlength</name><value>20</value></property>
+<property><name>mapred.linerecordreader.maxlength</name><value>20</value></property>
+<property><name>mapreduce.input.pathFilter.class</name><value>com.example.NoSuchFilter</value></property>
+<property><name>io.compression.codecs</name><value>com.example.NoSuchCodec</value></property>
+</configuration>"""
 
 
-def wait(port: int) -> None:
-    """Until somebody listens at a port."""
-    deadline = time.monotonic() + _ANSWERS_WITHIN_S
-    while time.monotonic() < deadline:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.1)
-    raise TimeoutError(f"nobody listens at port {port}")
+def write_settings(folder: Path, *, port: int) -> None:
+    """Write them as `core-site.xml`: no line is longer than 20 bytes, and its file system is at a port of nobody's."""
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+    (folder / "core-site.xml").write_text(_SETTINGS.format(port=port))
+    (folder / "core-site.xml").chmod(0o644)
+
+
+class Start(Protocol):
+    """Starts a command with what it sees besides the variables of this process."""
+
+    def __call__(self, *args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]: ...
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """One for the tests of this module; each leaves it with two workers."""
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def elsewhere(cluster: Cluster, object_store: ObjectStore) -> Mapping[str, str]:
+    """Settings by which an installation computes on the cluster."""
+    return {
+        "PLATFORM_SPARK_MASTER": cluster.master,
+        "PLATFORM_LAKE": f"{object_store.url}/{uuid4().hex}/lake",
+        "PLATFORM_SPARK_CONF": json.dumps(cluster.conf()),
+        "HADOOP_CONF_DIR": str(cluster.hadoop),
+    }
+
+
+@pytest.fixture
+def behind_connect(cluster: Cluster, object_store: ObjectStore) -> Iterator[Mapping[str, str]]:
+    """Settings by which an installation computes in a Spark Connect server of somebody else's."""
+    bucket = f"{object_store.url}/{uuid4().hex}/lake"
+    jars = spark_jars(load_settings(jars=JARS, lake=bucket), find_java())
+    remote = cluster.start_connect("connect", jars, object_store)
+    yield {"PLATFORM_SPARK_REMOTE": remote, "PLATFORM_LAKE": bucket, "PLATFORM_SPARK_CONF": "{}"}
+    cluster.kill("connect")
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a command as a process of its own, which is not waited for, and ends with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def command(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+        own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "COLUMNS": "200", **environment}
+        started.append(subprocess.Popen(
+            [sys.executable, "-c", "from platform_assets.cli import main; main()", *args],
+            env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ))  # fmt: skip
+        return started[-1]
+
+    yield command
+    for process in started:
+        with process:
+            process.kill()
+
+
+def wait_for(what: Path, pattern: str, process: subprocess.Popen[str]) -> None:
+    """Until something lies in the bucket."""
+    until = time.monotonic() + 240
+    # Unlike pathlib's, it passes over a folder that is being removed.
+    while not glob(f"**/{pattern}", root_dir=what, recursive=True):  # noqa: PTH207
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < until, f"no {pattern} in {what}"
+        time.sleep(0.05)
+
+
+def folder_of(store: ObjectStore, settings: Mapping[str, str]) -> Path:
+    """Where the lake of an installation lies as files."""
+    return store.folder / settings["PLATFORM_LAKE"].removeprefix(f"{store.url}/")

@@ -8,8 +8,7 @@ from uuid import uuid4
 import pytest
 
 from platform_assets.lakehouse.layout import Lake, located
-from platform_assets_tests.support.azurite import Azurite
-from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.object_store import Azurite, ObjectStore
 
 
 @pytest.fixture

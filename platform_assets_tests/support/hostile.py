@@ -1,6 +1,6 @@
-"""Small files that nobody would write by accident: each for raw.readings, each with what is wrong with it.
+"""Files and text that nobody would write by accident, each with what is wrong with it.
 
-Every file is made in memory, the same in every process, and none takes more than a few megabytes.
+Every file is for raw.readings and made in memory, the same in every process; none takes more than a few megabytes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from platform_assets.sources.limits import Limits
+from platform_assets.visible import as_code, visible
 
 BOUNDS = Limits(file_mib=8, file_rows=50_000, file_columns=50, file_nesting=8, line_mib=1)
 """Bounds that small files can pass."""
@@ -376,3 +378,35 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
         out = draw(st.integers(0, 12))
         content = content[:at] + draw(PIECES) + content[at + out :]
     return name, content
+
+
+HOSTILE = "x\x1b[2J\x9b1m\u202e\u200b[red]y![p](http:e)<img src=q>`c`\r\nError: all is lost"
+"""As a value, a reason or a name; without a slash, so that it can be the name of a file."""
+
+SHOWN = visible(HOSTILE)
+_BEGINS = SHOWN[: SHOWN.index("[red]")]
+_ACTIVE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202e]")
+
+
+def faults(output: str) -> Iterator[str]:
+    """What an output for people does with hostile text but to show it whole, in one line."""
+    if found := _ACTIVE.search(output):
+        yield f"lets {found[0]!a} through: {output[max(found.start() - 60, 0) : found.end() + 20]!a}"
+    if re.search(r"^\s*Error: all is lost", output, re.MULTILINE):
+        yield "has a line that the platform did not write"
+    for begins in re.finditer(re.escape(_BEGINS), output):
+        if not output.startswith(SHOWN, begins.start()):
+            yield f"does not show all of it: {output[begins.start() :][:120]!r}"
+
+
+def faults_of_markdown(written: str) -> Iterator[str]:
+    """The same of Markdown, where it must be within code besides."""
+    yield from faults(written)
+    for begins in re.finditer(re.escape(SHOWN), written):
+        before = written[written.rfind("\n", 0, begins.start()) + 1 : begins.start()]
+        fences = [run for run in re.findall("`+", before) if len(run) == 2]
+        if len(fences) % 2 == 0:
+            yield f"is Markdown: {written[begins.start() - 40 :][:120]!r}"
+
+
+assert as_code(HOSTILE).startswith("``")

@@ -1,9 +1,9 @@
-"""Places of a lake as paths, for tests that look at files, or damage them, as another tool would."""
+"""Places of a lake as paths, for tests that look at files or damage them as another tool would; what manifests say."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import cast
 import obstore
 from obstore.store import from_url
 
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import manifest_of, published
 from platform_assets.lakehouse.storage.location import Location
 
 STORED: dict[str, Path | None] = {}
@@ -143,3 +145,18 @@ class _Written(io.BytesIO):
         if not self.closed:
             self._target.write_bytes(self.getvalue())
         super().close()
+
+
+Digests = Mapping[str, Mapping[str, str]]
+"""Of every day, by table."""
+
+
+def digests_of(place: str) -> Digests:
+    """The digest of every day, as its newest manifest says."""
+    lake, newest = Lake.at(place), dict[str, dict[str, str]]()
+    for _, publication in published(lake):
+        for change in manifest_of(lake, publication).tables:
+            newest.setdefault(change.table, {}).update(
+                {str(day): content.digest for day, content in change.days.items()}
+            )
+    return newest

@@ -14,7 +14,14 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.refresh import refresh
+from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.plan_record import BackfillRecord
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.selection import Request
 from platform_assets_tests.support.prepared import Lakes
+from platform_assets_tests.support.stores import author
 from platform_assets_tests.support.world import World
 
 DOMAIN = "platform_assets_tests.support.domains.registers"
@@ -220,3 +227,36 @@ def five_stores(lakes: Lakes) -> Registers:
         found.deliver(*lines, arrival=str(day))
     found.refresh()
     return found
+
+
+def plan(stores: Collection[str], name: str = "some", tables: Collection[str] = GOLDS, **fields: Any) -> PlanFile:
+    said = {
+        "name": name,
+        "reason": "their tills were set up wrong",
+        "owner": "ada",
+        "tables": list(tables),
+        "days": {"range": f"{DAYS[0]}..{DAYS[-1]}"},
+        "downstream": False,
+        "only": {"store": list(stores)},
+        "rollout": [100],
+    }
+    return PlanFile.model_validate(said | fields)
+
+
+def applied(found: Registers, platform: Platform, file: PlanFile, **more: Any) -> BackfillRecord:
+    record = apply(platform, lambda: found.world.spark, file, author(), **more)
+    assert record.state == "published"
+    assert file.only is not None
+    found.now_true(file.tables, sorted(file.days.named() or ()), file.only["store"])
+    return record
+
+
+def take(found: Registers, platform: Platform) -> None:
+    """What was delivered, up to silver: gold is stale."""
+    request = Request(frozenset(["silver.lines", "silver.goods"]), by_person=True)
+    refresh(platform, lambda: found.world.spark, author(), request=request)
+
+
+def golds(found: Registers) -> dict[str, dict[date, str]]:
+    digests = found.world.digests()
+    return {table: digests[table] for table in GOLDS}

@@ -187,7 +187,7 @@ def write_as_long(file: Path, rows: pa.Table) -> None:
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(
-    ["pandas", *(f"platform_assets_tests.support.kills.{name}" for name in ("paper", "sales", "reader"))]
+    ["pandas", *(f"platform_assets_tests.support.kills.{name}" for name in ("harness", "paper", "sales"))]
 )
 
 

@@ -18,7 +18,7 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.erasure.erasure import Erased, erase
 from platform_assets.operations.erasure.places import Request
 from platform_assets.settings import Settings
-from platform_assets_tests.support.jvm import Jvm
+from platform_assets_tests.support.installation import Jvm
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.world import World

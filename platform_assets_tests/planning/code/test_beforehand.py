@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.planning.code.reach import transform_modules
-from platform_assets_tests.support.own_code import Sources, version_of
+from platform_assets_tests.support.own_domain import Sources, version_of
 
 PACKAGES = ("d", "d.transforms", "d.more")
 GOLD, SILVER = transform_modules("d.transforms")[::-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from platform_assets_tests.support.own_code import Sources, version_of
+from platform_assets_tests.support.own_domain import Sources, version_of
 
 GOLD = "d.transforms.gold"
 RATES = "RATES = {'net': 1}\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets_tests.support.own_code import Sources, version_of
+from platform_assets_tests.support.own_domain import Sources, version_of
 
 PACKAGES = ("d", "d.transforms")
 GOLD = "d.transforms.gold"

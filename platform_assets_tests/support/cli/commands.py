@@ -88,3 +88,15 @@ def run_apart(*args: str, **environment: str) -> Said:
     assert "Traceback" not in ended.stdout + ended.stderr, ended.stderr
     assert "\x1b" not in ended.stdout + ended.stderr, "this is no terminal"
     return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+PROBE = """
+import sys
+from platform_assets.cli import main
+sys.argv = ["platform-assets", *sys.argv[1:]]
+try:
+    main()
+finally:
+    heavy = {"dagster", "pyspark", "py4j", "pandas", "polars", "duckdb", "numpy"} & set(sys.modules)
+    print("imported", *sorted(heavy), file=sys.stderr)
+"""

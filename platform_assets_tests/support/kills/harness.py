@@ -1,30 +1,91 @@
-"""Kill a command at a fail point, run it again, and compare with an undisturbed run."""
+"""Kill a command of a story at a fail point, run it again, and compare with an undisturbed run.
+
+A story is commands of one installation, one after the other. A reader in a process of its own never stops meanwhile: it
+adds up all tables of the newest release, again and again.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import date
+from decimal import Decimal
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
+
+import pyarrow.compute as pc
 
 from platform_assets.failpoints import PASSED, POINTS
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.releases import current_release, release
+from platform_assets.lakehouse.reading import read_arrow
+from platform_assets.lakehouse.releases import Release, current_release, release
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.refused import Refused
-from platform_assets_tests.support.jvm import Jvm
-from platform_assets_tests.support.kills.reader import Reader, Watched
-from platform_assets_tests.support.kills.story import Command, Story, Sums, sums
+from platform_assets.settings import Settings
+from platform_assets_tests.support.installation import Jvm
 from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.shelf import age, in_process, killed
+from platform_assets_tests.support.shelf import FORKS, age, in_process, killed
+
+Sums = tuple[int | Decimal | None, ...]
+"""The sum of one column of every table of a story; None where the table has no release yet."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a user would run.
+
+    Args:
+        name: of the command.
+        run: with the state folder, the seed, and the JVM where one is needed. Killed anywhere and run again it does
+            what it would have done.
+        before: brings about what it finds.
+    """
+
+    name: str
+    run: Callable[[Path, int, Jvm | None], None]
+    before: Callable[[Path, int], None] | None = None
+
+
+@dataclass(frozen=True)
+class Story:
+    """Commands, and what plain Python says must be there after each.
+
+    Args:
+        name: of the story.
+        columns: of every table that readers add up.
+        settings: of an installation in a state folder.
+        begin: makes the installation.
+        commands: in their order.
+        expected: the sums after a command, for a seed.
+        lost_or_twice: what is wrong with the rows that are there after a command, for a seed.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    settings: Callable[[Path], Settings]
+    begin: Callable[[Path, int, Jvm | None], None]
+    commands: tuple[Command, ...]
+    expected: Callable[[int, str], Sums]
+    lost_or_twice: Callable[[Path, int, str], list[str]]
+
+
+def sums(lake: Lake, columns: tuple[tuple[str, str], ...], release: Release) -> Sums:
+    """What a reader of a release adds up."""
+    return tuple(
+        pc.sum(read_arrow(lake, table, columns=[column], release=release)[column]).as_py() or 0
+        if table in release.versions
+        else None
+        for table, column in columns
+    )
+
 
 OF_SPARK = ("ingest", "stage", "gate", "compaction")
 """Phases that take a session; all others are passed on paper."""
@@ -208,3 +269,76 @@ def _refers(folder: Path, table: str, lake: Lake) -> bool:
         return False
     commits = (folder.parent / "_delta_log").glob("*.json")
     return any(f'"path":"{folder.name}/' in commit.read_text() for commit in commits)
+
+
+_PATIENCE_S = 120
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What the reader saw.
+
+    Args:
+        reads: how often it looked at a release.
+        mixed: what it saw that was no whole release, or could not be read; at most five of them.
+        count: of these, all.
+    """
+
+    reads: int
+    mixed: tuple[str, ...]
+    count: int
+
+
+class Reader:
+    """The process; close it at the end.
+
+    Args:
+        pause_s: between two looks. Without one it takes a core for itself.
+    """
+
+    def __init__(self, pause_s: float = 0) -> None:
+        self._pipe, theirs = FORKS.Pipe()
+        self._process = FORKS.Process(target=_read, args=(theirs, pause_s), daemon=True)
+        self._process.start()
+
+    def watch(self, lake: Path, columns: tuple[tuple[str, str], ...], whole: Collection[Sums]) -> None:
+        """Look at a lake from now on; returns after the first look."""
+        self._pipe.send((lake, columns, frozenset(whole)))
+        self._answer()
+
+    def stop(self, at_least: int) -> Watched:
+        """Look away, but not before so many looks."""
+        self._pipe.send(at_least)
+        found: Watched = self._answer()
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        self._pipe.send(None)
+        self._process.join(_PATIENCE_S)
+
+    def _answer(self) -> Watched:
+        if not self._pipe.poll(_PATIENCE_S):
+            raise TimeoutError("the reader says nothing")
+        found: Watched = self._pipe.recv()
+        return found
+
+
+def _read(pipe: Connection, pause_s: float) -> None:
+    while (asked := pipe.recv()) is not None:
+        lake, columns, whole = asked
+        reads, mixed, at_least = 0, list[str](), None
+        while at_least is None or reads < at_least:
+            try:
+                release = current_release(Lake.at(lake))
+                seen = sums(Lake.at(lake), columns, release)
+                if seen not in whole:
+                    mixed.append(f"release {release.number} read as {seen}")
+            except Exception as error:  # noqa: BLE001 - whatever a reader meets is told
+                mixed.append(repr(error))
+            reads += 1
+            if reads == 1:
+                pipe.send(None)
+            if at_least is None and pipe.poll(pause_s):
+                at_least = pipe.recv()
+        pipe.send(Watched(reads, tuple(mixed[:5]), len(mixed)))

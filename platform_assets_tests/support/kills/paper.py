@@ -25,9 +25,9 @@ from platform_assets.records.digest import Digest
 from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.history import WINDOWS
-from platform_assets_tests.support.jvm import Jvm
-from platform_assets_tests.support.kills.story import Command, Story, Sums
-from platform_assets_tests.support.later import usage_later
+from platform_assets_tests.support.installation import Jvm
+from platform_assets_tests.support.kills.harness import Command, Story, Sums
+from platform_assets_tests.support.meanwhile import usage_later
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import change, contents, day, in_process, killed, stage
 

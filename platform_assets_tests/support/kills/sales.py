@@ -24,8 +24,8 @@ from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.history import TODAY, WINDOWS
-from platform_assets_tests.support.jvm import Jvm
-from platform_assets_tests.support.kills.story import Command, Story, Sums
+from platform_assets_tests.support.installation import Jvm
+from platform_assets_tests.support.kills.harness import Command, Story, Sums
 from platform_assets_tests.support.world import World, sale
 
 RAW, SILVER, GOLD = "raw.transactions", "silver.transactions", "gold.household_28d"

@@ -1,6 +1,7 @@
 """Dagster's daemon for tests, one iteration at a time: its own code, on an instance of its own, in this process.
 
-Runs are executed where they are launched, so they work with the one Spark session of the test run.
+Runs are executed where they are launched, so they work with the one Spark session of the test run. Backfills are
+launched as the UI does it, and what its pages show of days is asked as they ask.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ import atexit
 import logging
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +24,7 @@ import pytest
 import yaml
 from dagster._core.definitions.reconstruct import ReconstructableJob
 from dagster._core.execution.api import execute_run
+from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionStatus
 from dagster._core.launcher import LaunchRunContext
 from dagster._core.launcher.sync_in_memory_run_launcher import SyncInMemoryRunLauncher
 from dagster._core.remote_origin import InProcessCodeLocationOrigin
@@ -30,13 +33,17 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster._daemon import sensor as sensor_daemon
+from dagster._daemon.backfill import execute_backfill_iteration
 from dagster._daemon.monitoring import execute_run_monitoring_iteration
 from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import QueuedRunCoordinatorDaemon
 from dagster._scheduler.scheduler import launch_scheduled_runs
 from dagster._utils.hosted_user_process import recon_job_from_origin
+from dagster_graphql.test.utils import execute_dagster_graphql
 
+from platform_assets.engine.platform import Author
 from platform_assets.orchestration.instance.launcher import CODE_LOCATION
 from platform_assets.settings import project_root
+from platform_assets_tests.support.orchestration.readings import DAYS, TABLES, land, refresh_on_paper
 from platform_assets_tests.support.world import World
 
 LOGGER = logging.getLogger("daemon")
@@ -215,3 +222,156 @@ def idle(daemon: Daemon) -> bool:
     """Whether a tick finds nothing at all."""
     tick = daemon.tick()
     return (tick.status, tick.skip_reason) == (TickStatus.SKIPPED, "nothing to do")
+
+
+LAUNCH = """
+mutation ($given: LaunchBackfillParams!) {
+  launchPartitionBackfill(backfillParams: $given) {
+    __typename
+    ... on LaunchBackfillSuccess { backfillId }
+    ... on PartitionKeysNotFoundError { message }
+    ... on PythonError { message }
+  }
+}
+"""
+
+
+def ask(daemon: Daemon, query: str, **variables: Any) -> dict[str, Any]:
+    """GraphQL, as the UI sends it."""
+    return dict(execute_dagster_graphql(daemon.workspace.create_request_context(), query, variables).data)
+
+
+def request(daemon: Daemon, days: Collection[str], tables: Collection[str]) -> dict[str, Any]:
+    """The answer to the UI's "Launch backfill"."""
+    given = {"assetSelection": [{"path": [table]} for table in tables], "partitionNames": list(days)}
+    return dict(ask(daemon, LAUNCH, given=given)["launchPartitionBackfill"])
+
+
+def launch(daemon: Daemon, days: Collection[str], tables: Collection[str] = TABLES) -> str:
+    """Launch a backfill and let the daemon make its runs; its id."""
+    answer = request(daemon, days, tables)
+    assert answer["__typename"] == "LaunchBackfillSuccess", answer
+    look_after_backfills(daemon)
+    return str(answer["backfillId"])
+
+
+def look_after_backfills(daemon: Daemon) -> None:
+    """One iteration of the backfill daemon."""
+    errors = [error for error in execute_backfill_iteration(daemon.workspace, LOGGER) if error]
+    assert not errors, errors
+
+
+def complete(daemon: Daemon, backfill: str) -> list[dg.DagsterRun]:
+    """Let the daemon work until a backfill ended; its runs, oldest first."""
+    for _ in range(10):
+        daemon.launch()
+        look_after_backfills(daemon)
+        if status(daemon, backfill) in BULK_ACTION_TERMINAL_STATUSES:
+            return list(daemon.instance.get_runs(dg.RunsFilter.for_backfill(backfill)))[::-1]
+    raise AssertionError(f"{backfill} is {status(daemon, backfill)}")
+
+
+def status(daemon: Daemon, backfill: str) -> BulkActionStatus:
+    found = daemon.instance.get_backfill(backfill)
+    assert found is not None
+    return found.status
+
+
+def reasons(daemon: Daemon, run: dg.DagsterRun) -> str:
+    """What the steps said that failed."""
+    told = []
+    for entry in daemon.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE):
+        assert entry.dagster_event is not None
+        data = entry.dagster_event.step_failure_data
+        told.append(str(data.user_failure_data.description if data.user_failure_data else data.error))
+    return "\n".join(told)
+
+
+_OF_ASSET = """
+query ($key: AssetKeyInput!) {
+  assetNodeOrError(assetKey: $key) {
+    ... on AssetNode {
+      partitionStats { numMaterialized numFailed }
+      assetPartitionStatuses { ... on TimePartitionStatuses { ranges { status startKey endKey } } }
+    }
+  }
+}
+"""
+_OF_CHECKS = """
+query ($key: AssetKeyInput!) {
+  assetNodeOrError(assetKey: $key) {
+    ... on AssetNode {
+      assetChecksOrError {
+        ... on AssetChecks {
+          checks {
+            name
+            partitionStatuses { ... on AssetCheckTimePartitionStatuses { ranges { status startKey endKey } } }
+            executionForLatestMaterialization { status evaluation { severity description } }
+          }
+        }
+      }
+    }
+  }
+}
+"""
+Ranges = list[dict[str, str]]
+
+
+def days_of_asset(daemon: Daemon, table: str) -> dict[str, list[str]]:
+    """The days of a table by what the tab *Partitions* of its asset calls them."""
+    node = ask(daemon, _OF_ASSET, key={"path": [table]})["assetNodeOrError"]
+    shown = _by_status(node["assetPartitionStatuses"]["ranges"])
+    assert len(shown.get("FAILED", ())) == node["partitionStats"]["numFailed"]
+    return shown
+
+
+def days_of_check(daemon: Daemon, table: str, check: str) -> dict[str, list[str]]:
+    """The days of a table by what the tab *Partitions* of a check calls them."""
+    return _by_status(_check(daemon, table, check)["partitionStatuses"]["ranges"])
+
+
+def newest_of_check(daemon: Daemon, table: str, check: str) -> dict[str, Any]:
+    """What the overview of an asset shows of a check."""
+    return dict(_check(daemon, table, check)["executionForLatestMaterialization"])
+
+
+def _check(daemon: Daemon, table: str, check: str) -> dict[str, Any]:
+    node = ask(daemon, _OF_CHECKS, key={"path": [table]})["assetNodeOrError"]
+    [found] = [found for found in node["assetChecksOrError"]["checks"] if found["name"] == check]
+    return dict(found)
+
+
+def _by_status(ranges: Ranges) -> dict[str, list[str]]:
+    shown: defaultdict[str, list[str]] = defaultdict(list)
+    for of_range in ranges:
+        day, last = date.fromisoformat(of_range["startKey"]), date.fromisoformat(of_range["endKey"])
+        while day <= last:
+            shown[of_range["status"]].append(str(day))
+            day += timedelta(days=1)
+    return dict(shown)
+
+
+LOADED = DAYS[:3]
+GREEN = {"MATERIALIZED": LOADED}
+NOTHING_NEW = "nothing was published without Dagster"
+
+
+def refresh(world: World, run: str) -> None:
+    """What a person does at a terminal."""
+    with world.open() as platform:
+        refresh_on_paper(platform, None, Author(run, "refresh"))
+
+
+def load(world: World, daemon: Daemon) -> None:
+    """Three days that are published, and that Dagster knows of."""
+    for day in LOADED:
+        land(world, day, day)
+    refresh(world, "refresh-1")
+    daemon.tick("published_elsewhere")
+    assert [days_of_asset(daemon, table) for table in TABLES] == [GREEN] * 3
+
+
+def lift(world: World) -> None:
+    """End all holds."""
+    with world.open() as platform:
+        platform.ledger.drop(platform.ledger.holds())

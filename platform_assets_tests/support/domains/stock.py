@@ -32,4 +32,4 @@ SILVER = Contract(
     inputs=(Input("raw.stock", same_day()),),
     rules=(Rule("some", "amount >= 0", "Nobody owes items."),),
 )
-DOMAIN = Domain("stock", (RAW, SILVER), "platform_assets_tests.support.domains.stock.transforms")
+DOMAIN = Domain("stock", (RAW, SILVER), "platform_assets_tests.support.domains.transforms")

@@ -108,4 +108,4 @@ TABLES = (
     ),
 )
 
-DOMAIN = Domain("registers", TABLES, "platform_assets_tests.support.domains.registers.transforms")
+DOMAIN = Domain("registers", TABLES, "platform_assets_tests.support.domains.transforms")

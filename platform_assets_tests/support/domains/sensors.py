@@ -65,5 +65,5 @@ DOMAIN = Domain(
             ),
         ),
     ),
-    transforms="platform_assets_tests.support.domains.sensors.transforms",
+    transforms="platform_assets_tests.support.domains.transforms",
 )

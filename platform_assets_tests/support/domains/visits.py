@@ -71,5 +71,5 @@ DOMAIN = Domain(
             inputs=(Input("silver.visits", same_day()),),
         ),
     ),
-    transforms="platform_assets_tests.support.domains.visits.transforms",
+    transforms="platform_assets_tests.support.domains.transforms",
 )

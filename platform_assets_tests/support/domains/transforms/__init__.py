@@ -1,0 +1,1 @@
+"""Pure transforms of the domains of tests."""
