@@ -87,7 +87,7 @@ def views(
     from platform_assets.operations.readers import readers_release
     from platform_assets.settings import load_settings
     from platform_assets.spark.session.session import create_session
-    from platform_assets.spark.tables.sql_views import register_views
+    from platform_assets.spark.tables.reading import register_views
 
     settings = settings or load_settings()
     now = readers_release(settings, release)

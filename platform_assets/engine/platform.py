@@ -47,7 +47,7 @@ from platform_assets.places import is_object_store
 from platform_assets.planning.code.reach import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
-from platform_assets.quality.masking import Masking
+from platform_assets.quality.findings import Masking
 from platform_assets.records.code_version import DIRTY, Version, hand_set
 from platform_assets.records.manifest import DataFile, Decides
 from platform_assets.secret import installation_secret

@@ -25,13 +25,11 @@ from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.admission import Admission, EngineName
 from platform_assets.records.digest import Digest
-from platform_assets.spark.compare.profiles import Profile
+from platform_assets.spark.compare.profiles import Profile, rule_aggregates
 from platform_assets.spark.compare.reconciliation import compared
-from platform_assets.spark.compare.rules import rule_aggregates
-from platform_assets.spark.sail.equal_list import other_versions
 from platform_assets.spark.sail.server import ended_at_standstill
 from platform_assets.spark.sail.session import columns_for, sail_session, server_of, session_of
-from platform_assets.spark.sail.shown_equal import refused_contract, refused_expressions
+from platform_assets.spark.sail.shown_equal import other_versions, refused_contract, refused_expressions
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import users_code
 from platform_assets.spark.windows import History

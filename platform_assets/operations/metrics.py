@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.quality.metrics import day_metrics, percentile_95, share
+from platform_assets.quality.findings import day_metrics, percentile_95, share
 
 DAYS = 28
 """Newest days of a table, and newest recomputations, that metrics are about."""

@@ -128,7 +128,7 @@ def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | No
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
-    from platform_assets.spark.tables.sql_views import unreadable_session_told
+    from platform_assets.spark.tables.failures import unreadable_session_told
 
     session = SparkSession.getActiveSession()
     if session is None:

@@ -35,14 +35,15 @@ from platform_assets.quality.sides import (
 )
 from platform_assets.records.differences import Key, KeyCounts
 from platform_assets.records.digest import Digest
-from platform_assets.spark.compare.row_diff import Disagreement, key_differences
-from platform_assets.spark.compare.sides import (
+from platform_assets.spark.compare.row_diff import (
+    Disagreement,
     SideError,
     arrivals_of_keys,
     day_digests,
     day_sums,
     golden_copy,
     grouped,
+    key_differences,
     of_days,
     readable,
 )

@@ -33,7 +33,7 @@ from platform_assets.planning.selection import Draw, Selection
 from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import ranges, ranges_read, which
 from platform_assets.progress import OnProgress, Progress, no_progress
-from platform_assets.quality.masking import Masking
+from platform_assets.quality.findings import Masking
 from platform_assets.records.admission import EngineName
 from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.digest import Digest
@@ -42,9 +42,9 @@ from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.compare.row_diff import Disagreement, disagreements
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
+from platform_assets.spark.tables.staging import tasks_for
 from platform_assets.words import counted
 
 Verdict = Literal["equal", "different", "not verifiable"]

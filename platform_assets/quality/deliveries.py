@@ -1,14 +1,24 @@
-"""Deliveries: whether what a source delivered on a date could be read and is accounted for, and what repaired it."""
+"""Deliveries: whether what a source delivered could be read and is accounted for, what was set aside, which days lack.
+
+Many rows set aside are worth a warning. A day that has never been loaded has no usual volume, and nothing else would
+say that hardly anything of it is there. What is counted of a day are its keys without any good row on it, not rows:
+records that are delivered again in order are counted no more, though the rows that they had first stay in quarantine.
+
+Freshness looks at the whole calendar: a table whose newest day is current can still have a hole in last month.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from datetime import date
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import PurePosixPath
 
 from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.planning.windows import Calendar, between, day_range, ranges
 from platform_assets.quality.findings import Checked, Finding, Numbers, checked
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
@@ -149,3 +159,107 @@ def _conservation(arrivals: Collection[Arrival]) -> Checked:
         f"{numbers['late']:,} in the late queue" + (f" + {numbers['erased']:,} erased" if numbers["erased"] else "")
     )
     return checked("conservation", [], sentence, numbers)
+
+
+RANGES_SHOWN = 5
+
+
+def overdue_days(
+    contract: Contract, published: Collection[date], calendar: Calendar, today: date, delay_days: int = 0
+) -> tuple[date, ...]:
+    """Return days that should have been published by now and are not, oldest first.
+
+    Args:
+        published: days that readers see, empty ones included.
+        today: the date in UTC.
+        delay_days: how many days after itself a day is delivered.
+    """
+    newest_due = today - timedelta(days=delay_days + contract.freshness.within_days + 1)
+    due = (day for span in calendar.clip(calendar.first, newest_due) for day in day_range(*span))
+    present = set(published)
+    return tuple(day for day in due if day not in present and contract.expects(day))
+
+
+def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: int = 0) -> Finding | None:
+    """Return one finding for all overdue days: their number, and the first of them as ranges.
+
+    Args:
+        overdue: oldest first.
+    """
+    if not overdue:
+        return None
+    within = delay_days + contract.freshness.within_days
+    spans = ranges(overdue)
+    shown = spans[:RANGES_SHOWN]
+    examples = tuple(between(start, end) for start, end in shown)
+    hidden = len(overdue) - sum((end - start).days + 1 for start, end in shown)
+    rest = f" and {_days(hidden)} more" if hidden else ""
+    expected = f"every open day published {f'within {_days(within)} after it ended' if within else 'when it ends'}"
+    return Finding(
+        check="freshness",
+        day=spans[0][0],
+        severity=contract.checks.freshness,
+        message=f"{contract.name}: {_days(len(overdue))} overdue: {', '.join(examples)}{rest}; expected {expected}",
+        expected=expected,
+        actual=f"{_days(len(overdue))} overdue",
+        examples=examples,
+        numbers={"overdue_days": len(overdue)},
+    )
+
+
+def _days(number: int) -> str:
+    return f"{number:,} day{'' if number == 1 else 's'}"
+
+
+FAULT = re.compile(r"([^:]+): (?:\S+ is )?([^:;]+)")
+"""A fault as `spark.raw.parsing` writes it: a column or `broken line`, what is wrong, and mostly a value after it."""
+
+
+def much_refused(contract: Contract, arrival: Arrival) -> bool:
+    """Return whether more of a file's rows than the raw table's contract leaves unsaid were refused at parsing."""
+    return _is_much(contract, arrival.refused, arrival.landed)
+
+
+def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]) -> Finding | None:
+    """Return a finding of a silver day if of more of its keys than its contract leaves unsaid no row is good.
+
+    It is a warning, and beyond `most_aside_percent` it keeps the day unpublished.
+
+    Args:
+        figures: of that day alone: `keys` and `keys_quarantined`; neither, of a table that sets nothing aside.
+    """
+    keys, bad = figures.get("keys", 0), figures.get("keys_quarantined", 0)
+    is_too_many = 100 * bad > contract.checks.most_aside_percent * keys
+    if not (is_too_many or _is_much(contract, bad, keys)):
+        return None
+    most = contract.checks.most_aside_percent if is_too_many else contract.checks.aside_percent
+    # Of a day that is held, the rows are not published.
+    shown = f"platform-assets read {quarantine_table(contract.name)} --day {day}` shows them"
+    rules = ", ".join(rule.name for rule in contract.quarantine_rules)
+    todo = (
+        f"correct the deliveries or the rules ({rules}), or raise `most_aside_percent`" if is_too_many else f"`{shown}"
+    )
+    return Finding(
+        check="contract",
+        day=day,
+        severity="block" if is_too_many else "warn",
+        message=f"{contract.name} on {day}: {quarantined(figures)}, more than {most} %; {todo}",
+        expected=f"at most {most} % of the keys without a row that keeps the rules",
+        actual=quarantined(figures),
+        numbers={"keys": keys, "keys_quarantined": bad},
+    )
+
+
+def error_class(reason: str) -> str:
+    """Return what a row was refused for without its values: of several faults, the first."""
+    what = FAULT.match(reason)
+    return f"{what[1]}: {what[2]}" if what else reason.partition(":")[0]
+
+
+def quarantined(figures: Mapping[str, int]) -> str:
+    """Return how much of a day is in quarantine, in words."""
+    return f"of {figures['keys_quarantined']:,} of {figures['keys']:,} keys every row is in quarantine"
+
+
+def _is_much(contract: Contract, aside: int, whole: int) -> bool:
+    return 100 * aside > contract.checks.aside_percent * whole

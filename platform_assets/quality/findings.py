@@ -1,14 +1,20 @@
-"""What checks found out about a day, as values that gates, check results and reports all show alike."""
+"""What checks and counts found out about a day, as values that gates, check results and reports all show alike.
+
+Sensitive values are masked where people look: recognisable as the same value, not readable.
+"""
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
+from statistics import quantiles
 from typing import Literal
 
 from platform_assets.contracts import Contract, Severity
+from platform_assets.records.history import delivered_rows
 from platform_assets.records.manifest import Warned
 
 Check = Literal["contract", "conservation", "reconciliation", "rules", "volume", "settled", "freshness"]
@@ -180,3 +186,73 @@ def checks_before_publication(contract: Contract) -> tuple[Check, ...]:
 
 def _joined(findings: Sequence[Finding]) -> str:
     return "; ".join(finding.message for finding in findings)
+
+
+_HEX_DIGITS = 8
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How an installation masks values: by a keyed hash, so that listing all possible values tells nobody which one.
+
+    Args:
+        secret: of the installation, as `secret.installation_secret` gives it; never shown.
+    """
+
+    secret: bytes = field(repr=False)
+
+    def masked(self, value: object) -> str:
+        """Return a stand-in that equal values share, in every run of an installation; a null stays visible as such.
+
+        It is as secret as the key: who has that can hash all possible values, too.
+        """
+        if value is None:
+            return "null"
+        return "#" + hmac.digest(self.secret, str(value).encode(), "sha256").hex()[:_HEX_DIGITS]
+
+    def shown_key(self, contract: Contract, names: Sequence[str], key: Sequence[object]) -> str:
+        """Return a key of a table as `store_id 5, department MEAT`, sensitive values masked."""
+        sensitive = {column.name for column in contract.columns if column.sensitive}
+        return ", ".join(
+            f"{name} {self.masked(value) if name in sensitive or value is None else value}"
+            for name, value in zip(names, key, strict=True)
+        )
+
+
+LAG = "lag_days"
+"""The figure of a raw day that says by how many days its rows arrived after it, added up; of those ahead of it none.
+
+Days of before this was counted do not have it.
+"""
+
+MISMATCHES = "mismatches"
+"""The figure of a day that says of how many keys it has other amounts than the tables that it reconciles with."""
+
+
+def day_metrics(rows: int, figures: Mapping[str, int]) -> dict[str, float]:
+    """Return the metrics of a day, as far as its figures say something.
+
+    Returns:
+        `duplicates_per_1000`: rows beyond the first of their key, of 1,000 delivered rows; `quarantined_share` of the
+        delivered rows; `lag_of_arrival_days`: how many days after their day rows arrived, on average; `mismatches`.
+    """
+    metrics: dict[str, float] = {name: float(figures[name]) for name in (MISMATCHES,) if name in figures}
+    if "raw" in figures and "keys" in figures:
+        delivered = figures["raw"] - figures.get("withdrawn", 0) - figures.get("replaced", 0)
+        metrics["duplicates_per_1000"] = share(delivered - figures["keys"], delivered, 1000)
+        metrics["quarantined_share"] = share(figures.get("quarantined", 0), delivered)
+    if LAG in figures:
+        metrics["lag_of_arrival_days"] = share(figures[LAG], delivered_rows(rows, figures))
+    return metrics
+
+
+def share(part: int, whole: int, of: int = 1) -> float:
+    """Return what part of a whole something is, times `of`; of nothing none."""
+    return round(of * part / whole, 6) if whole > 0 else 0.0
+
+
+def percentile_95(values: Sequence[float]) -> float | None:
+    """Return the value that 95 of 100 do not exceed; None without any."""
+    if len(values) < 2:
+        return values[0] if values else None
+    return round(quantiles(values, n=20, method="inclusive")[-1], 3)

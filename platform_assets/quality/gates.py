@@ -9,8 +9,7 @@ from datetime import date
 
 from platform_assets.contracts import Amount, Contract, Reconciliation, Rule
 from platform_assets.contracts.rules import RuleCount
-from platform_assets.quality.findings import Checked, Finding, checked
-from platform_assets.quality.masking import Masking
+from platform_assets.quality.findings import Checked, Finding, Masking, checked
 from platform_assets.quality.sides import difference
 from platform_assets.records.differences import Difference, Differences, Figure
 from platform_assets.words import counted

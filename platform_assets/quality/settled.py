@@ -14,8 +14,7 @@ from decimal import Context, Decimal, InvalidOperation, localcontext
 
 from platform_assets.contracts import Contract, Settled
 from platform_assets.contracts.checks import Tolerance
-from platform_assets.quality.findings import Finding
-from platform_assets.quality.masking import Masking
+from platform_assets.quality.findings import Finding, Masking
 from platform_assets.quality.sides import Pair, difference
 from platform_assets.records.differences import EXAMPLES, Moves, Sum
 from platform_assets.words import counted

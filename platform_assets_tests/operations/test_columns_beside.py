@@ -19,7 +19,7 @@ from platform_assets.contracts.columns import why_no_sum
 from platform_assets.contracts.table import amounts
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.stages.compare import ColumnBeside, Example, Files, StagedDay, columns_beside, compared
-from platform_assets.quality.masking import Masking
+from platform_assets.quality.findings import Masking
 from platform_assets.records.manifest import DataFile
 
 TABLE = Contract(

@@ -35,11 +35,11 @@ from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.records.differences import DayChange
 from platform_assets.settings import Settings
-from platform_assets.spark.sail.equal_list import EQUAL
 from platform_assets.spark.sail.server import ended_at_standstill, start_server
 from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
+from platform_assets.spark.sail.shown_equal import EQUAL
 from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
-from platform_assets.spark.tables.row_hash import row_hash
+from platform_assets.spark.tables.schemas import row_hash
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, Rows, World, product, sale

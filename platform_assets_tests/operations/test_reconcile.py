@@ -22,7 +22,7 @@ from platform_assets.operations.reconcile import reconcile
 from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.quality.sides import SidesBeside
-from platform_assets.spark.compare.sides import SideError
+from platform_assets.spark.compare.row_diff import SideError
 from platform_assets_tests.support.history import DAYS, correct, four_days
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.attached import borrow, link_to_keeper
 from platform_assets.spark.session.configuration import engine_key
+from platform_assets.spark.session.warm import borrow, link_to_keeper
 from platform_assets_tests.support.cli.commands import run_apart
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.other_user import a_place_for_all, as_other_user, needs_root

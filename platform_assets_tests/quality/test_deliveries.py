@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Checks, Freshness
 from platform_assets.domains.retail.contracts import DAILY_SALES, RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.planning.windows import Calendar
-from platform_assets.quality.deliveries import delivery_checks, remedy, repaired_by
-from platform_assets.quality.freshness import freshness_finding, overdue_days
-from platform_assets.quality.set_aside import quarantine_finding
+from platform_assets.quality.deliveries import (
+    delivery_checks,
+    freshness_finding,
+    overdue_days,
+    quarantine_finding,
+    remedy,
+    repaired_by,
+)
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
 

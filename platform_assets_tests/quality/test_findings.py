@@ -12,11 +12,11 @@ from platform_assets.quality.findings import (
     Checked,
     DayChecks,
     Finding,
+    Masking,
     checked,
     checks_before_publication,
 )
 from platform_assets.quality.gates import RowBalance, conservation_findings, contract_findings, rule_finding
-from platform_assets.quality.masking import Masking
 
 DAY = date(2017, 3, 4)
 MASKING = Masking(b"secret")

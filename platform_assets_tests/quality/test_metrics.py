@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.domains.retail.contracts import DAILY_SALES
-from platform_assets.quality.findings import ACCEPTABLE
+from platform_assets.quality.findings import ACCEPTABLE, Masking, day_metrics, percentile_95
 from platform_assets.quality.gates import MovedKeys, moved_keys_finding
-from platform_assets.quality.masking import Masking
-from platform_assets.quality.metrics import day_metrics, percentile_95
 
 SILVER = {"raw": 1010, "withdrawn": 10, "keys": 990, "quarantined": 20}
 

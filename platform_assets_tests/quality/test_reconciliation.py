@@ -11,8 +11,8 @@ import pytest
 from platform_assets.contracts import Amount, Reconciliation
 from platform_assets.contracts.checks import EXACT, Tolerance
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
+from platform_assets.quality.findings import Masking
 from platform_assets.quality.gates import reconciled, reconciliation_finding
-from platform_assets.quality.masking import Masking
 from platform_assets.quality.sides import (
     DayBeside,
     SidesBeside,

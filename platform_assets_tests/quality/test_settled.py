@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.contracts import Contract, Settled
 from platform_assets.domains.retail.contracts import DAILY_SALES
-from platform_assets.quality.masking import Masking
+from platform_assets.quality.findings import Masking
 from platform_assets.quality.settled import (
     MOST,
     Drift,

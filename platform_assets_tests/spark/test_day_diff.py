@@ -16,8 +16,8 @@ from platform_assets.contracts import Column, Contract, Input, LandingFiles, Rul
 from platform_assets.contracts.table import amounts
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D, SILVER_TRANSACTIONS
 from platform_assets.records.differences import EXAMPLES, DayChange
+from platform_assets.spark.compare.profiles import keys_not_as_expected, keys_of_several_rows, keys_without
 from platform_assets.spark.compare.row_diff import day_changes
-from platform_assets.spark.compare.rules import keys_not_as_expected, keys_of_several_rows, keys_without
 from platform_assets_tests.support.installation import rows_as_frame
 
 A, B, C = (date(2017, 1, day) for day in (1, 2, 3))

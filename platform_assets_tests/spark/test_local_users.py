@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.settings import Settings, load_settings
-from platform_assets.spark.session.scratch import new_scratch, scratch_folder
+from platform_assets.spark.session.jvm import new_scratch, scratch_folder
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.other_user import a_place_for_all, as_other_user, needs_root, readable
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Column, Contract, LandingFiles
 from platform_assets.spark.raw.versions import greatest, order_of
-from platform_assets.spark.tables.parts import in_parts, tasks_for
+from platform_assets.spark.tables.staging import in_parts, tasks_for
 
 SMALL, LARGE = date(2017, 1, 1), date(2017, 1, 2)
 SETTINGS = (

@@ -11,8 +11,8 @@ import pytest
 from platform_assets.cli.commands import doctor
 from platform_assets.cli.commands.doctor import check_spark
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.environment import HADOOP_FOLDERS, only_as_settings_say
-from platform_assets.spark.session.reach import places_of, why_nobody_listens
+from platform_assets.spark.session.java import HADOOP_FOLDERS, only_as_settings_say
+from platform_assets.spark.session.reasons import places_of, why_nobody_listens
 from platform_assets.spark.session.session import not_started
 from platform_assets_tests.support.processes import free_port
 

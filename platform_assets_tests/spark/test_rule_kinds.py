@@ -19,9 +19,8 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import Rule, compare, exists, in_range, length, matches, not_null, one_of, unique
 from platform_assets.contracts.kinds import KINDS, Kind
 from platform_assets.contracts.rules import RuleCount
-from platform_assets.spark.compare.profiles import profile
-from platform_assets.spark.compare.rules import Neighbours, breaking_beside_others
-from platform_assets.spark.raw.rules import keeps, with_broken_rules, with_verdict
+from platform_assets.spark.compare.profiles import Neighbours, breaking_beside_others, profile
+from platform_assets.spark.raw.versions import keeps, with_broken_rules, with_verdict
 from platform_assets.spark.windows import History
 
 DAY, NEXT = date(2017, 1, 5), date(2017, 1, 6)

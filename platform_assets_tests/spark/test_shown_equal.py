@@ -28,7 +28,7 @@ from platform_assets.domains.retail.sample.landing import land
 from platform_assets.operations.engines import why_refused
 from platform_assets.settings import Settings
 from platform_assets.spark.compare.row_diff import within_sql
-from platform_assets.spark.sail import equal_list
+from platform_assets.spark.sail import shown_equal
 from platform_assets.spark.sail.session import GONE, columns_for, is_sail, sail_session, stop_sail
 from platform_assets.spark.sail.shown_equal import Use, refused_expressions, uses
 from platform_assets_tests.support.installation import rows_as_frame
@@ -253,7 +253,7 @@ def _tried(frame: DataFrame) -> Column | None:
         return None
 
 
-LIST = Path(equal_list.__file__).with_name("shown_equal.json")
+LIST = Path(shown_equal.__file__).with_name("shown_equal.json")
 
 SAMPLE = (
     "length(s)", "trim(s)", "upper(s)", "lower(s)", "s LIKE p", "replace(s, t, 'xy')", "s || t", "contains(s, t)",
@@ -323,9 +323,9 @@ def test_the_page_has_the_figures_of_the_list() -> None:
 
 
 def test_other_versions_than_those_of_the_list_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not list(equal_list.other_versions())
-    monkeypatch.setattr(equal_list, "EQUAL", equal_list.EQUAL._replace(spark="4.1.0"))
-    assert list(equal_list.other_versions()) == [
+    assert not list(shown_equal.other_versions())
+    monkeypatch.setattr(shown_equal, "EQUAL", shown_equal.EQUAL._replace(spark="4.1.0"))
+    assert list(shown_equal.other_versions()) == [
         "what comes out alike was shown with Spark 4.1.0, and 4.2.0 is installed"
     ]
 

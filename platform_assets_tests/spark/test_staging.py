@@ -15,10 +15,9 @@ from platform_assets.lakehouse.layout import located
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.digest import Digest
 from platform_assets.records.erased_keys import ErasedKeys, hash_of
-from platform_assets.spark.raw.erased import erased_rows, is_erased, without_erased
+from platform_assets.spark.raw.dead_letters import erased_rows, is_erased, without_erased
 from platform_assets.spark.tables.reading import read_staged
-from platform_assets.spark.tables.row_hash import digest_of, digest_sums, order_hash
-from platform_assets.spark.tables.schemas import declared_types, schema_of
+from platform_assets.spark.tables.schemas import declared_types, digest_of, digest_sums, order_hash, schema_of
 from platform_assets.spark.tables.staging import stage
 from platform_assets.spark.windows import History, Windowed
 from platform_assets_tests.support.installation import rows_as_frame

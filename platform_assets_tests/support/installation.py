@@ -20,9 +20,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from platform_assets.settings import load_settings, project_root
-from platform_assets.spark.session.attached import attached
 from platform_assets.spark.session.configuration import TUNING
 from platform_assets.spark.session.session import create_session, stop_session
+from platform_assets.spark.session.warm import attached
 
 JARS = project_root() / ".platform" / "jars"
 """The project's own, so that nothing is downloaded a second time."""

@@ -33,7 +33,7 @@ from platform_assets.spark.sail.server import start_server
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded, recording_of
 from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, find_java
-from platform_assets.spark.session.reach import (
+from platform_assets.spark.session.reasons import (
     SET_HADOOP_FOLDER,
     places_of,
     what_is_asked,

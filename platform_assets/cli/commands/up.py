@@ -182,7 +182,7 @@ def _wait(processes: Processes, port: int) -> None:
 
 
 def _computes_here(settings: Settings) -> bool:
-    from platform_assets.spark.session.cluster import computes_here  # PySpark, which nothing else of this needs
+    from platform_assets.spark.session.on_demand import computes_here  # PySpark, which nothing else of this needs
 
     return computes_here(settings)
 

@@ -33,8 +33,8 @@ from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.planning.windows import which
+from platform_assets.quality.deliveries import quarantined
 from platform_assets.quality.findings import accepted_by_hand
-from platform_assets.quality.set_aside import quarantined
 from platform_assets.records.code_version import shown_commits
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord

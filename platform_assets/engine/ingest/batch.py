@@ -35,7 +35,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.replays import Delivery, replay_notes, replays, waiting_note
 from platform_assets.planning.steps import parts_of
-from platform_assets.quality.set_aside import FAULT
+from platform_assets.quality.deliveries import FAULT
 from platform_assets.records.line_copies import ENDING
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.inspect import Inspection, inspect
@@ -51,17 +51,22 @@ from platform_assets.sources.landing import (
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.text import CompressionError, lines_of
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
-from platform_assets.spark.raw.dead_letters import commonest_faults, is_refused, late_rows, refused_rows
-from platform_assets.spark.raw.erased import erased_rows, without_erased
+from platform_assets.spark.raw.dead_letters import (
+    commonest_faults,
+    erased_rows,
+    is_refused,
+    late_rows,
+    refused_rows,
+    without_erased,
+)
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.versions import MOST_BROADCAST
-from platform_assets.spark.session.cluster import computes_here
+from platform_assets.spark.session.on_demand import computes_here
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.lost import lies_elsewhere
-from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import REFUSED, raw_schema
-from platform_assets.spark.tables.staging import stage
+from platform_assets.spark.tables.staging import stage, tasks_for
 from platform_assets.words import counted
 
 _Look = tuple[Format, str, tuple[str, ...], bool, tuple[tuple[str, str], ...]]

@@ -25,7 +25,7 @@ from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent, TableChange
 from platform_assets.spark.compare.profiles import profile_raw
-from platform_assets.spark.raw.withdrawals import taken_back, withdrawals
+from platform_assets.spark.raw.markers import taken_back, withdrawals
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_staged

@@ -32,10 +32,18 @@ from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.spark.compare.profiles import profile_raw
-from platform_assets.spark.raw.tombstones import VERSION, tombstones
+from platform_assets.spark.raw.markers import (
+    VERSION,
+    absences,
+    as_raw,
+    effective_rows,
+    is_undated,
+    reached,
+    tombstones,
+    tombstones_of_deletes,
+    waiting,
+)
 from platform_assets.spark.raw.versions import identified
-from platform_assets.spark.raw.withdrawals import absences, as_raw, effective_rows, is_undated, reached, waiting
-from platform_assets.spark.raw.withdrawals import tombstones as undated_tombstones
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import kept_frames, read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
@@ -56,7 +64,7 @@ def stage_tombstones(
     Of a table whose arrivals are snapshots, mark the days that they have no row of.
 
     Args:
-        few: as for `spark.raw.tombstones.tombstones`.
+        few: as for `spark.raw.markers.tombstones`.
     """
     platform = snapshot.platform
     assert contract.source is not None
@@ -191,7 +199,7 @@ def stage_undated(
         new, old = arriving.where(is_undated(contract)), effective_rows(rows_of(deletes)).where(is_undated(contract))
         there = rows_of(may_share_keys(near, bringing, bounded_key(contract)))
         pairs = keep(reached(new, arriving.unionByName(there), contract).unionByName(reached(old, arriving, contract)))
-        stage(undated_tombstones(pairs).select(*raw_schema(contract).fieldNames()), folder)
+        stage(tombstones_of_deletes(pairs).select(*raw_schema(contract).fieldNames()), folder)
         return waiting(new, pairs, contract) if bringing else {}
 
 

@@ -35,9 +35,9 @@ from platform_assets.engine.step.inputs import InputRows
 from platform_assets.engine.step.read_proof import refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import refuse_what_cannot_repeat
 from platform_assets.errors import PlatformError
+from platform_assets.spark.compare.profiles import rule_aggregates
 from platform_assets.spark.compare.reconciliation import compared
-from platform_assets.spark.compare.rules import rule_aggregates
-from platform_assets.spark.raw.rules import keeps, with_verdict
+from platform_assets.spark.raw.versions import keeps, with_verdict
 from platform_assets.spark.tables.failures import TransformError, causes, first_line, users_code
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.scans import is_made_of_given_rows, not_repeatable, with_own_jobs

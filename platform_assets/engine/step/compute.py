@@ -59,9 +59,9 @@ from platform_assets.spark.sail.server import ended_at_standstill
 from platform_assets.spark.sail.session import GONE, MEMORY, columns_for, sail_session, server_of, stop_sail
 from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.failures import TransformError, values_explained
-from platform_assets.spark.tables.parts import tasks_for
 from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
+from platform_assets.spark.tables.staging import tasks_for
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,16 @@ from platform_assets.quality.baseline import (
     volume_verdicts,
     with_rows_before,
 )
-from platform_assets.quality.findings import Check, Checked, DayChecks, Finding, checked, checks_before_publication
+from platform_assets.quality.deliveries import quarantine_finding
+from platform_assets.quality.findings import (
+    MISMATCHES,
+    Check,
+    Checked,
+    DayChecks,
+    Finding,
+    checked,
+    checks_before_publication,
+)
 from platform_assets.quality.gates import (
     broken_beyond,
     conservation_findings,
@@ -50,8 +59,6 @@ from platform_assets.quality.gates import (
     rule_finding,
     rules_checked,
 )
-from platform_assets.quality.metrics import MISMATCHES
-from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.quality.settled import (
     MOST,
     as_figures,
@@ -62,9 +69,7 @@ from platform_assets.quality.settled import (
 )
 from platform_assets.records.differences import Differences, Moves, Sum
 from platform_assets.records.history import DayRecord
-from platform_assets.spark.compare.reconciliation import differences
-from platform_assets.spark.compare.row_diff import moved_sums
-from platform_assets.spark.compare.rules import (
+from platform_assets.spark.compare.profiles import (
     Keys,
     keys_in_quarantine,
     keys_not_as_expected,
@@ -72,6 +77,8 @@ from platform_assets.spark.compare.rules import (
     keys_of_several_rows,
     keys_without,
 )
+from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.compare.row_diff import moved_sums
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import in_ranges, no_rows
 from platform_assets.spark.tables.schemas import spark_schema

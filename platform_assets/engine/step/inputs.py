@@ -28,10 +28,21 @@ from platform_assets.planning.steps import NO_PARTS, has_heavy_key
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
-from platform_assets.spark.raw.rules import with_verdict
-from platform_assets.spark.raw.tombstones import within_reach_only
-from platform_assets.spark.raw.versions import greatest, in_order, row_balances, superseded, valid_at_start
-from platform_assets.spark.raw.withdrawals import delivered_rows, newest_deliveries, with_withdrawn, withdrawn_rows
+from platform_assets.spark.raw.markers import (
+    delivered_rows,
+    newest_deliveries,
+    with_withdrawn,
+    withdrawn_rows,
+    within_reach_only,
+)
+from platform_assets.spark.raw.versions import (
+    greatest,
+    in_order,
+    row_balances,
+    superseded,
+    valid_at_start,
+    with_verdict,
+)
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import users_code
 from platform_assets.spark.tables.reading import in_scope, read_days

@@ -14,9 +14,8 @@ from platform_assets.engine.step.inputs import InputRows, published_rows
 from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import ranges
-from platform_assets.spark.compare.profiles import Profile
-from platform_assets.spark.compare.rules import Beside, Neighbours, breaking_beside_others, keys_breaking
-from platform_assets.spark.session.cluster import is_one_process
+from platform_assets.spark.compare.profiles import Beside, Neighbours, Profile, breaking_beside_others, keys_breaking
+from platform_assets.spark.session.on_demand import is_one_process
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.spark.windows import History
 

@@ -27,11 +27,10 @@ from platform_assets.planning.windows import FilesRead
 from platform_assets.quality.gates import MovedKeys, RowBalance
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
-from platform_assets.spark.raw.rules import rule_counts
+from platform_assets.spark.raw.versions import rule_counts
 from platform_assets.spark.sail.session import as_spark_counts, is_sail
-from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.configuration import refuse_other_settings, software_of
-from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.session.on_demand import SparkOnDemand, is_one_process
 from platform_assets.spark.tables.failures import TransformError, values_explained
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.scans import as_planned, shows_plans

@@ -18,14 +18,13 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.erasure.places import Hits, Place
 from platform_assets.planning.steps import bytes_among, parts_of
-from platform_assets.quality.findings import FELL_FROM
-from platform_assets.quality.metrics import LAG
+from platform_assets.quality.findings import FELL_FROM, LAG
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, Erasure, TableChange
 from platform_assets.secret import name_of
 from platform_assets.spark.compare.profiles import RawProfile, by_columns, digests_in_files, profile, profile_raw
-from platform_assets.spark.raw.erased import is_erased
+from platform_assets.spark.raw.dead_letters import is_erased
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.staging import stage

@@ -20,7 +20,7 @@ from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.stages.store import stage_basis
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
-from platform_assets.quality.masking import Masking
+from platform_assets.quality.findings import Masking
 from platform_assets.records.manifest import DataFile
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from platform_assets.engine.day_contents import is_kept_aside
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.shown_text import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
-from platform_assets.quality.metrics import day_metrics
+from platform_assets.quality.findings import day_metrics
 from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Warned

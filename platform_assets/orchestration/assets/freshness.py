@@ -20,7 +20,7 @@ from platform_assets.planning.circuit import CircuitState
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import as_named
 from platform_assets.quality.baseline import quiet_days
-from platform_assets.quality.freshness import freshness_finding, overdue_days
+from platform_assets.quality.deliveries import freshness_finding, overdue_days
 from platform_assets.visible import visible
 
 _SHOWN = 10

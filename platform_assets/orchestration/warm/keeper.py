@@ -21,6 +21,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -35,11 +36,11 @@ from platform_assets.errors import PlatformError
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings, load_settings
 from platform_assets.sources.apart import rest
-from platform_assets.spark.session.attached import DONE, line_of, link_to_keeper
 from platform_assets.spark.session.configuration import engine_key
 from platform_assets.spark.session.jvm import scratch_of_jvm
-from platform_assets.spark.session.lending import LentJvm
 from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.session.session import create_session
+from platform_assets.spark.session.warm import DONE, LentJvm, line_of, link_to_keeper
 from platform_assets.spark.tables.lost import lost_spark_explained
 
 _FIRST = date(2017, 3, 20)
@@ -232,7 +233,7 @@ class Keeper:
     def _start(self) -> None:
         self._used, self._due = time.monotonic(), None
         try:
-            self._jvm = LentJvm(self._settings)
+            self._jvm = LentJvm(self._settings, partial(create_session, record_classes=False, own=True))
         except (PlatformError, OSError) as error:
             self._fail(error)
 

@@ -1,27 +1,44 @@
-"""The profile: what is really in staged days, recounted from the files that would be published."""
+"""Profile staged days from the files to be published, count broken rules, and show keys that failed a gate.
+
+What one row says of itself is counted where staged days are profiled anyway. Rules about other rows read their own
+columns once more.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from platform_assets.contracts import DAY, Rule
+from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.contracts.rules import RuleCount
 from platform_assets.lakehouse.delta.schema import names_in
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.records.differences import EXAMPLES, Key
 from platform_assets.records.digest import Digest
-from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
-from platform_assets.spark.compare.rules import rule_aggregates
-from platform_assets.spark.raw.rules import rule_counts
+from platform_assets.records.row_kinds import RECORD, TOMBSTONE, WITHDRAWAL
+from platform_assets.spark.raw.versions import (
+    applies,
+    has_null,
+    is_void,
+    keeps,
+    order_of,
+    rivals,
+    rule_counts,
+    verdicts,
+    with_verdict,
+)
 from platform_assets.spark.session.configuration import software_of
-from platform_assets.spark.tables.reading import read_files
-from platform_assets.spark.tables.row_hash import digest_of, digest_sums
+from platform_assets.spark.tables.reading import kept_frames, read_files
+from platform_assets.spark.tables.schemas import digest_of, digest_sums
+from platform_assets.spark.windows import History
 
 
 @dataclass(frozen=True)
@@ -180,3 +197,161 @@ def digests_in_files(
         for day, of_day in profile(read_files(spark, path, alike, columns), (), ()).items():
             digests[day] += of_day.digest
     return dict(digests)
+
+
+Keys = Mapping[date, Sequence[Key]]
+"""The first keys by day, in order of their values, nulls last; a day without any is missing."""
+
+
+def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequence[str]) -> Keys:
+    """Return keys of rows that have no value in a column."""
+    return first_keys(_of(rows, days).where(F.isnull(column)), key)
+
+
+def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> Keys:
+    """Return keys that more than one row of a day has."""
+    return first_keys(_of(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
+
+
+def keys_not_as_expected(
+    raw: DataFrame,
+    rows: DataFrame,
+    days: Collection[date],
+    source: Contract,
+    rules: Sequence[Rule],
+) -> tuple[Keys, Keys]:
+    """Return which keys of silver are lost, and which should not be there.
+
+    Args:
+        raw: rows of the raw days, all versions, in their order.
+        source: contract of the raw table; the columns of its key are named alike in both.
+        rules: of the silver table; a version that breaks one does not count.
+
+    Returns:
+        Keys whose newest good version is a record and that are not in `rows`, and keys of `rows` for which it is not.
+    """
+    key = source.key
+    good = with_verdict(_of(raw, days), rules, source.void_condition).where("_good")
+    newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*order_of(source))))
+    expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
+    actual = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
+    sides = expected.drop("_newest").unionByName(actual).groupBy(DAY, *key)
+    with kept_frames() as keep:
+        both = keep(sides.agg(F.bool_or("_there").alias("_is"), F.bool_or(~F.col("_there")).alias("_should")))
+        return first_keys(both.where("_should and not _is"), key), first_keys(both.where("_is and not _should"), key)
+
+
+def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> Keys:
+    """Return keys whose version no declared order settled, each followed by the files that its versions came in."""
+    found = rivals(_of(raw, days), source, rules)
+    files = F.array_join(F.transform(F.array_sort("_files"), lambda file: F.substring_index(file, "/", -2)), ", ")
+    return first_keys(found.withColumn("_files", files), (*source.key, "_files"))
+
+
+def as_text(names: Iterable[str]) -> list[Column]:
+    """Return columns as Spark writes them: a time stamp is not moved to the time zone of this process."""
+    return [F.col(name).cast("string") for name in names]
+
+
+def _of(rows: DataFrame, days: Collection[date]) -> DataFrame:
+    return rows.where(F.col(DAY).isin(sorted(days)))
+
+
+def first_keys(rows: DataFrame, key: Sequence[str]) -> Keys:
+    """Return the first keys of some rows by day."""
+    in_order = SortWindow.partitionBy(DAY).orderBy(*(F.asc_nulls_last(name) for name in key))
+    ranked = rows.select(*dict.fromkeys((DAY, *key))).distinct().withColumn("_rank", F.row_number().over(in_order))
+    shown = ranked.where(F.col("_rank") <= EXAMPLES).select(DAY, "_rank", F.array(*as_text(key)).alias("_key"))
+    keys: defaultdict[date, list[Key]] = defaultdict(list)
+    for row in sorted(shown.collect(), key=lambda row: (row[DAY], row["_rank"])):
+        keys[row[DAY]].append(tuple(row["_key"]))
+    return keys
+
+
+_GROUP_ROWS = "_group_rows"
+
+
+class Neighbours(NamedTuple):
+    """Rows of other days that readers see of the table.
+
+    Args:
+        within_days: how far apart equal rows are wrong.
+    """
+
+    rows: DataFrame
+    within_days: int
+
+
+Beside = History | Neighbours | None
+"""What a rule looks at beside the rows of a day."""
+
+
+def rule_aggregates(rules: Sequence[Rule]) -> list[Column]:
+    """Count the rows of a day that break each rule by themselves, and those that it judges."""
+    return [F.count_if(verdict).alias(name) for rule in rules for name, verdict in verdicts(rule).items()]
+
+
+def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[date, int]:
+    """Count the rows of each day that break a rule only beside other rows: repeated ones, or dangling references.
+
+    Args:
+        rule: of the kind `unique` or `exists`.
+    """
+    counts = _broken(rule, rows, beside).groupBy(DAY).agg(F.sum(_GROUP_ROWS).alias(_GROUP_ROWS)).collect()
+    return {row[DAY]: row[_GROUP_ROWS] for row in counts}
+
+
+def keys_breaking(
+    rule: Rule, rows: DataFrame, days: Collection[date], key: Sequence[str], beside: Beside
+) -> tuple[Sequence[str], Keys]:
+    """Return the first keys of rows that break a rule; of a rule about other rows, the values that it looks at.
+
+    Returns:
+        The names of what is shown, and the values by day.
+    """
+    wanted, columns = F.col(DAY).isin(sorted(days)), rule.kind.columns
+    alone = rows.where(wanted & ~keeps(rule))
+    if rule.kind.is_condition:
+        return key, first_keys(alone, key)
+    found = alone.select(DAY, *columns).unionByName(_broken(rule, rows, beside).select(DAY, *columns).where(wanted))
+    return columns, first_keys(found, columns)
+
+
+def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], source: Contract) -> Keys:
+    """Return the first keys of delivered rows that break a rule."""
+    some = raw.where(F.col(DAY).isin(sorted(days)))
+    judged = with_verdict(some, [rule], source.void_condition, [rule])
+    counted = (F.col("_kind") != TOMBSTONE) & ~is_void(source.void_condition)
+    return first_keys(judged.where(counted & F.col(f"_breaks_{rule.name}")), source.key)
+
+
+def _broken(rule: Rule, rows: DataFrame, beside: Beside) -> DataFrame:
+    """Return the values of rows that break a rule beside others, each with the day and how many rows are wrong."""
+    groups = _groups(rule, rows)
+    if isinstance(beside, History):
+        return _dangling(rule, groups, beside)
+    again = groups.where(F.col(_GROUP_ROWS) > 1).withColumn(_GROUP_ROWS, F.col(_GROUP_ROWS) - 1)
+    if beside is None:
+        return again
+    elsewhere = _groups(rule, rows.unionByName(beside.rows)).drop(_GROUP_ROWS)
+    elsewhere = elsewhere.toDF("_day", *(f"_theirs_{n}" for n in range(len(elsewhere.columns) - 1)))
+    same = [F.col(ours) == F.col(theirs) for ours, theirs in zip(rule.kind.columns, elsewhere.columns[1:], strict=True)]
+    near = F.abs(F.datediff(DAY, "_day")).between(1, beside.within_days)
+    return groups.join(elsewhere, [*same, near], "left_semi").unionByName(
+        again.join(elsewhere, [*same, near], "left_anti")
+    )
+
+
+def _groups(rule: Rule, rows: DataFrame) -> DataFrame:
+    """Return the values that judged rows of a day have, each with its number of rows."""
+    judged = rows.where(applies(rule) & ~has_null(rule)).groupBy(DAY, *rule.kind.columns)
+    return judged.agg(F.count(F.lit(1)).alias(_GROUP_ROWS))
+
+
+def _dangling(rule: Rule, groups: DataFrame, reference: History) -> DataFrame:
+    theirs = {f"_theirs_{n}": name for n, name in enumerate(rule.kind.theirs)}
+    named = (F.col(name).alias(as_) for as_, name in theirs.items())
+    valid = reference.intervals().select(*named, "_valid_from", "_valid_to")
+    there = [F.col(ours) == F.col(as_) for ours, as_ in zip(rule.kind.columns, theirs, strict=True)]
+    then = (F.col(DAY) >= F.col("_valid_from")) & (F.isnull("_valid_to") | (F.col(DAY) < F.col("_valid_to")))
+    return groups.join(valid, [*there, then], "left_anti")

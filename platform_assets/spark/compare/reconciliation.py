@@ -29,9 +29,9 @@ from platform_assets.contracts import DAY, Amount, Reconciliation
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
+from platform_assets.spark.compare.profiles import as_text
 from platform_assets.spark.compare.row_diff import outer_union, within_sql
-from platform_assets.spark.compare.rules import as_text
-from platform_assets.spark.tables.row_hash import row_hash_sql
+from platform_assets.spark.tables.schemas import row_hash_sql
 from platform_assets.spark.windows import Windowed
 
 _MERGED = {"sum": F.sum, "count": F.sum, "min": F.min, "max": F.max}

@@ -26,8 +26,7 @@ from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import YEARS, cast, is_cast, lost, misfit, nanoseconds
 from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.reading import no_rows
-from platform_assets.spark.tables.row_hash import order_hash
-from platform_assets.spark.tables.schemas import raw_schema, with_columns
+from platform_assets.spark.tables.schemas import order_hash, raw_schema, with_columns
 
 _LINE = "_line"
 _HALF_A_CHARACTER = (
@@ -87,7 +86,7 @@ def parse(
     Returns:
         Rows in `raw_schema`, nothing computed yet. What must not enter raw has no day: of a refused row `_kind` is the
         reason and `_rescued` the row as it was delivered, for `dead_letters.refused_rows`; a row that came too late, or
-        too far ahead, lacks nothing else, for `late_rows.late_rows`.
+        too far ahead, lacks nothing else, for `dead_letters.late_rows`.
     """
     parsed: DataFrame | None = None
     for layout in layouts:
@@ -308,7 +307,7 @@ def _raw_columns(typed: DataFrame, layout: Layout, contract: Contract) -> list[C
     assert contract.event_time is not None
     day = f"to_date({columns[contract.event_time]})"
     is_void, in_time = contract.void_condition, ""
-    if contract.takes_undated:  # such a delete lies on the day it arrived: spark.raw.undated
+    if contract.takes_undated:  # such a delete lies on the day it arrived: spark.raw.markers
         is_undated = f"`{contract.event_time}` IS NULL AND coalesce({is_void}, false)"
         day, in_time = f"CASE WHEN {is_undated} THEN _arrival_date ELSE {day} END", f"({is_undated}) OR "
     kind = f"CASE WHEN {is_void} THEN '{VOID}' ELSE '{RECORD}' END" if is_void else f"'{RECORD}'"

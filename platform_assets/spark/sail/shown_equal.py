@@ -6,16 +6,20 @@ on odd values. `uv run poe engines` writes it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
-
-from pyspark import SparkContext
-from pyspark.sql import DataFrame
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from platform_assets.contracts import Contract
-from platform_assets.spark.sail.equal_list import EQUAL
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 MOST_HASHED_DIGITS = 18
 """Of a decimal, up to which both hash it alike."""
@@ -30,6 +34,25 @@ _NO_FIELDS = (
 """Classes of arguments, types and the session's time zone; what else an expression has decides what it computes."""
 _MOVES_VALUES = {"Alias", "AttributeReference", "OuterReference", "CreateNamedStruct", "GetStructField", "ListQuery"}
 _ANY_NUMBER = {"CaseWhen", "Coalesce", "Concat", "ConcatWs", "CreateArray", "Greatest", "In", "Least"}
+
+
+class EqualList(NamedTuple):
+    """Versions that were compared, the forms that may be found in a plan, and the digest of it all."""
+
+    spark: str
+    sail: str
+    expressions: frozenset[str]
+    digest: str
+
+
+def _read() -> EqualList:
+    text = files(__package__).joinpath("shown_equal.json").read_bytes()
+    listed = json.loads(text)
+    forms = (f"{name}{rest}" for name, rests in listed["expressions"].items() for rest in rests)
+    return EqualList(listed["spark"], listed["sail"], frozenset(forms), hashlib.sha256(text).hexdigest()[:12])
+
+
+EQUAL = _read()
 
 
 class Use(NamedTuple):
@@ -53,6 +76,14 @@ def refused_contract(contract: Contract, source: Contract | None = None) -> Iter
             yield f"{column.name} is {column.type}, and Sail hashes decimals of more than 18 digits otherwise"
         if column.type == "double":
             yield f"{column.name} is double, and floating point is not computed to the same last digit"
+
+
+def other_versions() -> Iterator[str]:
+    """Yield each engine that is installed in another version than the list was made with, as a sentence's end."""
+    for name, package, listed in (("Spark", "pyspark", EQUAL.spark), ("Sail", "pysail", EQUAL.sail)):
+        with suppress(PackageNotFoundError):  # starting it says so
+            if (installed := version(package)) != listed:
+                yield f"what comes out alike was shown with {name} {listed}, and {installed} is installed"
 
 
 def refused_expressions(frame: DataFrame) -> tuple[str, ...]:
@@ -152,7 +183,7 @@ def _forms(part: Any) -> tuple[str, ...]:
 
 def _written(part: Any) -> Any:
     """Return an argument without casts that Spark added: Sail brings types together by rules of its own."""
-    while _name(part) == "Cast" and not part.getTagValue(_of_jvm(SparkContext._jvm)[1]).isDefined():
+    while _name(part) == "Cast" and not part.getTagValue(_of_jvm(_jvm())[1]).isDefined():
         part = part.children().apply(0)
     return part
 
@@ -186,7 +217,13 @@ def _name(part: Any) -> str:
 
 
 def _is_a(thing: Any, class_name: str) -> bool:
-    return bool(_of_jvm(SparkContext._jvm)[0].isInstanceOf(class_name, thing))
+    return bool(_of_jvm(_jvm())[0].isInstanceOf(class_name, thing))
+
+
+def _jvm() -> Any:
+    from pyspark import SparkContext  # the list alone is read where no Spark is
+
+    return SparkContext._jvm
 
 
 @lru_cache(maxsize=1)

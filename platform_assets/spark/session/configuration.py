@@ -25,10 +25,10 @@ from platform_assets.errors import PlatformError
 from platform_assets.places import for_hadoop, store_of
 from platform_assets.settings import Settings, project_root
 from platform_assets.spark.sail.session import is_sail, sail_version
-from platform_assets.spark.session.cluster import computes_here
-from platform_assets.spark.session.environment import UTF_8
 from platform_assets.spark.session.jars import DELTA_VERSION, needed
+from platform_assets.spark.session.java import UTF_8
 from platform_assets.spark.session.jvm import OF_EVERY_COUNTRY, OPTIONS, SessionError, scratch_of_jvm
+from platform_assets.spark.session.on_demand import computes_here
 from platform_assets.sql_settings import OF_HADOOP, OF_PROCESSES, REQUIRED, of_hadoop, problems_of
 
 TUNING: Mapping[str, str] = {

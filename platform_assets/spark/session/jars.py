@@ -21,8 +21,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.places import store_of
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
-from platform_assets.spark.session.java import Java, find_java
-from platform_assets.spark.session.scratch import log_file
+from platform_assets.spark.session.java import Java, find_java, log_file
 
 _RESOLVE_WITHIN_S = 600
 _IVY_SETTINGS = """\

@@ -1,16 +1,24 @@
-"""Java: where it is and whether Spark can run on it."""
+"""What a JVM starts from: Java, variables of the environment, and the log that it writes.
+
+Which Spark there is, where it computes and what it is told stands in settings. Whoever has another Spark on the machine
+has variables that say otherwise.
+"""
 
 from __future__ import annotations
 
+import locale
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from platform_assets.errors import PlatformError
+from platform_assets.settings import Settings
 
 OLDEST = 17
 NEWEST = 25
@@ -108,3 +116,96 @@ def _executable(environ: Mapping[str, str]) -> Path:
 def _version(build: str) -> str | None:
     match = re.search(r'version "([^"]+)"', build)
     return match[1] if match else None
+
+
+UTF_8 = "C.UTF-8"
+"""A locale with every letter, which every Linux has."""
+_WHERE = ("MASTER", "SPARK_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE", "PYSPARK_GATEWAY_PORT")
+"""By which PySpark goes to another master or server, or refuses to go anywhere."""
+_OF_ANOTHER_SPARK = (
+    "SPARK_HOME",
+    "SPARK_CONF_DIR",
+    "SPARK_DIST_CLASSPATH",
+    "SPARK_SUBMIT_OPTS",
+    "SPARK_LAUNCHER_OPTS",
+    "PYSPARK_SUBMIT_ARGS",
+    "_JAVA_OPTIONS",
+)
+"""By which a JVM gets classes, defaults and options of another Spark, or such that win over its command line's."""
+HADOOP_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+"""Folders of a cluster's settings of Hadoop; some change what is read, as the longest line that is not left out."""
+_PYTHON = "PYSPARK_PYTHON"
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+
+
+@contextmanager
+def only_as_settings_say(*, by_connect: bool, is_here: bool) -> Iterator[None]:
+    """While a session begins, nothing of the environment says where it computes, nor, on one machine, by what Python.
+
+    Where it computes PySpark asks again whenever it looks for its session, so those variables do not come back.
+
+    Args:
+        by_connect: whether a Spark Connect server computes; else functions must not make columns for one.
+        is_here: whether all of it happens on this machine: a cluster's settings have no say then, and functions in
+            Python run in what runs this process, not in the first `python3` of the path.
+    """
+    for name in _WHERE if by_connect else (*_WHERE, _CONNECT_MODE):
+        os.environ.pop(name, None)
+    with _changed({_PYTHON: sys.executable, **dict.fromkeys(HADOOP_FOLDERS)} if is_here else {}):
+        yield
+
+
+@contextmanager
+def environment_of_jvm() -> Iterator[None]:
+    """Set what a JVM starts with: the Spark that is installed with the platform, and no defaults but ours.
+
+    One malloc arena per thread is memory nobody uses; a choice of the user's stays. And where the locale knows no
+    letters but those of ASCII, as under cron, Java cannot open a file named with others. So it is, too, with one that
+    is not installed, as in a container to which `LC_ALL` came along from elsewhere.
+    """
+    changes: dict[str, str | None] = dict.fromkeys(_OF_ANOTHER_SPARK)
+    changes["MALLOC_ARENA_MAX"] = os.environ.get("MALLOC_ARENA_MAX") or "2"
+    if sys.getfilesystemencoding() == "utf-8" and locale.getencoding().upper() != "UTF-8":
+        changes["LC_ALL"] = UTF_8
+    with _changed(changes):
+        yield
+
+
+@contextmanager
+def _changed(changes: Mapping[str, str | None]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    _set(changes)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+_ROTATE_AT_BYTES = 20_000_000
+
+
+def log_file(settings: Settings) -> Path:
+    """Return the file that Spark, its JVM and Ivy append to; what it grew to before is kept beside it once."""
+    path = settings.state / "logs" / "spark.log"
+    settings.make_state()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_file() and path.stat().st_size > _ROTATE_AT_BYTES:
+        path.replace(path.with_suffix(".log.1"))
+    return path
+
+
+def last_words(path: Path, since: int) -> str:
+    """Return the last three lines written after a position of the file, for an error message; no lines of a stack."""
+    with path.open("rb") as file:
+        file.seek(since)
+        text = file.read().decode(errors="replace")
+    lines = (line.strip() for line in text.splitlines())
+    return " | ".join([line for line in lines if line and not line.startswith("at ")][-3:])

@@ -2,15 +2,26 @@
 
 PySpark starts a JVM and leaves it running until Python ends. Ours ends with the session, so that memory is free again,
 the class archive is written, and the next session of the process gets the settings it asks for.
+
+What it needs only while it lives (shuffled rows) Spark would put into the system's folder for temporary files, where it
+stays for ever once a JVM was killed. Here each JVM has a folder in the state folder, with a lock beside it that the
+operating system holds for exactly as long as the JVM lives. Whoever starts the next one removes the folders whose locks
+are free.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
+from tempfile import mkdtemp
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -19,12 +30,11 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
+from platform_assets.access import make_folder
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import ClassArchive
-from platform_assets.spark.session.environment import environment_of_jvm
-from platform_assets.spark.session.java import MORE_OPTIONS
-from platform_assets.spark.session.scratch import Scratch, last_words, log_file, new_scratch
+from platform_assets.spark.session.java import MORE_OPTIONS, environment_of_jvm, last_words, log_file
 from platform_assets.sql_settings import OF_JAVA
 
 OF_EVERY_COUNTRY = tuple(f"-D{name}={value}" for name, value in OF_JAVA.items())
@@ -220,3 +230,85 @@ def _end_half_started(error: BaseException) -> None:
                 known.kill()
                 known.wait()
         trace = trace.tb_next
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """The folder of one JVM.
+
+    Args:
+        lock: an open lock file, which the JVM must inherit.
+    """
+
+    folder: Path
+    lock: int
+
+    @property
+    def jvm_option(self) -> str:
+        """Return what tells the JVM where to put its own files."""
+        return f'"-Djava.io.tmpdir={self.folder.resolve()}"'
+
+    def remove(self) -> None:
+        """Remove the folder, once its JVM has ended."""
+        shutil.rmtree(self.folder.resolve(), ignore_errors=True)
+        if self.folder.is_symlink():
+            self.folder.unlink()
+        _lock_of(self.folder).unlink(missing_ok=True)
+
+
+def scratch_folder(settings: Settings) -> Path:
+    """Return where the folders of an installation's JVMs lie."""
+    return settings.state / "spark"
+
+
+@contextmanager
+def new_scratch(settings: Settings) -> Iterator[Scratch]:
+    """Make a folder for a JVM that is started within; from then on only the JVM holds its lock.
+
+    Folders of JVMs that are dead are removed.
+    """
+    every = scratch_folder(settings)
+    settings.make_state()
+    make_folder(every, settings.access.state)
+    _remove_dead(every)
+    scratch = _taken(every, settings.access.state)
+    try:
+        yield scratch
+    except BaseException:
+        scratch.remove()
+        raise
+    finally:
+        os.close(scratch.lock)
+
+
+def _taken(every: Path, mode: int) -> Scratch:
+    while True:
+        folder = every / f"{os.getpid()}-{token_hex(4)}"
+        lock = os.open(_lock_of(folder), os.O_RDWR | os.O_CREAT | os.O_EXCL, mode & 0o666)
+        if _take(lock) and _lock_of(folder).exists():  # or somebody took it for a dead one's before it was held
+            if "," in str(folder):  # which to Spark is the end of a folder's name
+                folder.symlink_to(mkdtemp(prefix="platform-assets-"))
+            else:
+                make_folder(folder, mode)
+            return Scratch(folder, lock)
+        os.close(lock)
+
+
+def _remove_dead(every: Path) -> None:
+    for file in every.glob("*.lock"):
+        # What another user left, in a folder of a group, is that user's to remove.
+        with suppress(OSError), closing(file.open("rb+")) as lock:
+            if _take(lock.fileno()):
+                Scratch(file.with_suffix(""), lock.fileno()).remove()
+
+
+def _take(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")

@@ -1,4 +1,4 @@
-"""Start a session only where one is needed, and ask how far its jobs are."""
+"""Start a session only where one is needed, ask where it computes, and how far its jobs are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from platform_assets.settings import Settings
 
 SparkOnDemand = Callable[[], SparkSession]
 """Gives the session, and starts it when it is first asked for."""
@@ -50,3 +52,17 @@ def running_jobs() -> Mapping[int, Tasks]:
     except (Py4JError, OSError, AttributeError):
         return {}  # stopped while it was asked; whoever works with it is told why
     return jobs
+
+
+def computes_here(settings: Settings) -> bool:
+    """Return whether driver and executors are one process of this machine, which sees all that this one sees."""
+    return settings.spark_remote is None and _is_local(settings.spark_master)
+
+
+def is_one_process(spark: SparkSession) -> bool:
+    """Return whether driver and executors of a session are one process, so that they end together."""
+    return hasattr(spark, "_jsparkSession") and _is_local(spark.sparkContext.master or "")
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith("local[")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,23 +26,23 @@ from pyspark.sql import SparkSession
 
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
-from platform_assets.spark.session.attached import attached_by, borrow, detach, lease_of_jvm
 from platform_assets.spark.session.class_archive import class_archive
-from platform_assets.spark.session.cluster import computes_here, wait_for_executors
 from platform_assets.spark.session.configuration import configuration, engine_key
-from platform_assets.spark.session.environment import only_as_settings_say
 from platform_assets.spark.session.jars import spark_jars
-from platform_assets.spark.session.java import find_java
+from platform_assets.spark.session.java import find_java, last_words, log_file, only_as_settings_say
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
-from platform_assets.spark.session.reach import (
+from platform_assets.spark.session.on_demand import computes_here
+from platform_assets.spark.session.reasons import (
     SET_HADOOP_FOLDER,
+    cause_of,
     places_of,
+    reason_of,
     what_is_asked,
     why_no_yarn,
     why_nobody_listens,
+    without_secrets,
 )
-from platform_assets.spark.session.reasons import cause_of, reason_of, without_secrets
-from platform_assets.spark.session.scratch import last_words, log_file
+from platform_assets.spark.session.warm import attached_by, borrow, detach, lease_of_jvm
 from platform_assets.sql_settings import CODECS, OF_HADOOP, REQUIRED
 
 _NAME = "platform-assets"
@@ -49,6 +50,9 @@ _NAME = "platform-assets"
 
 STOPS_WITHIN_S = 30.0
 """After it was asked to; no Spark that is alive takes so long."""
+
+_LOOK_S = 0.1
+"""Between two looks for executors."""
 
 _RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
 """With these a server is waited for three quarters of a minute, as while a network is gone; a client by itself waits
@@ -165,13 +169,39 @@ def _start(settings: Settings, progress: OnProgress, *, record_classes: bool, br
         raise not_started(settings, reason) from cause
     if not computes_here(settings):
         try:
-            wait_for_executors(context, settings, progress)
+            _wait_for_executors(context, settings, progress)
         except BaseException:
             stop_session(spark)
             raise
     else:
         _fit_to_cores(spark, settings)
     return spark
+
+
+def _wait_for_executors(context: SparkContext, settings: Settings, progress: OnProgress) -> None:
+    """Wait until a cluster has given the session its first executor: without one, every job would wait for ever.
+
+    Where the cluster allocates them with the work (`spark.dynamicAllocation.enabled`), there is nothing to wait for.
+
+    Raises:
+        SessionError: none came within `spark_wait_s`.
+    """
+    if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
+        return
+    known = cast("Any", context)._jsc.sc().getExecutorMemoryStatus
+    until = time.monotonic() + settings.spark_wait_s
+    with meanwhile(progress, f"waiting for {settings.spark_master} to give executors"):
+        while known().size() < 2:  # the driver is counted, too
+            if time.monotonic() > until:
+                asked = context.getConf().get("spark.executor.memory", "1g")
+                raise SessionError(
+                    f"{settings.spark_master} gave no executor within {settings.spark_wait_s:g} seconds: no worker is "
+                    f"there, has {asked} and a core free, or can reach this machine.",
+                    "Look at the cluster's own page. Ask for less with spark.executor.memory and spark.executor.cores "
+                    "in PLATFORM_SPARK_CONF, name an address of this machine that workers reach with "
+                    "spark.driver.host, or wait longer with PLATFORM_SPARK_WAIT_S.",
+                )
+            time.sleep(_LOOK_S)
 
 
 def _import_ahead() -> None:

@@ -28,8 +28,8 @@ from platform_assets.places import is_object_store
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.server import ended_within
 from platform_assets.spark.sail.session import GONE, MEMORY, running_server
-from platform_assets.spark.session.attached import lease_of_jvm
-from platform_assets.spark.session.cluster import computes_here, is_one_process
+from platform_assets.spark.session.on_demand import computes_here, is_one_process
+from platform_assets.spark.session.warm import lease_of_jvm
 from platform_assets.spark.tables.failures import causes
 from platform_assets.spark.tables.scans import shows_plans
 

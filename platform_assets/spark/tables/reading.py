@@ -1,4 +1,4 @@
-"""Read in Spark: exactly the days asked for of released tables, rows of some keys, stages, and frames that are kept.
+"""Read in Spark: exactly the days asked for of released tables, rows of some keys, stages, frames kept, and views.
 
 The log is read without Spark and names the files; Spark reads those as plain Parquet. To have Delta unfold the log of a
 table and look up its files takes two to four jobs a read, a third of the time that a correction of a few days takes.
@@ -22,12 +22,16 @@ from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.lakehouse.delta.log import table_snapshot
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import Release
+from platform_assets.lakehouse.sql_views import spark_view, statements, tables_without_view
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import for_hadoop
 from platform_assets.planning.key_scope import KeyScope, value_of
 from platform_assets.records.manifest import DataFile
 from platform_assets.spark.sail.session import is_sail
-from platform_assets.spark.session.cluster import is_one_process
+from platform_assets.spark.session.on_demand import is_one_process
+from platform_assets.spark.tables.failures import unreadable_session_told
 
 Keep = Callable[[DataFrame], DataFrame]
 """Gives a frame with the same rows that is computed only once."""
@@ -160,3 +164,17 @@ def kept_frames() -> Iterator[Keep]:
     finally:
         for frame in persisted:
             frame.unpersist()
+
+
+def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
+    """Show every table of a release as `<layer>_<table>`, and no table that came after it.
+
+    Raises:
+        DamagedTableError: files of that release are gone; the views are as they were.
+        LakeError: with this session no lake can be read; the message says what it lacks.
+    """
+    with unreadable_session_told(spark):
+        for statement in list(statements(lake, release, "spark")):
+            spark.sql(statement)
+    for table in tables_without_view(lake, release):
+        spark.catalog.dropTempView(spark_view(table))

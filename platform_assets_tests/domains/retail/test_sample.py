@@ -33,7 +33,7 @@ from platform_assets.domains.retail.sample import (
     land,
     land_recount,
 )
-from platform_assets.domains.retail.sample.source import read_lines, with_money
+from platform_assets.domains.retail.sample.simulation import read_lines, with_money
 from platform_assets.progress import Progress
 from platform_assets_tests.support.models.oracle import DERIVED, Oracle
 

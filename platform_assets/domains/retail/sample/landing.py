@@ -15,10 +15,27 @@ import polars as pl
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.domains.retail.contracts import CLOSED, RAW_PRODUCTS, RAW_TRANSACTIONS
-from platform_assets.domains.retail.sample.files import STATE, delivered_at, encode, file_of_line, write
-from platform_assets.domains.retail.sample.malformations import QUARANTINED, REFUSED, named, with_spoiled_values
-from platform_assets.domains.retail.sample.simulation import LATEST_DAYS, OtherSampleError, SampleError, Simulation
-from platform_assets.domains.retail.sample.source import copy_of, product_versions, read_lines, with_money
+from platform_assets.domains.retail.sample.files import (
+    QUARANTINED,
+    REFUSED,
+    STATE,
+    delivered_at,
+    encode,
+    file_of_line,
+    named,
+    with_spoiled_values,
+    write,
+)
+from platform_assets.domains.retail.sample.simulation import (
+    LATEST_DAYS,
+    OtherSampleError,
+    SampleError,
+    Simulation,
+    copy_of,
+    product_versions,
+    read_lines,
+    with_money,
+)
 from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
 from platform_assets.progress import OnProgress, Progress, no_progress
 
