@@ -19,7 +19,7 @@ from platform_assets.lakehouse.releases import current_release, manifest_file, w
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.windows import Calendar, day_range
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.records.manifest import Manifest
 from platform_assets.settings import load_settings

@@ -74,7 +74,7 @@ def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    from platform_assets.lakehouse.database_url import driver_message
+    from platform_assets.lakehouse.errors import driver_message
 
     drivers = [one for one in chain if type(one).__module__.startswith("psycopg2")]
     try:

@@ -4,6 +4,7 @@ Here belong the words a contract is written in (columns, keys, read windows, rul
 that a declaration makes sense by itself. What follows from a contract is computed in the rooms above.
 """
 
+from platform_assets.contracts.calendar import EveryDays, Protected, Weekdays
 from platform_assets.contracts.checks import (
     Aggregate,
     Amount,
@@ -12,18 +13,15 @@ from platform_assets.contracts.checks import (
     Comparison,
     Freshness,
     Reconciliation,
+    Settled,
     Severity,
 )
 from platform_assets.contracts.columns import Column
-from platform_assets.contracts.domain import Catalogue, Domain
+from platform_assets.contracts.domain import Catalogue, Domain, Exposure
 from platform_assets.contracts.errors import ContractError, UnknownTableError
-from platform_assets.contracts.expected import EveryDays, Weekdays
-from platform_assets.contracts.exposures import Exposure
 from platform_assets.contracts.kinds import compare, exists, in_range, length, matches, not_null, one_of, unique
 from platform_assets.contracts.landing import LandingFiles
-from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule
-from platform_assets.contracts.settled import Settled
 from platform_assets.contracts.table import (
     DAY,
     Contract,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from zoneinfo import available_timezones
 
-from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.errors import ContractError, check_declaration
 
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """What may name a table or column: the allow-list behind every generated path and expression."""

@@ -1,8 +1,21 @@
-"""What is wrong with a declaration."""
+"""What is wrong with a declaration: one by itself raises its first mistake; of a domain all are gathered.
+
+Python would stop at the first exception in a module, and a person would correct, try, and be told of the next one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from inspect import isclass, isroutine
+from traceback import walk_stack
+from types import FrameType, GenericAlias
+from typing import Annotated, Any, get_type_hints
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from platform_assets.errors import PlatformError, did_you_mean
 
@@ -42,3 +55,180 @@ def unknown_table(name: str, choices: Collection[str]) -> UnknownTableError:
     """Return the error of whoever names a table that there is not, the same wherever tables are named."""
     todo = f"{did_you_mean(name, choices)}Tables are {', '.join(choices)}."
     return UnknownTableError(f"There is no table {name!r}.", todo)
+
+
+Days = Annotated[int, Field(ge=0, le=36_500)]
+"""A number of days. A hundred years are more than anybody means, and dates can still be counted with them."""
+
+Percent = Annotated[int, Field(ge=0, le=100)]
+"""A share of something, in whole percents."""
+
+Minutes = Annotated[int, Field(ge=1, le=525_600)]
+"""A time to wait, up to a year."""
+
+Times = Annotated[int, Field(ge=1, le=100)]
+"""How often something has to happen."""
+
+_SHOWN = 80
+_ALLOWED: dict[type, tuple[tuple[str, ...], TypeAdapter[Any]]] = {}
+
+
+def field_problems(declared: object, whose: str, table: str | None = None) -> Iterator[ContractError]:
+    """Yield every field of another type than its annotation says, or outside its range; nothing is converted.
+
+    Args:
+        whose: what it is, to begin the messages with.
+
+    Returns:
+        Errors that name the field, its value and what is allowed.
+    """
+    names, allowed = _allowed_in(type(declared))
+    values = {name: getattr(declared, name) for name in names}
+    try:
+        allowed.validate_python(tuple(values.values()), strict=True)
+    except ValidationError as error:
+        for name, found in _by_field(names, error).items():
+            where, problems = _first_place(found)
+            value = problems[0]["input"]
+            problem = ContractError(
+                f"{whose} has {name}{where}={_shown(value)}.",
+                f"Correct `{name}`: {_allowed(name, value, problems)}.",
+                table=table,
+                field=name,
+            )
+            problem.__cause__ = error
+            yield problem
+
+
+def _allowed_in(kind: type) -> tuple[tuple[str, ...], TypeAdapter[Any]]:
+    """Return the fields of a dataclass and what checks them all, made once: one for each field takes twice as long."""
+    if kind not in _ALLOWED:
+        hints = get_type_hints(kind, include_extras=True)
+        together: Any = GenericAlias(tuple, tuple(hints.values()))
+        _ALLOWED[kind] = tuple(hints), TypeAdapter(together)
+    return _ALLOWED[kind]
+
+
+def _by_field(names: Sequence[str], error: ValidationError) -> dict[str, list[ErrorDetails]]:
+    """Return what is wrong with each field, and where within it."""
+    found: dict[str, list[ErrorDetails]] = {}
+    for problem in error.errors():
+        number, *place = problem["loc"]
+        found.setdefault(names[int(number)], []).append({**problem, "loc": tuple(place)})
+    return found
+
+
+def _first_place(found: Iterable[ErrorDetails]) -> tuple[str, list[ErrorDetails]]:
+    """Return the first part of a field that is wrong, and all that could be there instead."""
+    by_place: dict[str, list[ErrorDetails]] = {}
+    for problem in found:
+        place = "".join(f"[{step}]" for step in problem["loc"] if isinstance(step, int))
+        by_place.setdefault(place, []).append(problem)
+    return next(iter(by_place.items()))
+
+
+def _allowed(name: str, value: object, problems: list[ErrorDetails]) -> str:
+    if problems[0]["type"] == "tuple_type":
+        inside = ", ".join(map(_shown, value)) if isinstance(value, list | set | frozenset) else _shown(value)
+        return f"it must be a tuple, and one of a single value ends with a comma, as in {name}=({inside},)"
+    if isroutine(value) or isclass(value):
+        return f"{value.__name__} stands there without brackets; write {value.__name__}(…) for what it gives"
+    said = [problem["msg"].removeprefix("Input should be ") for problem in problems]
+    return f"it must be {' or '.join(dict.fromkeys(said))}"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+_FOLLOWS = (AttributeError, LookupError, TypeError, ValueError)
+"""What looking at a declaration may end in that is made of wrong ones, which have been told by then."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A problem of a declaration that was made all the same.
+
+    Args:
+        error: as it would have been raised.
+        declared: that has the problem; None where it lies between declarations.
+        frames: where it was made, outermost first, each with its line.
+    """
+
+    error: ContractError
+    declared: object = field(default=None, repr=False, compare=False)
+    frames: tuple[tuple[FrameType, int], ...] = field(repr=False, default=())
+
+
+_GATHERING: ContextVar[list[Gathered] | None] = ContextVar("gathering", default=None)
+
+
+@contextmanager
+def gathering() -> Iterator[list[Gathered]]:
+    """Within, declarations with mistakes are made and noted; whoever gathers must refuse what was made of them."""
+    gathered: list[Gathered] = []
+    token = _GATHERING.set(gathered)
+    try:
+        yield gathered
+    finally:
+        _GATHERING.reset(token)
+
+
+def check_declaration(
+    declared: object,
+    whose: str,
+    problems: Callable[[], Iterable[ContractError]] = lambda: (),
+    table: str | None = None,
+) -> None:
+    """Refuse a declaration with a field that is not what its annotation says, or with fields that contradict others.
+
+    Args:
+        problems: of its fields with each other; asked for only where each by itself is right.
+
+    Raises:
+        ContractError: for the first problem, unless they are gathered.
+    """
+
+    def all_problems() -> Iterator[ContractError]:
+        wrong = list(field_problems(declared, whose, table))
+        yield from wrong
+        if not wrong:
+            yield from problems()
+
+    refuse(all_problems(), declared)
+
+
+def wrong_among(parts: Iterable[object], table: str) -> bool:
+    """Return whether parts of a table's declaration have mistakes that were noted: they are that table's from now on.
+
+    What would be said of the whole because of such a part is no mistake of its own.
+    """
+    gathered = _GATHERING.get() or ()
+    mine = {id(part) for part in parts}  # equal ones may be another table's
+    wrong = [found.error for found in gathered if found.declared is not None and id(found.declared) in mine]
+    for error in wrong:
+        error.table = error.table or table
+    return bool(wrong)
+
+
+def refuse(problems: Iterable[ContractError], declared: object = None) -> None:
+    """Raise the first of some problems; note all of them where they are gathered.
+
+    Raises:
+        ContractError: there is one, and nobody gathers.
+    """
+    gathered = _GATHERING.get()
+    if gathered is None:
+        for problem in problems:
+            raise problem
+        return
+    frames = tuple(reversed(list(walk_stack(None))))
+    try:
+        for problem in problems:
+            gathered.append(Gathered(problem, declared, frames))
+    except ContractError as error:
+        gathered.append(Gathered(error, declared, frames))
+    except _FOLLOWS:
+        if not gathered:
+            raise

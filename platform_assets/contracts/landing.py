@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.errors import ContractError, check_declaration
 
 Format = Literal["parquet", "csv", "json"]
 """How a file holds its rows; whoever treats them differently has a case for each, which the type checker holds."""

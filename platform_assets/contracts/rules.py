@@ -1,4 +1,4 @@
-"""Rules: what rows of a table must meet, and what becomes of a row or a day that breaks them."""
+"""Rules: what rows of a table must meet, and what becomes of a row or a day that breaks them, and where it is read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.errors import ContractError, check_declaration
 from platform_assets.contracts.kinds import Kind, condition, family_of, type_problem
-from platform_assets.contracts.mistakes import check_declaration
 from platform_assets.errors import did_you_mean
 
 _PART = re.compile(r"(\d{1,12}) rows?|(\d{1,3}(?:\.\d{1,10})?) ?%")
@@ -216,3 +215,22 @@ def _column_problems(
 
 def _error(table: str, rule: Rule, what: str, todo: str) -> ContractError:
     return ContractError(f"The rule {rule.name!r} of {table} {what}.", todo, table=table, field=rule.name)
+
+
+def refused_table(raw: str) -> str:
+    """Return where rows refused at parsing go, for a raw table."""
+    return f"refused.{raw.partition('.')[2]}"
+
+
+def quarantine_table(silver: str) -> str:
+    """Return where rows that break a rule go, for a silver table."""
+    return f"quarantine.{silver.partition('.')[2]}"
+
+
+def with_quarantine(table: str) -> tuple[str, ...]:
+    """Return a table and, of a silver one, its quarantine: a gold table of the same name has none."""
+    return (table, quarantine_table(table)) if table.startswith("silver.") else (table,)
+
+
+SUPERSEDED = "superseded."
+"""Before the name of a silver table without its layer: the rows of which newer versions count, looked up in raw."""

@@ -12,15 +12,20 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
-from platform_assets.contracts.checks import Checks, Circuit, Comparison, Freshness, Reconciliation
+from platform_assets.contracts.calendar import EveryDays, Protected, Weekdays
+from platform_assets.contracts.checks import (
+    Checks,
+    Circuit,
+    Comparison,
+    Freshness,
+    Reconciliation,
+    Settled,
+    settled_problems,
+)
 from platform_assets.contracts.columns import IDENTIFIER, Column, words
-from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.expected import EveryDays, Weekdays
+from platform_assets.contracts.errors import ContractError, Days, check_declaration, wrong_among
 from platform_assets.contracts.landing import LandingFiles
-from platform_assets.contracts.mistakes import Days, check_declaration, wrong_among
-from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule, declared_rule_problems
-from platform_assets.contracts.settled import Settled, settled_problems
 from platform_assets.contracts.windows import AsOf, Offsets, Span, Window
 
 _CODE_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

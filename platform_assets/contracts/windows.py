@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.mistakes import Days, check_declaration
+from platform_assets.contracts.errors import ContractError, Days, check_declaration
 
 Distance = Annotated[int, Field(ge=-36_500, le=36_500)]
 """A number of days or years from a day, negative before it."""

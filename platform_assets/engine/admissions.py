@@ -23,7 +23,7 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import is_object_store
-from platform_assets.records.admission import Admission, EngineName
+from platform_assets.records.code_version import Admission, EngineName
 from platform_assets.spark.sail.shown_equal import EQUAL
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
-from platform_assets.contracts.mistakes import Gathered, gathering
+from platform_assets.contracts.errors import Gathered, gathering
 from platform_assets.engine.mistake import Mistake, refuse_mistakes
 from platform_assets.errors import PlatformError, users_frames, users_line
 

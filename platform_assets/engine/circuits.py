@@ -13,8 +13,8 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.planning.circuit import CircuitState, TableVerdict, applies_to, circuit
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, Hold
-from platform_assets.records.refused import Attempt
 
 _PASSES = (ROLL_BACK, COMPACTION, ERASURE)
 """Kinds of publications that pass an open circuit: none of them shows anything new."""

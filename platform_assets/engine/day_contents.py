@@ -7,15 +7,16 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from platform_assets.engine.platform import Platform
-from platform_assets.lakehouse.delta.log import live_files, staged_files
+from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
+from platform_assets.lakehouse.delta.statistics import staged_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.quality.findings import FELL_FROM, LAG
 from platform_assets.quality.settled import is_drift
 from platform_assets.records.code_version import Version
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, TableChange, platform_version
 

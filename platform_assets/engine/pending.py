@@ -21,8 +21,7 @@ from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.steps import newest_to_take
 from platform_assets.planning.windows import days_later
-from platform_assets.records.code_version import Version
-from platform_assets.records.refused import Attempt
+from platform_assets.records.code_version import Attempt, Version
 from platform_assets.sources.landing import LandedFile, Problem
 
 _T = TypeVar("_T")

@@ -41,7 +41,7 @@ from platform_assets.engine.user_code import (
 )
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake, located
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import recover
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.places import is_object_store
 from platform_assets.planning.code.reach import transform_modules

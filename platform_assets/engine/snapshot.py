@@ -28,9 +28,8 @@ from platform_assets.planning.loaded import Delivered, loaded_days, with_history
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery, order_number, replays
 from platform_assets.planning.windows import Calendar
-from platform_assets.records.history import DayMark, DayRecord, Hold, Marks
+from platform_assets.records.history import DayMark, DayRecord, Hold, Marks, StagedDays
 from platform_assets.records.manifest import STAGED, TableChange
-from platform_assets.records.staged_days import StagedDays
 
 _Content = TypeVar("_Content", DayRecord, DayMark)
 

@@ -21,9 +21,9 @@ from secrets import token_hex
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from platform_assets.lakehouse.delta.new_commit import check_file
 from platform_assets.lakehouse.errors import BeyondWindowError, ErasedError, LakeError, StagedFileError
 from platform_assets.lakehouse.layout import Lake, put
-from platform_assets.lakehouse.replace import check_file
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import Manifest
 

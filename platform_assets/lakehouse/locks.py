@@ -13,18 +13,38 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from hashlib import sha256
 from secrets import token_hex
+from typing import TYPE_CHECKING
 
-from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
+from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError, driver_message, masked
 from platform_assets.lakehouse.layout import Lake, checked_publication, drop_drafts
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 PUBLISH_TIMEOUT_S = 60.0
 INGEST_TIMEOUT_S = 1800.0
 PRIVATE_TIMEOUT_S = 5.0
 BEGIN_TIMEOUT_S = 300.0
 """A plan is explained meanwhile, of years of days as well."""
+
+_CONNECT_TIMEOUT_S = 10
+"""To the database whose sessions hold the locks of a lake."""
+_TIMED_OUT = "55P03"
+"""PostgreSQL's code for lock_not_available, which `lock_timeout` ends in."""
+_HELD = """
+SELECT EXISTS (
+  SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() AND objsubid = 1
+  AND (classid::bigint << 32 | objid::bigint) = :key
+)"""
+"""Whether this session holds an advisory lock, as pg_locks shows a key of 64 bits."""
+_ENDS_BY_ITSELF = """
+SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_session_timeout')"""
+"""A lock is waited for and held for as long as its holder works, whatever time the server gives others; older
+servers know only the first."""
 
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 BATCHES = "batches.json"
@@ -201,12 +221,73 @@ def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
 
 def _session_or_file(lake: Lake, name: str, timeout_s: float) -> AbstractContextManager[StillHeld | None]:
     """Hold a lock by a session of the lake's database, which says whether it still does, or else by a file."""
-    if not lake.lock_url:
-        return _file(lake, name, timeout_s)
-    from platform_assets.lakehouse.session_locks import session_lock  # a lake with locks on disk needs no SQL
+    return _session_lock(lake, name, timeout_s, lake.lock_url) if lake.lock_url else _file(lake, name, timeout_s)
 
-    meant, shown = f"{_lake_id(lake)} {name}", f"{name!r} of {lake.root}"
-    return session_lock(lake.lock_url, meant, shown, timeout_s, lambda: _timed_out(lake, name, timeout_s))
+
+@contextmanager
+def _session_lock(lake: Lake, name: str, timeout_s: float, url: str) -> Iterator[StillHeld]:
+    """Hold an advisory lock of PostgreSQL for as long as the block runs and the session lives."""
+    from sqlalchemy import text  # a lake with locks on disk needs no SQL
+    from sqlalchemy.exc import DBAPIError
+
+    shown = f"{name!r} of {lake.root}"
+    key = int.from_bytes(sha256(f"{_lake_id(lake)} {name}".encode()).digest()[:8], "big", signed=True)
+    with _session(url) as session:
+        try:
+            session.execute(text(_ENDS_BY_ITSELF))
+            session.execute(text(f"SET lock_timeout = {max(int(timeout_s * 1000), 1)}"))
+            session.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) == _TIMED_OUT:
+                raise _timed_out(lake, name, timeout_s) from error
+            parsed = session.engine.url
+            raise LakeError(
+                f"The database {masked(parsed)} ended the session that waited for the lock {shown}: "
+                f"{driver_message(error.orig or error, parsed)}.",
+                "Run the same again when the server answers; nothing was published.",
+            ) from None
+
+        def still_held() -> None:
+            lost = LockLostError(
+                f"The database session that held the lock {shown} was lost.",
+                "Publish again: whoever takes the lock next finishes what was begun. A pooler between here and "
+                "PostgreSQL has to keep sessions apart.",
+            )
+            try:
+                held = session.execute(text(_HELD), {"key": key}).scalar()
+            except DBAPIError as error:
+                raise lost from error
+            if not held:
+                raise lost
+
+        yield still_held
+        # The lock ends with the session, which is closed here and by a dead process alike.
+
+
+@contextmanager
+def _session(url: str) -> Iterator[Connection]:
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.pool import NullPool
+
+    parsed = make_url(url).set(drivername="postgresql+psycopg")
+    engine = create_engine(
+        parsed,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+    )
+    try:
+        session = engine.connect()
+    except DBAPIError as error:
+        # Not chained: drivers quote what they were given.
+        reason = driver_message(error.orig or error, parsed)
+        raise LakeError(
+            f"The database {masked(parsed)} that holds the locks cannot be reached: {reason}.",
+            "Start it, or correct PLATFORM_LEDGER_URL.",
+        ) from None
+    with session:
+        yield session
 
 
 def _lake_id(lake: Lake) -> str:

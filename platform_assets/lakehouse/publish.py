@@ -1,37 +1,45 @@
-"""`publish`: make a publication visible, all of it or nothing."""
+"""Make a publication visible, all of it or nothing, and finish what a dead publisher began.
+
+There is no journal: a table whose head is beyond the release says by its commits which publication is unfinished, and
+that publication's manifest says the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date
 
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
+from platform_assets.lakehouse.delta.new_commit import changed_since, drop_torn_checkpoint, replace
 from platform_assets.lakehouse.delta.schema import check_columns
 from platform_assets.lakehouse.errors import (
     Conflict,
+    DamagedTableError,
     InterruptedPublicationError,
     LakeError,
     LockLostError,
     ManifestError,
     OvertakenError,
+    StagedFileError,
     lock_lost_to,
 )
 from platform_assets.lakehouse.horizon import require_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import PUBLISH_TIMEOUT_S, publish_lock
-from platform_assets.lakehouse.recovery import finish, finish_pending
 from platform_assets.lakehouse.releases import (
     Release,
     current_release,
+    foreign_commits,
     manifest_bytes,
     manifest_file,
+    manifest_of,
     newest_release,
     parsed,
     released_as,
+    write_release,
 )
-from platform_assets.lakehouse.replace import changed_since
 from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.records.history import ERASURE, RELOAD, ROLL_BACK
 from platform_assets.records.manifest import Manifest
@@ -191,3 +199,169 @@ def _begun(lake: Lake, manifest: Manifest, heads: Mapping[str, TableSnapshot | N
         for table, head in heads.items()
         for commit in commits.commits_after(lake.table_path(table), head.version if head else -1)
     )
+
+
+def recover(lake: Lake) -> list[str]:
+    """Finish what dead publishers began.
+
+    Every publisher does this by itself; call it to have readers see the result at once.
+
+    Returns:
+        What was done, one sentence each.
+
+    Raises:
+        ForeignCommitError: a table was changed by something else than a publication.
+        LockTimeoutError: somebody is publishing all the time.
+    """
+    with publish_lock(lake) as still_held:
+        return finish_pending(lake, still_held)
+
+
+def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collection[str] | None = None) -> list[str]:
+    """Finish what dead publishers began; to be called under the publish lock.
+
+    Args:
+        targets: tables about to be published: what another tool did to others stops nobody. Without them, all tables
+            have to be as publications left them.
+
+    Raises:
+        ForeignCommitError: `_releases`, or one of these tables, was changed by something else than a publication.
+        DamagedTableError: a table is behind its release, or ahead by more than one dead publisher leaves.
+    """
+    done = drop_torn(lake, "_releases")
+    for foreign in foreign_commits(lake):
+        commits.require_ours("_releases", foreign)
+    now = current_release(lake)
+    pending: set[str] = set()
+    for table in sorted({*lake.table_names(), *now.versions}):
+        done += drop_torn(lake, table)
+        pending |= pending_of(lake, table, now, targets)
+    for publication in sorted(pending):
+        manifest = manifest_of(lake, publication)
+        for change in manifest.tables:
+            pending_of(lake, change.table, now, [change.table])
+        if len(pending) > 1 or not _follows(lake, manifest, now):
+            raise _ahead(lake, now, pending)
+        failpoint("recover.found")
+        number = finish(lake, manifest, still_held, now)
+        failpoint("recover.finished")
+        done.append(f"Finished publication {publication} as release {number}.")
+    return done
+
+
+def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
+    """Return whether a publication was made from what the release shows, and its files and days are as it left them."""
+    if manifest.on_release not in (None, now.number):
+        return False
+    if any(now.versions.get(table, -1) != version for table, version in manifest.on_versions.items()):
+        return False
+    for change in manifest.tables:
+        if any(version > now.versions.get(table, -1) for table, version in change.reads.items()):
+            return False
+        path = lake.table_path(change.table)
+        if changed_since(change, head_of(path)):
+            return False
+    return _is_whole(lake, manifest)
+
+
+def _is_whole(lake: Lake, manifest: Manifest) -> bool:
+    """Return whether its files are there: who committed after losing the lock may refer to deleted ones."""
+    try:
+        require_files(lake, manifest)
+    except StagedFileError:
+        return False
+    return True
+
+
+def _ahead(lake: Lake, now: Release, pending: Collection[str]) -> DamagedTableError:
+    return DamagedTableError(
+        f"Tables of {lake.root} are ahead of release {now.number}, by publications {', '.join(sorted(pending)[:3])}"
+        f"{' and more' if len(pending) > 3 else ''}: its newest releases are gone, it was copied while others "
+        "published, publishers lost their lock and died, or a store did what it had said that it failed to do.",
+        "Restore the newest releases if they are lost. If not, `platform-assets recover --undo` puts the tables back "
+        f"to what release {now.number} shows; `platform-assets backup FOLDER` makes a lake of that elsewhere.",
+    )
+
+
+def finish(
+    lake: Lake,
+    manifest: Manifest,
+    still_held: Callable[[], None],
+    now: Release,
+    heads: Mapping[str, TableSnapshot | None] | None = None,
+) -> int:
+    """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
+
+    Args:
+        now: the current release, read under the same lock before anything was decided.
+        heads: of its tables, where they were read under the same lock.
+
+    Returns:
+        The number of the release.
+
+    Raises:
+        LockLostError: somebody else has published since.
+    """
+    versions = dict(now.versions)
+    for change in manifest.tables:
+        failpoint("publish.before_table")
+        still_held()
+        before = head_of(lake.table_path(change.table)) if heads is None else heads[change.table]
+        _require_none_but(lake, change.table, manifest.publication, now, before)
+        versions[change.table] = replace(lake, change, manifest, before)
+        failpoint("publish.after_table")
+    failpoint("publish.before_release")
+    still_held()
+    number = write_release(lake, now, versions, manifest).number
+    failpoint("publish.after_release")
+    return number
+
+
+def _require_none_but(lake: Lake, table: str, publication: str, now: Release, before: TableSnapshot | None) -> None:
+    """Refuse a release that would show half of another publication, whose publisher believes to have the lock too."""
+    for commit in commits.commits_after(lake.table_path(table), now.versions.get(table, -1)):
+        other = commits.require_ours(table, commit)
+        if other != publication and before is not None and commit.version <= before.version:
+            raise lock_lost_to(table, commit.version, other)
+
+
+def pending_of(lake: Lake, table: str, now: Release, targets: Collection[str] | None = None) -> set[str]:
+    """Return the publications that have committed to a table and are in no release yet.
+
+    Args:
+        targets: tables about to be published, as in `finish_pending`.
+
+    Raises:
+        ForeignCommitError: it was changed by something else than a publication.
+        DamagedTableError: it is behind its release.
+    """
+    path = lake.table_path(table)
+    released = now.versions.get(table, -1)
+    if released >= 0 and not commits.has_commit(path, released):
+        raise DamagedTableError(
+            f"{table} has no version {released}, which release {now.number} shows.",
+            "The table's folder was deleted or replaced: restore it from a backup before publishing.",
+        )
+    after = list(commits.commits_after(path, released))
+    is_ours = released >= 0 or any(commit.publication for commit in after)
+    if table in targets if targets is not None else is_ours:
+        for commit in after:
+            commits.require_ours(table, commit)
+    return {commit.publication for commit in after if commit.publication is not None}
+
+
+def drop_torn(lake: Lake, table: str) -> list[str]:
+    """Remove a table's last commit, or its checkpoint, that a power cut tore before it was forced to disk."""
+    path = lake.releases_path if table == "_releases" else lake.table_path(table)
+    head = commits.head_version(path)
+    if head < 0:
+        return []
+    done = [f"Removed the torn checkpoint {head} of {table}."] if drop_torn_checkpoint(path, head) else []
+    if not commits.is_torn(path, head):
+        return done
+    if table != "_releases" and head <= current_release(lake).versions.get(table, -1):
+        return done  # released, so it was on disk once: that is damage to tell, not to hide
+    failpoint("recover.before_torn")
+    commits.commit_file(path, head).remove()
+    failpoint("recover.after_torn")
+    return [*done, f"Removed the torn commit {head} of {table}."]

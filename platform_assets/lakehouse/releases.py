@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.new_commit import commit_difference
+from platform_assets.lakehouse.delta.new_commit import commit_difference, commit_metadata
 from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
@@ -312,25 +312,6 @@ def _files(lake: Lake, number: int) -> list[DataFile]:
         )
         for add in (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
     ]
-
-
-_MOST_WHY = 200
-"""Characters of the reason that a commit repeats; the manifest has it whole."""
-
-
-def commit_metadata(manifest: Manifest) -> dict[str, str]:
-    """Return the essentials of a manifest, as metadata of each of its commits: for whoever has only the log at hand."""
-    why = manifest.why if len(manifest.why) <= _MOST_WHY else f"{manifest.why[: _MOST_WHY - 1]}…"
-    said = {
-        commits.PUBLICATION: manifest.publication,
-        commits.KIND: manifest.kind,
-        "platform.run": manifest.run,
-        "platform.who": manifest.who,
-        "platform.why": why,
-        "platform.git_commit": manifest.git_commit or "",
-        "platform.version": manifest.platform_version,
-    }
-    return {name: value for name, value in said.items() if value}
 
 
 def link(before: commits.Commit | None, content: bytes) -> dict[str, str]:

@@ -16,19 +16,23 @@ from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
-from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference, restore_whole
+from platform_assets.lakehouse.delta.new_commit import (
+    Entry,
+    check_file,
+    commit_difference,
+    commit_metadata,
+    restore_whole,
+)
 from platform_assets.lakehouse.errors import NeverPublishedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
-from platform_assets.lakehouse.recovery import drop_torn, finish_pending, pending_of
+from platform_assets.lakehouse.publish import drop_torn, finish_pending, pending_of
 from platform_assets.lakehouse.releases import (
-    commit_metadata,
     current_release,
     foreign_commits,
     manifest_file,
     write_release,
 )
-from platform_assets.lakehouse.replace import check_file
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import Decides, Manifest, new_publication, platform_version
 

@@ -29,7 +29,7 @@ from platform_assets.lakehouse.locks import (
     stage_file,
     stage_lock,
 )
-from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.publish import finish_pending
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import new_publication
 

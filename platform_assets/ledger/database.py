@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine, Select, column, inspect, select, table
 
-from platform_assets.lakehouse.database_url import masked
+from platform_assets.lakehouse.errors import masked
 from platform_assets.ledger import schema
 from platform_assets.ledger.connection import (
     connect_reader,
@@ -25,11 +25,11 @@ from platform_assets.ledger.connection import (
     parse_url,
     prepare_folder,
     reading,
+    require_intact,
     sqlite_file,
     switch_to_wal,
     writing,
 )
-from platform_assets.ledger.damaged import require_intact
 from platform_assets.ledger.errors import LedgerVersionError, corrupt, explained, read_only_error
 from platform_assets.ledger.schema import VERSION_TABLE
 

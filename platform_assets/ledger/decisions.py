@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, insert, not_, or_, select
 
-from platform_assets.lakehouse.database_url import masked
+from platform_assets.lakehouse.errors import masked
 from platform_assets.ledger.connection import texts_of_any_bytes
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.errors import LedgerError

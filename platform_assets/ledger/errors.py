@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.database_url import driver_message, masked
+from platform_assets.lakehouse.errors import driver_message, masked
 
 if TYPE_CHECKING:
     from sqlalchemy import URL

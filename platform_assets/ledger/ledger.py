@@ -11,14 +11,23 @@ from typing import NamedTuple, Self
 from sqlalchemy import Connection, Row, delete, func, select
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.database_url import masked
+from platform_assets.lakehouse.errors import masked
 from platform_assets.ledger import queries, schema
-from platform_assets.ledger.counts import Counts, Timings
+from platform_assets.ledger.all_days import Counts, Looks, Timings, forget_looks
 from platform_assets.ledger.database import Database, copied_database, open_database
 from platform_assets.ledger.decisions import D, append, append_carried_out, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
-from platform_assets.ledger.holds import drop_contradicted, ended_of_day, hold_put_back, lift_read, renew, to_ended
-from platform_assets.ledger.looks import Looks, forget_looks
+from platform_assets.ledger.holds import (
+    Verdicts,
+    add_published,
+    add_refused,
+    drop_contradicted,
+    ended_of_day,
+    hold_put_back,
+    lift_read,
+    renew,
+    to_ended,
+)
 from platform_assets.ledger.outbox import Notes, Outbox, forget_messages, write_messages
 from platform_assets.ledger.queries import (
     DAY_COLUMNS,
@@ -33,7 +42,6 @@ from platform_assets.ledger.queries import (
     to_day,
     without_columns,
 )
-from platform_assets.ledger.verdicts import Verdicts, add_published, add_refused
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.replays import Delivery
 from platform_assets.records.chain import Entry, Head

@@ -1,7 +1,4 @@
-"""A SQLite ledger moved to a server: every row of it, people's decisions too, and nobody works on with the file.
-
-A copy of the ledger, taken while others write.
-"""
+"""A SQLite ledger copied while others write, moved to a server with every row, or set aside because it is damaged."""
 
 from __future__ import annotations
 
@@ -17,24 +14,40 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, delete, insert, select
+from sqlalchemy import URL, Connection, Engine, Select, Table, delete, insert, select
+from sqlalchemy.exc import DBAPIError
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.database_url import masked
+from platform_assets.lakehouse.errors import masked
 from platform_assets.lakehouse.layout import located
-from platform_assets.ledger.connection import MOVED, connect_reader, moved_to, parse_url, sqlite_file, switch_to_wal
-from platform_assets.ledger.damaged import require_intact
+from platform_assets.ledger.connection import (
+    MOVED,
+    connect_reader,
+    moved_to,
+    open_engine,
+    parse_url,
+    require_intact,
+    sqlite_file,
+    switch_to_wal,
+    texts_of_any_bytes,
+    writing,
+)
 from platform_assets.ledger.database import open_database
-from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError, explained
+from platform_assets.ledger.errors import LedgerError, LedgerUnreachableError, corrupt, explained
 from platform_assets.ledger.schema import (
     arrivals,
     catch_ups,
     days,
+    decisions,
     ended_holds,
     holds,
     looks,
     metadata,
+    outbox,
     publications,
+    told_heads,
+    told_held,
+    told_runs,
     verdicts,
     views,
 )
@@ -49,6 +62,20 @@ _FROM_ROLLBACKS = (holds, ended_holds)
 _AT_ONCE = 5000
 """Rows that are read and written together."""
 _WAITS_S = 2.0
+
+
+_HEADER = b"SQLite format 3\0"
+_OF_PEOPLE = (
+    decisions,
+    holds,
+    ended_holds,
+    told_held,
+    told_runs,
+    told_heads,
+    outbox,
+    catch_ups,
+)
+"""What the lake cannot give back."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +147,7 @@ def move_ledger(file: Path, url: str) -> Moved:
                 rows = {table.name: _copied(old, new, table) for table in _TABLES}
                 _require_same(old, new, url)
                 failpoint("move.compared")
-            aside = _set_aside(file, url)
+            aside = _leave_note(file, url)
     finally:
         source.engine.dispose()
         target.engine.dispose()
@@ -199,7 +226,7 @@ def _in_order(table: Table, connection: Connection) -> Select[Any]:
     return select(*(column for column in table.columns if column.name not in given)).order_by(*by)
 
 
-def _set_aside(file: Path, url: str) -> Path:
+def _leave_note(file: Path, url: str) -> Path:
     """Give the file another name, and its own to a note: at no moment there is neither, or a second ledger would begin.
 
     On disk in this order too, whenever the power goes. The file is not opened: who closes it gives SQLite's locks back.
@@ -248,3 +275,58 @@ def copy_ledger(url: str, target: Path) -> bool:
     finally:
         temporary.unlink(missing_ok=True)
     return True
+
+
+def set_aside(url: str) -> Path:
+    """Rename a damaged ledger, so that a new one can take its place; what is in it stays.
+
+    Returns:
+        Where it is now.
+
+    Raises:
+        LedgerCorruptError: the file never was a SQLite database, so it may be somebody else's.
+    """
+    parsed = parse_url(url)
+    file = sqlite_file(parsed)
+    assert file is not None
+    with file.open("rb") as content:
+        if content.read(len(_HEADER)) != _HEADER:
+            raise corrupt(parsed, "it is no SQLite database")
+    aside = file.with_name(f"{file.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
+    for ending in ("-wal", "-shm", ""):
+        beside = file.with_name(f"{file.name}{ending}")
+        if beside.exists():
+            beside.rename(aside.with_name(f"{aside.name}{ending}"))
+    return aside
+
+
+def salvage(damaged: Path, url: str) -> dict[str, int | None]:
+    """Copy into a new ledger what people decided and what is held, as far as a damaged one can be read.
+
+    Returns:
+        For each table how many rows were copied; None where some could not be read.
+    """
+    source = open_engine(URL.create("sqlite", database=str(damaged)), writable=False)
+    target = open_engine(parse_url(url), writable=True)
+    copied: dict[str, int | None] = {}
+    try:
+        for table in _OF_PEOPLE:
+            rows, is_whole = _readable(source, table)
+            if rows:
+                with writing(target) as connection:
+                    connection.execute(insert(table).prefix_with("OR IGNORE"), rows)
+            copied[table.name] = len(rows) if is_whole else None
+    finally:
+        source.dispose()
+        target.dispose()
+    return copied
+
+
+def _readable(source: Engine, table: Table) -> tuple[list[dict[str, Any]], bool]:
+    rows: list[dict[str, Any]] = []
+    try:
+        with source.connect() as connection, texts_of_any_bytes(connection):
+            rows.extend(dict(row) for row in connection.execute(select(table)).mappings())
+    except (DBAPIError, ValueError):
+        return rows, False
+    return rows, True

@@ -22,8 +22,7 @@ from platform_assets.ledger.schema import catch_ups, outbox, told_heads, told_he
 from platform_assets.planning.outbox import LONGEST_PAUSE, MOST_TRIES, message_of
 from platform_assets.records.decisions import MessageDecision
 from platform_assets.records.history import PublicationRecord
-from platform_assets.records.notes import AnnouncedDay, CatchUp, Channel, Told, ToldHeads
-from platform_assets.records.outbox import Message, MessageState
+from platform_assets.records.outbox import AnnouncedDay, CatchUp, Channel, Message, MessageState, Told, ToldHeads
 
 _LEASE = timedelta(minutes=2)
 """How long a sender has, who waits seconds for an answer, before another one takes the message."""

@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 from platform_assets.ledger.schema import arrivals, days, publications
 from platform_assets.planning.replays import Delivery
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.history import (
     COMPACTION,
     RELOAD,
@@ -41,8 +41,7 @@ from platform_assets.records.history import (
     PublicationRecord,
 )
 from platform_assets.records.manifest import Warned
-from platform_assets.records.notes import AnnouncedDay
-from platform_assets.records.refused import Attempt, TiedTo
+from platform_assets.records.outbox import AnnouncedDay
 
 Row = Mapping[str, Any]
 

@@ -15,8 +15,8 @@ from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import ACCEPTABLE, Check
+from platform_assets.records.code_version import TiedTo
 from platform_assets.records.history import Hold, hold_of_each_day
-from platform_assets.records.refused import TiedTo
 
 _SHOWN = 5
 

@@ -15,7 +15,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.locks import publish_lock
-from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.publish import finish_pending
 from platform_assets.planning.circuit import ALL, DOMAIN, ROLLED_BACK, CircuitState
 from platform_assets.records.decisions import CircuitDecision
 

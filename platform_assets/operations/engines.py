@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.engine.admissions import admit, software_compared, take_off, why_no_sail
 from platform_assets.engine.day_contents import Files, staged_at
 from platform_assets.engine.platform import Author, Platform
@@ -23,8 +23,8 @@ from platform_assets.operations.stages.compare import TableBeside, table_beside
 from platform_assets.operations.verify import TableVerified, verify
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
-from platform_assets.records.admission import Admission, EngineName
-from platform_assets.records.digest import Digest
+from platform_assets.records.code_version import Admission, EngineName
+from platform_assets.records.differences import Digest
 from platform_assets.spark.compare.profiles import Profile, rule_aggregates
 from platform_assets.spark.compare.reconciliation import compared
 from platform_assets.spark.sail.server import ended_at_standstill

@@ -15,7 +15,7 @@ from platform_assets.access import given_beyond, is_unused, make_folder
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import Author, Platform, lake_to_write
 from platform_assets.lakehouse.layout import NO_READERS
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import recover
 from platform_assets.lakehouse.releases import newest_release
 from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.ledger.errors import LedgerReadOnlyError
@@ -23,7 +23,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import SyncResult, sync
 from platform_assets.operations.breaker import roll_back_opened
 from platform_assets.places import folder_of
-from platform_assets.records.notes import CatchUp
+from platform_assets.records.outbox import CatchUp
 from platform_assets.words import counted
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from urllib3.exceptions import HTTPError
 
 from platform_assets.addresses import LOOPBACK, nobody_can_listen
 from platform_assets.contracts import Catalogue
-from platform_assets.contracts.exposures import ANNOUNCEMENTS
+from platform_assets.contracts.domain import ANNOUNCEMENTS
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint

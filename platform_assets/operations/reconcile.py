@@ -33,8 +33,7 @@ from platform_assets.quality.sides import (
     outcome_of,
     shared_columns,
 )
-from platform_assets.records.differences import Key, KeyCounts
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest, Key, KeyCounts
 from platform_assets.spark.compare.row_diff import (
     Disagreement,
     SideError,

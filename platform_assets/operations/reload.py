@@ -13,7 +13,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.ingest.listing import landed_files
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes

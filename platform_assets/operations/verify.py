@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.engine.admissions import take_off
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -34,9 +34,8 @@ from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import ranges, ranges_read, which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.findings import Masking
-from platform_assets.records.admission import EngineName
-from platform_assets.records.code_version import Version, shown_commits
-from platform_assets.records.digest import Digest
+from platform_assets.records.code_version import EngineName, Version, shown_commits
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.compare.row_diff import Disagreement, disagreements

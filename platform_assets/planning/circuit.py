@@ -8,9 +8,9 @@ from datetime import date, datetime, timedelta
 from typing import Literal
 
 from platform_assets.contracts import Circuit
+from platform_assets.records.code_version import UNTIL_LIFTED, Attempt
 from platform_assets.records.decisions import CircuitDecision
 from platform_assets.records.history import CIRCUIT, Hold
-from platform_assets.records.refused import UNTIL_LIFTED, Attempt
 from platform_assets.words import counted
 
 ROLLED_BACK = "rollback"

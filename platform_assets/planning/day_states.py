@@ -20,9 +20,8 @@ from platform_assets.planning.configuration import Need
 from platform_assets.planning.days_on_demand import DaysOnDemand, not_there
 from platform_assets.planning.fingerprints import Digests, Views, fingerprints
 from platform_assets.planning.windows import Calendar, ranges_read
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_day
-from platform_assets.records.refused import Attempt, TiedTo
 
 
 @dataclass(frozen=True, slots=True)

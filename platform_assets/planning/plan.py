@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from platform_assets.contracts import Catalogue, Contract
-from platform_assets.contracts.protected import why_protected
+from platform_assets.contracts.calendar import why_protected
 from platform_assets.planning.circuit import Try
 from platform_assets.planning.day_states import (
     Blocked,

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.records.code_version import Version
-from platform_assets.records.refused import Attempt
+from platform_assets.records.code_version import Attempt, Version
 
 TableDay = tuple[str, date]
 """A table's name and a day of it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from platform_assets.contracts import Catalogue
-from platform_assets.contracts.protected import why_protected
+from platform_assets.contracts.calendar import why_protected
 from platform_assets.errors import PlatformError
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.reasons import Reasons

@@ -16,8 +16,8 @@ from datetime import date, timedelta
 from pathlib import PurePosixPath
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.planning.windows import Calendar, between, day_range, ranges
 from platform_assets.quality.findings import Checked, Finding, Numbers, checked
 from platform_assets.records.history import ArrivalRecord

@@ -11,8 +11,7 @@ from typing import Literal
 from platform_assets.contracts import DAY
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import which
-from platform_assets.records.differences import KeyCounts
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest, KeyCounts
 from platform_assets.words import counted
 
 _EXACT = Context(prec=100, traps=[InvalidOperation])

@@ -1,10 +1,14 @@
-"""By what a day is computed: the version of the code and the configuration, which is the contract's part in it."""
+"""By what a day is computed: code, configuration (the part of the contract), engine; and what was refused of that."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
 
 ENGINE_SEMANTICS = 1
 """Raised when the engine itself makes other rows from the same input; golden digests in the tests guard it."""
@@ -51,3 +55,55 @@ def code_version(code: Iterable[str]) -> str:
     for part in code:
         total.update(f"|{part}".encode())
     return total.hexdigest()[:16]
+
+
+@dataclass(frozen=True, order=True)
+class Attempt:
+    """This input computed in this way: other input, code or rules are worth another try.
+
+    Args:
+        made_by: by what it was computed; an empty version where that does not matter.
+    """
+
+    fingerprint: str
+    made_by: Version = field(default_factory=Version)
+
+
+UNTIL_LIFTED = Attempt("*")
+"""Refuse whatever the day would become: a person put it back, and only a person lifts that."""
+
+
+@dataclass(frozen=True)
+class TiedTo:
+    """Nothing is wrong with the day itself, but records moved between it and another that is held."""
+
+    day: date
+
+
+Refused = Attempt | TiedTo
+
+
+EngineName = Literal["spark", "sail"]
+
+
+class Admission(BaseModel):
+    """What was found out about a table on another engine than Spark.
+
+    Args:
+        code_version: of the table, as it was computed.
+        configuration: what its contract said about its content.
+        software: versions that computed it, by name.
+        days: that came out alike on both engines, oldest first.
+        refused: why it is not admitted; empty if it is.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code_version: str
+    configuration: str
+    software: dict[str, str]
+    days: tuple[date, ...] = ()
+    rows: int = 0
+    refused: str = ""
+    who: str = ""
+    at: datetime

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from platform_assets.records.refused import Attempt
+from platform_assets.records.code_version import Attempt
 
 Decides = Literal[
     "", "acceptance", "stage", "put back", "recovery", "erasure lifted", "lasting rollback", "rollback lifted"

@@ -1,10 +1,12 @@
-"""Messages of the outbox: what is to be told to somebody outside, kept until it is delivered."""
+"""Messages of the outbox, kept until they are delivered, and what the platform noted for itself: nobody decided it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
+
+from platform_assets.records.code_version import Refused
 
 MessageState = Literal["waiting", "delivered", "given up", "dropped"]
 """A message waits until somebody has taken it. One that nobody took for too long is given up, and waits for a person,
@@ -40,3 +42,43 @@ class Message:
     tries: int = 0
     problem: str = ""
     settled_at: datetime | None = None
+
+
+Channel = Literal["log", "webhook"]
+"""Where people are told."""
+
+
+@dataclass(frozen=True)
+class AnnouncedDay:
+    """A held day as it is announced: once, whichever gates refuse the same of it, and however often."""
+
+    table: str
+    day: date
+    refused: Refused
+
+
+@dataclass(frozen=True)
+class ToldHeads:
+    """Where the chains of releases and decisions stood when somebody was told."""
+
+    heads: str
+    told_at: datetime
+
+
+@dataclass(frozen=True)
+class Told:
+    """What people were told of."""
+
+    held: frozenset[AnnouncedDay] = frozenset()
+    runs: frozenset[str] = frozenset()
+    heads: ToldHeads | None = None
+
+
+@dataclass(frozen=True)
+class CatchUp:
+    """That the ledger had been behind its lake."""
+
+    first_release: int
+    last_release: int
+    text: str
+    created_at: datetime

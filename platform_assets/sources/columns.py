@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import islice
 
 from platform_assets.contracts import Contract
-from platform_assets.records.line_copies import BROKEN, MARK, restored
+from platform_assets.records.raw_rows import BROKEN, MARK, restored
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.text import UNMARKED_UTF_16, Lines
 

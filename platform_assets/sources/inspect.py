@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.landing import COMPRESSED
-from platform_assets.records.line_copies import ENDING
+from platform_assets.records.raw_rows import ENDING
 from platform_assets.sources.apart import UnendurableError, ahead, apart
 from platform_assets.sources.columns import CsvColumns, JsonNames, listed, wrong_columns
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile

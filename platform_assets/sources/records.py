@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from platform_assets.records.line_copies import BROKEN, MARKED_IN_BROKEN
+from platform_assets.records.raw_rows import BROKEN, MARKED_IN_BROKEN
 
 LONGEST_FIELD = 1 << 24
 """Bytes within which a quote has to be closed, and a record has to end: no line may have more."""

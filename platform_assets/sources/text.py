@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from platform_assets.contracts.landing import COMPRESSED
-from platform_assets.records.line_copies import MARK
+from platform_assets.records.raw_rows import MARK
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.records import Records, on_lines

@@ -14,8 +14,8 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.cli.products import SILVER, computed

@@ -17,8 +17,8 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.planning.day_states import Blocked, DayState
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.selection import BY_PERSON
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import DAYS, computed, publish_on_paper

@@ -28,9 +28,9 @@ from platform_assets.ledger import holds as ledger_holds
 from platform_assets.operations import breaker, opening
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.circuit import CircuitState, TableVerdict, circuit
+from platform_assets.records.code_version import UNTIL_LIFTED, Attempt
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Warned
-from platform_assets.records.refused import UNTIL_LIFTED, Attempt
 from platform_assets.settings import Settings, project_root
 from platform_assets_tests.support.cli.commands import LAST, Run
 from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, arrive, compute, computed, deliver

@@ -32,10 +32,9 @@ from platform_assets.operations.pins import pin
 from platform_assets.operations.stages.store import write_stage
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.progress import Progress
-from platform_assets.records.history import Hold
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.history import Hold, StagedDays
 from platform_assets.records.manifest import Arrival, new_publication
-from platform_assets.records.refused import Attempt
-from platform_assets.records.staged_days import StagedDays
 from platform_assets.report import Table
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import FIRST, TABLE

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.operations.lineage.day_history import ended_rollbacks
@@ -16,9 +16,9 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.planning.backfill.days import RolloutStep
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.cli.commands import FIRST, LAST, Run

@@ -15,10 +15,9 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.operations.stages.store import write_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.records.history import Hold
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.history import Hold, StagedDays
 from platform_assets.records.manifest import TableChange, Warned
-from platform_assets.records.refused import Attempt
-from platform_assets.records.staged_days import StagedDays
 from platform_assets.settings import Settings
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.cli.commands import Run

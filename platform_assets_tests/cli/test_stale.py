@@ -15,8 +15,8 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.selection import Request
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import TABLE
 from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, arrive, computed, deliver, publish_on_paper

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import REASON, TABLE, Run
 from platform_assets_tests.support.cli.products import (

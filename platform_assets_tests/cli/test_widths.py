@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from platform_assets.cli.console import console
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.cli.commands import TABLE, Said
 from platform_assets_tests.support.cli.products import DAY, SILVER, arrive, computed
 

@@ -10,8 +10,8 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import DAILY

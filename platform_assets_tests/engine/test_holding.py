@@ -21,9 +21,8 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.operations.stages.store import opened_stage
 from platform_assets.planning.steps import Step
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, Version
 from platform_assets.records.history import ROLL_BACK, Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import TILLS, no_session

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.domains.retail.transforms import gold
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.refresh import refresh
@@ -30,9 +30,9 @@ from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.day_states import Stale
 from platform_assets.planning.key_scope import ScopeError
 from platform_assets.planning.selection import Request, Selection
-from platform_assets.records.digest import Digest
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.spark.compare.profiles import profile
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.schemas import spark_schema

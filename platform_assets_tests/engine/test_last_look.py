@@ -19,9 +19,8 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.day_states import Held, Stale, States, TableStates, not_up_to_date
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.history import RELOAD, ROLL_BACK, Hold
-from platform_assets.records.refused import Attempt, TiedTo
 from platform_assets_tests.support.paper_lake import DOMAIN, FIRST, RAW, TAKEN, Made, PaperLake
 from platform_assets_tests.support.postgres import PostgresServer
 

@@ -21,9 +21,9 @@ from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.step import stage
 from platform_assets.engine.step.compute import Computed
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange, new_publication
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets_tests.support.history import no_session

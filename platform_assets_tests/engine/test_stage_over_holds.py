@@ -14,10 +14,9 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.stage import Stage
-from platform_assets.records.history import DayRecord, Hold
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.history import DayRecord, Hold, StagedDays
 from platform_assets.records.manifest import DayContent, TableChange
-from platform_assets.records.refused import Attempt
-from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.days_on_paper import (
     DAY,

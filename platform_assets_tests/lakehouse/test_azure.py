@@ -19,7 +19,6 @@ import pytest
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.storage import object_store
-from platform_assets.lakehouse.store_trial import tried
 from platform_assets.settings import load_settings
 from platform_assets.sources.listing import landing_area
 from platform_assets_tests.support.object_store import Azurite
@@ -46,13 +45,13 @@ def lake(root: object_store.Stored, tmp_path: Path) -> Lake:
 def refused(lake: Lake) -> LakeError:
     """What is said when it is tried."""
     with pytest.raises(LakeError) as caught:
-        tried(lake)
+        object_store.try_store(object_store.Stored.of(str(lake.root)))
     return caught.value
 
 
-def test_it_is_tried_and_nothing_is_left(lake: Lake) -> None:
-    assert tried(lake).startswith("conditional writes; locks")
-    assert lake.root.files() == {}
+def test_it_is_tried_and_nothing_is_left(root: object_store.Stored) -> None:
+    object_store.try_store(root)
+    assert root.files() == {}
 
 
 def test_a_container_that_is_not_there_is_named(azurite: Azurite, lake: Lake, tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from platform_assets.lakehouse.delta.log import schema_string_at, table_snapshot
 from platform_assets.lakehouse.delta.new_commit import write_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, manifest_file, published
 from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.lakehouse.staging_folders import discard

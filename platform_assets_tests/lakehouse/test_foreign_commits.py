@@ -18,8 +18,7 @@ from platform_assets.lakehouse.errors import (
     NeverPublishedError,
 )
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
 from platform_assets.lakehouse.revert import PutBack, revert_foreign
 from platform_assets_tests.support.places import on_disk
@@ -174,8 +173,8 @@ def test_a_table_whose_folder_was_deleted_is_not_begun_anew(filled: Lake) -> Non
 
 def test_a_foreign_commit_on_a_half_published_table_is_undone_and_the_publication_finished(filled: Lake) -> None:
     what = staged_manifest(filled, {SALES: {day(0): [("a", 9)]}, STORES: {day(0): [("s", 9)]}})
+    from platform_assets.lakehouse.delta.new_commit import replace
     from platform_assets.lakehouse.releases import manifest_file
-    from platform_assets.lakehouse.replace import replace
 
     file = manifest_file(filled, what.publication)
     on_disk(file.parent).mkdir(parents=True)

@@ -12,8 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import ForeignCommitError, UnknownReleaseError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, manifest_of, publication_of, published, release
 from platform_assets.lakehouse.revert import remove_foreign_releases
 from platform_assets.operations.audit.faults import Findings, Scope

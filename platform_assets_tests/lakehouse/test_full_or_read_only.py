@@ -19,8 +19,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.lakehouse.staging_folders import discard, log_stage
 from platform_assets.operations.opening import open_platform

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy import Connection, text
 
 from platform_assets.engine.platform import lake_to_write
-from platform_assets.lakehouse import session_locks
+from platform_assets.lakehouse import locks
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import ingest_lock, is_staging, publish_lock, stage_lock
@@ -184,7 +184,7 @@ def test_who_waits_for_a_lock_when_its_server_is_restarted_is_told(
 def test_a_publisher_whose_session_holds_the_lock_no_more_stops(served: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """As behind a pooler that gives the connection to somebody else between two statements."""
     sessions: list[Connection] = []
-    open_session = session_locks._session
+    open_session = locks._session
 
     @contextmanager
     def seen(url: str) -> Iterator[Connection]:
@@ -192,7 +192,7 @@ def test_a_publisher_whose_session_holds_the_lock_no_more_stops(served: Lake, mo
             sessions.append(session)
             yield session
 
-    monkeypatch.setattr(session_locks, "_session", seen)
+    monkeypatch.setattr(locks, "_session", seen)
     with publish_lock(served) as still_held:
         still_held()
         sessions[-1].execute(text("SELECT pg_advisory_unlock_all()"))

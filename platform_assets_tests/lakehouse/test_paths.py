@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import staged_files
+from platform_assets.lakehouse.delta.statistics import staged_files
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish

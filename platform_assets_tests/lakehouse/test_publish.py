@@ -12,7 +12,9 @@ import pytest
 
 from platform_assets.lakehouse import publish as publishing
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import head_of, live_files, staged_files
+from platform_assets.lakehouse.delta.log import head_of, live_files
+from platform_assets.lakehouse.delta.new_commit import replace
+from platform_assets.lakehouse.delta.statistics import staged_files
 from platform_assets.lakehouse.errors import (
     Conflict,
     ManifestError,
@@ -23,7 +25,6 @@ from platform_assets.lakehouse.errors import (
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets.lakehouse.replace import replace
 from platform_assets.records.manifest import Manifest, new_publication
 from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk

@@ -15,9 +15,8 @@ from platform_assets.contracts import UnknownTableError
 from platform_assets.lakehouse.errors import LakeError, NeverPublishedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.reading import dataset, read_arrow
+from platform_assets.lakehouse.reading import dataset, read_arrow, statements
 from platform_assets.lakehouse.releases import Release, current_release, release
-from platform_assets.lakehouse.sql_views import statements
 from platform_assets.operations.readers import read
 from platform_assets.settings import Settings
 from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
@@ -122,7 +121,7 @@ def test_an_unknown_engine_is_refused(filled: Lake, settings: Settings) -> None:
 
 def test_reading_imports_neither_spark_nor_dagster() -> None:
     code = (
-        "import sys; from platform_assets.lakehouse import publish, reading, recovery, staging_folders;"
+        "import sys; from platform_assets.lakehouse import publish, reading, staging_folders;"
         "print([name for name in ('pyspark', 'dagster', 'pandas', 'polars', 'duckdb') if name in sys.modules])"
     )
     said = subprocess.run(

@@ -15,8 +15,7 @@ from platform_assets.lakehouse.delta.log import live_files, table_snapshot
 from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.layout import Lake, located
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import (
     Release,
     current_release,

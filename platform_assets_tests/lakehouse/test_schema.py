@@ -19,11 +19,9 @@ from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import SchemaMismatchError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.reading import read_arrow
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
+from platform_assets.lakehouse.reading import read_arrow, statements
 from platform_assets.lakehouse.releases import current_release, release
-from platform_assets.lakehouse.sql_views import statements
 from platform_assets.records.manifest import Manifest, TableChange, new_publication
 from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.shelf import (

@@ -21,8 +21,7 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.lakehouse.delta.key_bounds import may_hold, may_share_keys
-from platform_assets.lakehouse.delta.log import trustworthy
+from platform_assets.lakehouse.delta.statistics import may_hold, may_share_keys, trustworthy
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import dataset

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from platform_assets.lakehouse import publish as publishing
-from platform_assets.lakehouse import recovery, releases
+from platform_assets.lakehouse import releases
 from platform_assets.lakehouse.delta import new_commit as difference
 from platform_assets.lakehouse.errors import InterruptedPublicationError, LockLostError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.records.manifest import Manifest
 from platform_assets_tests.support.shelf import (
@@ -125,7 +124,7 @@ def test_a_publisher_whose_lock_was_lost_takes_nothing_back(
             monkeypatch.setattr(publishing, "publish_lock", publish_lock)
             publish(lake, second)
 
-    for module in (publishing, recovery, difference, releases):
+    for module in (publishing, difference, releases):
         monkeypatch.setattr(module, "failpoint", meanwhile)
     monkeypatch.setattr(publishing, "publish_lock", lost)
     with suppress(LockLostError, InterruptedPublicationError):

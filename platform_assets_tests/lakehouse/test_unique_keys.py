@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
+from platform_assets.lakehouse.delta.statistics import days_of_unique_keys
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.staging_folders import log_stage

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.ledger.damaged import salvage
 from platform_assets.ledger.errors import LedgerCorruptError, LedgerError
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.moving import salvage
 from platform_assets.operations.audit.chain import DecisionAudit
 from platform_assets.operations.audit.faults import Findings
 from platform_assets.records.chain import Head, breaks
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, Version
 from platform_assets.records.decisions import Decision, LateDecision, LiftDecision, PublicationDecision, from_content
 from platform_assets.records.history import COMPACTION, ROLL_BACK, PublicationRecord
-from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, name_of, nth, pinned, simple
 
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.decisions import Decision, LateDecision, PinDecision
 from platform_assets.records.history import ROLL_BACK
-from platform_assets.records.notes import AnnouncedDay, CatchUp, Told, ToldHeads
-from platform_assets.records.refused import Attempt, TiedTo
+from platform_assets.records.outbox import AnnouncedDay, CatchUp, Told, ToldHeads
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, pinned, simple
 
 

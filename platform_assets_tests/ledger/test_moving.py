@@ -20,7 +20,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import move_ledger
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import ROLL_BACK
-from platform_assets.records.notes import CatchUp
+from platform_assets.records.outbox import CatchUp
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, simple
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import in_process, killed
@@ -136,7 +136,7 @@ def test_one_that_was_cut_short_goes_on(file: Path, server: str, monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(moving, "_set_aside", killed)
+        patched.setattr(moving, "_leave_note", killed)
         with pytest.raises(KeyboardInterrupt):
             move_ledger(file, server)
     moved = move_ledger(file, server)

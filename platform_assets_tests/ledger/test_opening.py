@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url, text
 
-from platform_assets.lakehouse.database_url import driver_message, masked
+from platform_assets.lakehouse.errors import driver_message, masked
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.errors import (
     LedgerCorruptError,
@@ -25,7 +25,7 @@ from platform_assets.ledger.errors import (
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import copy_ledger
 from platform_assets.records.decisions import LateDecision
-from platform_assets.records.notes import Told
+from platform_assets.records.outbox import Told
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.ledger_records import TABLE, approval, hold, name_of, nth, simple, year
 

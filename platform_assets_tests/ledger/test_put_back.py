@@ -10,9 +10,8 @@ import pytest
 from platform_assets.failpoints import failpoint
 from platform_assets.ledger import ledger as indexing
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, Version
 from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, PublicationRecord
-from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, name_of, nth, simple
 
 LATER = NOON + timedelta(hours=1)

@@ -13,12 +13,11 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.ledger import sync as index
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import RebuildResult, SyncResult, flattened, rebuild, sync
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, Version
 from platform_assets.records.decisions import LateDecision, PinDecision
 from platform_assets.records.history import ROLL_BACK, PublicationRecord
 from platform_assets.records.manifest import Arrival, DataFile, DayContent, Manifest, TableChange
-from platform_assets.records.notes import Told
-from platform_assets.records.refused import Attempt
+from platform_assets.records.outbox import Told
 from platform_assets_tests.support.ledger_records import FIRST, NOON, RAW, TABLE, approval, hold, name_of, nth, pinned
 
 

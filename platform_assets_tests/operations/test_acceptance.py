@@ -13,8 +13,8 @@ from platform_assets.errors import PlatformError
 from platform_assets.operations.acceptance import Acceptance, chosen
 from platform_assets.operations.lineage.held_days import HeldDay, together
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, UpToDate
+from platform_assets.records.code_version import Attempt, TiedTo
 from platform_assets.records.history import ROLL_BACK, ArrivalRecord, Hold
-from platform_assets.records.refused import Attempt, TiedTo
 
 TABLE = "silver.sales"
 DAYS = [date(2017, 1, n) for n in range(1, 6)]

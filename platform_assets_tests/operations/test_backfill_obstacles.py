@@ -28,7 +28,7 @@ from platform_assets.operations.stages.store import (
     write_stage,
 )
 from platform_assets.planning.backfill.backfill import Obstacle
-from platform_assets.records.staged_days import StagedDays
+from platform_assets.records.history import StagedDays
 from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,

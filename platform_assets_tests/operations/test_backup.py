@@ -16,8 +16,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError, LakeError
 from platform_assets.lakehouse.horizon import Cut, Horizon
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, manifest_file, published
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.operations.audit.faults import Findings, Scope

@@ -21,7 +21,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.domains.retail.sample import Simulation
 from platform_assets.domains.retail.sample.landing import land
 from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark

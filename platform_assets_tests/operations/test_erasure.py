@@ -28,8 +28,8 @@ from platform_assets.operations.pins import pin, pinned_releases
 from platform_assets.operations.reload import reload
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.secret import secret_file
 from platform_assets_tests.support.domains.transforms import gold
 from platform_assets_tests.support.installation import Jvm

@@ -26,7 +26,7 @@ from platform_assets.operations.erasure.places import (
 )
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.decisions import from_content
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.manifest import DayContent, Erasure, Scope, TableChange, new_publication
 from platform_assets.secret import installation_secret, name_of
 from platform_assets.settings import load_settings

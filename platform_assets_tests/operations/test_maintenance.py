@@ -28,8 +28,8 @@ from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.verify import verify
 from platform_assets.planning.retention import TASKS, Task
 from platform_assets.planning.selection import BY_PERSON, Selection
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.spark.tables.reading import read_files
 from platform_assets_tests.support.history import DAILY, four_days
 from platform_assets_tests.support.meanwhile import usage_later

@@ -20,9 +20,8 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.ledger.damaged import salvage, set_aside
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.moving import copy_ledger
+from platform_assets.ledger.moving import copy_ledger, salvage, set_aside
 from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations import outbox as delivery

@@ -28,9 +28,9 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets.planning.selection import BY_PERSON, ProtectedDaysError, Request
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival, new_publication
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.days_on_paper import publish

@@ -29,10 +29,10 @@ from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.planning.selection import BY_PERSON, Request
-from platform_assets.records.digest import Digest
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
-from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.history import Version, two_lines_a_day
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, World

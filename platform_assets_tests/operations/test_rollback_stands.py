@@ -18,7 +18,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse import recovery
+from platform_assets.lakehouse import publish as publishing
 from platform_assets.lakehouse.errors import InterruptedPublicationError
 from platform_assets.ledger import ledger as indexing
 from platform_assets.ledger.errors import LedgerError
@@ -34,9 +34,9 @@ from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.decisions import LiftDecision, from_content
 from platform_assets.records.history import LASTING, ROLL_BACK, Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import (
     DAY,
@@ -329,7 +329,7 @@ def test_a_rollback_that_failed_half_way_is_finished_by_the_next_and_undone_by_n
     """A full disk, or a lost database session, between the table's commit and the release."""
     bad = corrected(tmp_path / "state")
     with opened(tmp_path / "state") as platform:
-        once_at(monkeypatch, recovery, "publish.before_release", full_disk)
+        once_at(monkeypatch, publishing, "publish.before_release", full_disk)
         with pytest.raises(InterruptedPublicationError):
             put_back(platform, bad)
         assert platform.ledger.holds() == (), "readers see what was there, and it is not refused yet"

@@ -36,9 +36,9 @@ from platform_assets.orchestration.automation.announcements import (
 )
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.chain import Heads
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import ArrivalRecord, Hold
-from platform_assets.records.notes import Told, ToldHeads
-from platform_assets.records.refused import Attempt
+from platform_assets.records.outbox import Told, ToldHeads
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SILVER, land, refresh_on_paper

@@ -22,7 +22,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.step import recompute
 from platform_assets.lakehouse.locks import ingest_lock
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import recover
 from platform_assets.orchestration.instance.launcher import create_pools, lock_folder, run_process
 from platform_assets.records.manifest import Kind, TableChange
 from platform_assets.settings import load_settings, project_root

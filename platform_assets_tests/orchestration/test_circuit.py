@@ -16,8 +16,8 @@ from platform_assets.operations.breaker import close, freeze, override
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.build import build_definitions
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.days_on_paper import plan, stage
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.orchestration.daemon import (

@@ -18,8 +18,8 @@ from platform_assets.orchestration.automation import refresh_requests
 from platform_assets.orchestration.automation.refresh_requests import WHY_TAG, describe, pause_left_s, request, work_of
 from platform_assets.planning.circuit import Try
 from platform_assets.planning.plan import Plan
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.sources.landing import Problem
 from platform_assets_tests.support.orchestration.daemon import Daemon, idle, published, run_one
 from platform_assets_tests.support.orchestration.readings import DAYS, ingest_only, land

@@ -25,7 +25,7 @@ from platform_assets.orchestration.in_process import materialize_range
 from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.plans import HASH_TAG, PLAN_TAG
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.records.notes import Told
+from platform_assets.records.outbox import Told
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.orchestration.daemon import enter_world

@@ -12,9 +12,8 @@ from platform_assets.planning.day_states import Held, TableStates, day_states
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Plan, left_to_do
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt, TiedTo
 from platform_assets_tests.support.catalogues import (
     AT,
     CALENDAR,

@@ -20,9 +20,8 @@ from platform_assets.planning.day_states import (
     day_states,
 )
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.history import ROLL_BACK, Hold
-from platform_assets.records.refused import Attempt, TiedTo
 from platform_assets_tests.support.catalogues import CALENDAR, NOW, chain, computed, hold, nth, nths
 
 SILVER, GOLD = "silver.t1", "gold.t2"

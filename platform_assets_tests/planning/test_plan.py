@@ -14,8 +14,7 @@ from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Intake, Plan, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import BY_PERSON, Request
-from platform_assets.records.code_version import Version
-from platform_assets.records.refused import Attempt
+from platform_assets.records.code_version import Attempt, Version
 from platform_assets_tests.support.catalogues import (
     CALENDAR,
     FIRST,

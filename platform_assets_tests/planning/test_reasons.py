@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from platform_assets.contracts import Catalogue, Contract, Domain, Input, LandingFiles, Span, as_of
 from platform_assets.planning.reasons import Past, Revision, changed_days, digest_at, through_data, what_happened
-from platform_assets.records.refused import Attempt
+from platform_assets.records.code_version import Attempt
 from platform_assets_tests.support.catalogues import AT, CALENDAR, KEY, chain, computed, hold, nth, nths, planned
 
 READ_AT = 3

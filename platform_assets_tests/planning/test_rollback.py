@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.planning.rollback import NEVER, back_again, following, is_back_already, refusals, restoration
-from platform_assets.records.code_version import Version
-from platform_assets.records.refused import Attempt
+from platform_assets.records.code_version import Attempt, Version
 
 DAY = ("gold.daily_sales", date(2017, 1, 1))
 NAMES = st.sampled_from("abcdef")

@@ -20,8 +20,7 @@ from platform_assets.lakehouse.errors import (
     OvertakenError,
 )
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, published, release
 from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.records.manifest import Manifest, TableChange, new_publication

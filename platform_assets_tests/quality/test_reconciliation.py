@@ -23,8 +23,7 @@ from platform_assets.quality.sides import (
     outcome_of,
     shared_columns,
 )
-from platform_assets.records.differences import Difference, Differences, KeyCounts
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Difference, Differences, Digest, KeyCounts
 
 DAY = date(2017, 3, 4)
 

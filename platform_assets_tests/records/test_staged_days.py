@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from platform_assets.records.code_version import Version
-from platform_assets.records.digest import Digest
-from platform_assets.records.history import Hold
+from platform_assets.records.code_version import Attempt, Refused, TiedTo, Version
+from platform_assets.records.differences import Digest
+from platform_assets.records.history import Hold, StagedDays
 from platform_assets.records.manifest import DayContent, TableChange
-from platform_assets.records.refused import Attempt, Refused, TiedTo
-from platform_assets.records.staged_days import StagedDays
 
 FIRST = date(2017, 1, 1)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.records.line_copies import BROKEN, MARK, MARKED_IN_BROKEN, restored
+from platform_assets.records.raw_rows import BROKEN, MARK, MARKED_IN_BROKEN, restored
 from platform_assets.sources import records
 from platform_assets.sources.records import Records, on_lines
 

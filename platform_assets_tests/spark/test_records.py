@@ -21,7 +21,7 @@ from platform_assets.contracts import Column, Contract, Domain, LandingFiles
 from platform_assets.contracts.landing import Format
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning import replays
-from platform_assets.records.line_copies import MARK
+from platform_assets.records.raw_rows import MARK
 from platform_assets.settings import load_settings
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.versions import file_order

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from platform_assets.contracts import Window, offsets, same_date
 from platform_assets.lakehouse.layout import located
 from platform_assets.planning.windows import Calendar, days_read
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.erased_keys import ErasedKeys, hash_of
 from platform_assets.spark.raw.dead_letters import erased_rows, is_erased, without_erased
 from platform_assets.spark.tables.reading import read_staged

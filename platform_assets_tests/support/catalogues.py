@@ -12,9 +12,8 @@ from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import AUTOMATIC, Request
 from platform_assets.planning.windows import Calendar, days_read
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Refused, Version
 from platform_assets.records.history import DayMark, Hold
-from platform_assets.records.refused import Refused
 
 FIRST = date(2017, 1, 1)
 CALENDAR = Calendar(FIRST, FIRST + timedelta(days=59))

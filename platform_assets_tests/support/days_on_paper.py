@@ -27,8 +27,8 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import AUTOMATIC, Request
+from platform_assets.records.history import StagedDays
 from platform_assets.records.manifest import DataFile, DayContent, TableChange, Warned, new_publication
-from platform_assets.records.staged_days import StagedDays
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets_tests.support.places import on_disk

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
+from platform_assets.records.code_version import Attempt, Refused
 from platform_assets.records.decisions import LateDecision, PinDecision
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
-from platform_assets.records.refused import Attempt, Refused
 
 FIRST = date(2017, 1, 1)
 NOON = datetime(2017, 1, 2, 12, 30, 15, 123456, tzinfo=UTC)

@@ -20,7 +20,8 @@ from deltalake import write_deltalake
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import VARIABLE as FAILPOINT
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import live_files, staged_files
+from platform_assets.lakehouse.delta.log import live_files
+from platform_assets.lakehouse.delta.statistics import staged_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import read_arrow

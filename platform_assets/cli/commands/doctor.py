@@ -18,9 +18,8 @@ from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import landing_problem
 from platform_assets.engine.platform import lake_to_write
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.layout import Lake, stored
 from platform_assets.lakehouse.releases import published
-from platform_assets.lakehouse.store_trial import tried
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import require_one_history
 from platform_assets.operations.opening import open_folders
@@ -126,7 +125,14 @@ def _lake(settings: Settings) -> str:
     if folder := folder_of(settings.lake):
         Lake.at(settings.lake)
         return _folder(folder)
-    return f"{settings.lake}: {tried(lake_to_write(settings))}"
+    from platform_assets.lakehouse.storage.object_store import try_store  # which a lake on a disk does without
+
+    lake = lake_to_write(settings)
+    try_store(stored(settings.lake))
+    if lake.lock_url:
+        return f"{settings.lake}: conditional writes, and locks in PostgreSQL"
+    locks = f"locks, which only keep this machine's processes apart, in {lake.lock_folder}"
+    return f"{settings.lake}: conditional writes; {locks}"
 
 
 def _who_may_look(settings: Settings) -> str:

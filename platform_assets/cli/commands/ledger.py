@@ -13,13 +13,12 @@ from pydantic import SecretStr
 from platform_assets.cli.console import opened_platform
 from platform_assets.cli.options import By, Reason, decided_by
 from platform_assets.cli.progress import telling
-from platform_assets.lakehouse.database_url import masked
+from platform_assets.lakehouse.errors import masked
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.ledger.connection import moved_to, parse_url
-from platform_assets.ledger.damaged import salvage, set_aside
 from platform_assets.ledger.errors import LedgerCorruptError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.moving import move_ledger, require_server, url_of_file
+from platform_assets.ledger.moving import move_ledger, require_server, salvage, set_aside, url_of_file
 from platform_assets.ledger.sync import rebuild as rebuild_index
 from platform_assets.operations.opening import held_again, recover_installation
 from platform_assets.progress import meanwhile

@@ -10,13 +10,12 @@ from platform_assets.cli.console import opened_platform, parse_days, without_num
 from platform_assets.cli.options import AsJson, DaysOrDay, TableName
 from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, column_names, print_rows
 from platform_assets.cli.session import session_on_demand
-from platform_assets.contracts.dead_letters import SUPERSEDED
+from platform_assets.contracts.rules import SUPERSEDED
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import NeverPublishedError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.reading import version_in, whole_snapshot
-from platform_assets.lakehouse.sql_views import statements
+from platform_assets.lakehouse.reading import statements, version_in, whole_snapshot
 from platform_assets.operations.readers import readers_release
 from platform_assets.progress import no_progress
 from platform_assets.report import Report

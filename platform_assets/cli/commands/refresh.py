@@ -19,7 +19,7 @@ from platform_assets.cli.held_view import DayWarning, held_json, held_parts, war
 from platform_assets.cli.options import AsJson, Days, Only, parse_keys
 from platform_assets.cli.session import computing
 from platform_assets.contracts import Catalogue
-from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.aside import refused_files

@@ -17,7 +17,7 @@ from platform_assets.cli.console import escape, parse_day, platform_to_look, wit
 from platform_assets.cli.files_view import not_taken_lines
 from platform_assets.cli.held_view import held_json, held_parts, warned_day_parts, warned_json
 from platform_assets.cli.options import AsJson, OneDay, TableName
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.operations.lineage.day_history import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, WarnedDay, held_days, warned_day
 from platform_assets.operations.lineage.plan_report import cause
@@ -36,7 +36,7 @@ from platform_assets.planning.windows import which
 from platform_assets.quality.deliveries import quarantined
 from platform_assets.quality.findings import accepted_by_hand
 from platform_assets.records.code_version import shown_commits
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.sources.landing import Problem

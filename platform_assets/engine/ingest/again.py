@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.contracts.dead_letters import refused_table
+from platform_assets.contracts.rules import refused_table
 from platform_assets.engine.day_contents import computed_with, replaced, schema_to_replace, staged_at
 from platform_assets.engine.ingest.aside import QuarantineError
 from platform_assets.engine.raw.turn import IngestTurn
 from platform_assets.planning.windows import ranges
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.manifest import TableChange
 from platform_assets.sources.landing import LandedFile
 from platform_assets.spark.compare.profiles import RawProfile

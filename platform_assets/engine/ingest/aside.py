@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.reading import row_reader

@@ -21,8 +21,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.contracts.landing import Format
+from platform_assets.contracts.rules import refused_table
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.ingest.again import FIRST_TIME, Again, refuse_files
 from platform_assets.engine.ingest.unreadable import described_by, untakeable
@@ -36,8 +36,8 @@ from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.replays import Delivery, replay_notes, replays, waiting_note
 from platform_assets.planning.steps import parts_of
 from platform_assets.quality.deliveries import FAULT
-from platform_assets.records.line_copies import ENDING
 from platform_assets.records.manifest import Arrival, DayContent
+from platform_assets.records.raw_rows import ENDING
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import (
     NOT_AS_LISTED,

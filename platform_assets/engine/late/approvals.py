@@ -25,7 +25,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.late_queue import LateRows, LateSelection, late_table
 from platform_assets.planning.windows import ranges
 from platform_assets.progress import OnProgress, Progress, no_progress
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.versions import MOST_BROADCAST

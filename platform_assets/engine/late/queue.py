@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.contracts.protected import why_protected
+from platform_assets.contracts.calendar import why_protected
 from platform_assets.contracts.table import amounts
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Author, Platform

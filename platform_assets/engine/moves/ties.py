@@ -21,7 +21,7 @@ from platform_assets.engine.day_contents import Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness, readiness
-from platform_assets.lakehouse.delta.key_bounds import may_hold
+from platform_assets.lakehouse.delta.statistics import may_hold
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
@@ -30,7 +30,7 @@ from platform_assets.planning.steps import Tie, held_together
 from platform_assets.planning.windows import within_reach
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile
-from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
+from platform_assets.records.raw_rows import TOMBSTONE, WITHDRAWAL
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,11 +26,11 @@ from platform_assets.engine.day_contents import (
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.turn import IngestTurn
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.lakehouse.delta.key_bounds import may_lack, may_share_keys
+from platform_assets.lakehouse.delta.statistics import may_lack, may_share_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.records.manifest import DayContent, TableChange
-from platform_assets.records.row_kinds import TOMBSTONE
+from platform_assets.records.raw_rows import TOMBSTONE
 from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.markers import (
     VERSION,

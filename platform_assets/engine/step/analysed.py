@@ -29,7 +29,7 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.day_states import Stale
-from platform_assets.records.refused import Attempt
+from platform_assets.records.code_version import Attempt
 from platform_assets.spark.session.configuration import software_of
 from platform_assets.spark.session.on_demand import SparkOnDemand
 

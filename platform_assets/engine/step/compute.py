@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.engine.day_contents import (
     are_there,
     computed_with,
@@ -46,12 +46,10 @@ from platform_assets.planning.steps import parts_of
 from platform_assets.planning.windows import ranges, read_for_day, read_in_all, union_read
 from platform_assets.quality.findings import Check, DayChecks, Finding, accepted_by_hand
 from platform_assets.quality.gates import tie_finding
-from platform_assets.records.admission import EngineName
-from platform_assets.records.differences import DayChange
-from platform_assets.records.digest import Digest
+from platform_assets.records.code_version import Attempt, EngineName, Refused, TiedTo
+from platform_assets.records.differences import DayChange, Digest
 from platform_assets.records.history import DayRecord, Hold
 from platform_assets.records.manifest import DayContent, TableChange
-from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.settings import Settings
 from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.compare.row_diff import day_changes

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame
 
 from platform_assets.contracts import AsOf, Contract, Input, Reconciliation, Settled
-from platform_assets.contracts.dead_letters import SUPERSEDED
+from platform_assets.contracts.rules import SUPERSEDED
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import ReleaseIndex

@@ -23,8 +23,8 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.planning.circuit import TableVerdict
 from platform_assets.quality.findings import Check, Finding
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.refused import Attempt
 from platform_assets.spark.tables.failures import TransformError
 from platform_assets.words import counted
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
-from platform_assets.contracts.dead_letters import SUPERSEDED
+from platform_assets.contracts.rules import SUPERSEDED
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.raw.tombstones import effective_raw_rows, has_withdrawals
@@ -26,7 +26,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.steps import NO_PARTS, has_heavy_key
 from platform_assets.planning.windows import ranges, union_read
-from platform_assets.records.row_kinds import RECORD
+from platform_assets.records.raw_rows import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
 from platform_assets.spark.raw.markers import (
     delivered_rows,

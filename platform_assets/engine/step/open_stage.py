@@ -8,7 +8,7 @@ from datetime import date, datetime
 from pydantic import BaseModel, ConfigDict
 
 from platform_assets.planning.reasons import Reasons
-from platform_assets.records.staged_days import StagedDays
+from platform_assets.records.history import StagedDays
 
 
 class OpenStage(BaseModel):

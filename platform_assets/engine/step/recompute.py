@@ -23,7 +23,7 @@ from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.findings import Check
-from platform_assets.records.admission import EngineName
+from platform_assets.records.code_version import EngineName
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.spark.session.on_demand import SparkOnDemand

@@ -24,7 +24,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.selection import days_to_probe
 from platform_assets.quality.findings import Masking
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.spark.compare.profiles import profile
 from platform_assets.spark.compare.row_diff import disagreements
 from platform_assets.spark.tables.scans import is_row_by_row, not_repeatable

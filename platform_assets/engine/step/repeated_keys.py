@@ -12,7 +12,7 @@ from platform_assets.engine.mistake import may_move
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.raw.tombstones import bounded_key
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.lakehouse.delta.key_bounds import may_share_keys
+from platform_assets.lakehouse.delta.statistics import may_share_keys
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.quality.findings import Finding
 from platform_assets.words import counted

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, published_rows
-from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
+from platform_assets.lakehouse.delta.statistics import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import ranges
 from platform_assets.spark.compare.profiles import Beside, Neighbours, Profile, breaking_beside_others, keys_breaking

@@ -20,11 +20,9 @@ from platform_assets.lakehouse.releases import computed_by, made_by, release
 from platform_assets.planning.key_scope import KeyScope, ScopeError, is_mixed, mixed
 from platform_assets.planning.windows import Ranges, day_range, in_any, ranges, ranges_read, union_read
 from platform_assets.quality.gates import MovedKeys
-from platform_assets.records.differences import EXAMPLES
-from platform_assets.records.digest import Digest
-from platform_assets.records.history import DayRecord
+from platform_assets.records.differences import EXAMPLES, Digest
+from platform_assets.records.history import DayRecord, StagedDays
 from platform_assets.records.manifest import STAGED, DayContent, Scope, TableChange
-from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.tables.reading import in_scope, out_of_scope, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 

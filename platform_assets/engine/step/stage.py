@@ -13,7 +13,7 @@ from datetime import date
 from types import MappingProxyType
 
 from platform_assets.contracts import Contract, ContractError
-from platform_assets.contracts.dead_letters import with_quarantine
+from platform_assets.contracts.rules import with_quarantine
 from platform_assets.engine.circuits import Failure, record_failure
 from platform_assets.engine.moves.ties import moved_meanwhile, partners, published_together
 from platform_assets.engine.pending import due_tries
@@ -37,9 +37,9 @@ from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.planning.windows import Calendar, union_reached
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.quality.findings import Check, DayChecks
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.history import StagedDays
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
-from platform_assets.records.refused import Attempt
-from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 

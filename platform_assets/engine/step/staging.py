@@ -19,13 +19,13 @@ from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_
 from platform_assets.engine.step.rules import judge_beside_others
 from platform_assets.engine.step.scoped import carried_rows, moved_keys, refuse_strangers
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.delta.key_bounds import days_of_unique_keys
+from platform_assets.lakehouse.delta.statistics import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.steps import NO_PARTS
 from platform_assets.planning.windows import FilesRead
 from platform_assets.quality.gates import MovedKeys, RowBalance
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.raw.versions import rule_counts
 from platform_assets.spark.sail.session import as_spark_counts, is_sail

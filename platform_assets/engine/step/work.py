@@ -22,7 +22,7 @@ from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.steps import Step, batches
 from platform_assets.quality.findings import ACCEPTABLE, Check
-from platform_assets.records.admission import EngineName
+from platform_assets.records.code_version import EngineName
 from platform_assets.spark.sail.server import most_bytes_at_once
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.schemas import spark_schema

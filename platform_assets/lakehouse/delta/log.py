@@ -2,41 +2,199 @@
 
 Folded from the newest usable checkpoint and the commits after it. The log holds URL-encoded paths; everything above
 this module, and deltalake's `AddAction`, works with decoded ones.
-
-Statistics of staged files as a table's log may hold them: no bound is tighter than the values that it bounds.
-
-A reader leaves a file out by its bounds, so one that lost digits on its way into JSON hides rows. Whole numbers, text,
-truth values and days come through as they are. Decimal numbers of more digits than a double tells apart, which is what
-readers make of a JSON number, are rounded outwards, and so are moments, which are cut to milliseconds.
-
-A file has bounds of all its columns or of none: deltalake's Arrow datasets find nothing in a file that lacks those of
-the column that is looked at. It has none where a column holds what no bound can say: numbers that are not finite, and
-years that have no four digits, at which some readers stop.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from datetime import date
 from typing import Any
+from urllib.parse import unquote
+
+from pydantic_core import from_json
 
 from platform_assets.contracts import DAY
-from platform_assets.contracts.columns import digits_of
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log_state import checkpointed_schema, from_checkpoint, is_schema
 from platform_assets.lakehouse.errors import (
     DamagedTableError,
     NullDayError,
-    StagedFileError,
 )
-from platform_assets.lakehouse.layout import Lake, table_name
+from platform_assets.lakehouse.layout import table_name
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.records.manifest import DataFile
+
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
+_COLUMNS = [
+    "add.path",
+    "add.partitionValues",
+    "add.size",
+    "add.modificationTime",
+    "add.stats",
+    "metaData.schemaString",
+    "metaData.partitionColumns",
+    "metaData.id",
+    "metaData.configuration",
+    "protocol.minReaderVersion",
+    "protocol.minWriterVersion",
+]
+_NULL_DAYS = {"", "__HIVE_DEFAULT_PARTITION__"}
+
+
+class State:
+    """What a log says up to some commit.
+
+    Args:
+        where: name of the table, for messages.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.schema_string = ""
+        self.metadata: tuple[str, ...] = ()
+        self.has_protocol = False
+        self.files: dict[str, DataFile] = {}
+        self.days: dict[str, date | None] = {}
+
+    def apply(self, actions: Iterable[commits.Action]) -> None:
+        """Apply a commit's actions, removes first: their order to the adds means nothing."""
+        actions = list(actions)
+        for action in actions:
+            if (remove := action.get("remove")) is not None:
+                self.files.pop(unquote(remove["path"]), None)
+        for action in actions:
+            if (add := action.get("add")) is not None:
+                self._add(add)
+            elif (metadata := action.get("metaData")) is not None:
+                self.schema_string = metadata["schemaString"]
+                properties = sorted(dict(metadata["configuration"]).items())
+                self.metadata = (metadata["id"], self.schema_string, *(f"{k}={v}" for k, v in properties))
+                self._check(list(metadata["partitionColumns"]) == [DAY], f"is not partitioned by {DAY}")
+            elif (protocol := action.get("protocol")) is not None:
+                self.has_protocol = True
+                self._check(
+                    protocol["minReaderVersion"] <= 1 and protocol["minWriterVersion"] <= 2,
+                    f"has protocol {protocol['minReaderVersion']}/{protocol['minWriterVersion']}, not 1/2",
+                )
+
+    def lacking(self) -> str | None:
+        """Return what every log has to say and this one does not; None where it says all."""
+        if not self.has_protocol:
+            return "no protocol action"
+        if not self.metadata:
+            return "no metaData action"
+        return None if is_schema(self.schema_string) else "no schema in its metaData"
+
+    def _add(self, add: commits.Action) -> None:
+        path = unquote(add["path"])
+        value = dict(add["partitionValues"]).get(DAY)
+        self.days[path] = None if value is None or value in _NULL_DAYS else date.fromisoformat(value)
+        self.files[path] = DataFile(
+            path=path,
+            size=add["size"],
+            modified_ms=add["modificationTime"],
+            stats=add.get("stats") or "{}",
+        )
+
+    def _check(self, fine: bool, problem: str) -> None:
+        if not fine:
+            raise DamagedTableError(
+                f"{self.where} {problem}, so not every writer here understands its log.",
+                "Undo the upgrade of the table (revert_foreign), or stage with plain Delta settings.",
+            )
+
+
+def is_schema(text: object) -> bool:
+    """Return whether a text names columns as Delta does."""
+    try:
+        return isinstance(from_json(str(text))["fields"], list)
+    except (ValueError, LookupError, TypeError):
+        return False
+
+
+def from_checkpoint(table_path: Location, version: int) -> tuple[int, State]:
+    """Read the newest usable checkpoint up to a version, with its version; -1 and nothing where there is none."""
+    hint = commits.checkpoint_hint(table_path)
+    folder = table_path / "_delta_log"
+    if 0 <= hint <= version:
+        single = folder / f"{hint:020d}.checkpoint.parquet"
+        if single.exists() and (state := _checkpointed(table_path, [single])):
+            return hint, state
+    parts: dict[int, list[tuple[int, Location]]] = {}
+    for name in folder.names():
+        if (match := _CHECKPOINT.fullmatch(name)) and int(match[1]) <= version:
+            parts.setdefault(int(match[1]), []).append((int(match[2] or 1), folder / name))
+    for number in sorted(parts, reverse=True):
+        whole = parts[number][0][0] == len(parts[number])
+        files = [path for _, path in parts[number]]
+        if whole and (state := _checkpointed(table_path, files)):
+            return number, state
+    return -1, State(table_name(table_path))
+
+
+def _checkpointed(table_path: Location, files: list[Location]) -> State | None:
+    import pyarrow as pa  # which only few tables need: most have no checkpoint
+
+    state = State(table_name(table_path))
+    try:
+        for file in files:
+            with opened(file) as parquet:
+                state.apply(_rows(parquet.read(columns=_COLUMNS)))
+    except (pa.ArrowException, OSError, ValueError):
+        return None  # torn by a power cut, or damaged since: the commits it sums up are all still there
+    return None if state.lacking() else state
+
+
+def checkpointed_schema(table_path: Location, version: int) -> str:
+    """Return what a checkpoint says of a table's columns; empty where it cannot be told from one file."""
+    hint = commits.checkpoint_hint(table_path)
+    file = table_path / "_delta_log" / f"{hint:020d}.checkpoint.parquet"
+    if not 0 <= hint <= version or not file.exists():
+        return ""
+    import pyarrow as pa
+
+    try:
+        with opened(file) as parquet:
+            column = parquet.read(columns=["metaData.schemaString"]).column("metaData")
+    except (pa.ArrowInvalid, OSError):
+        return ""
+    said = [row["schemaString"] for row in column.combine_chunks().drop_null().to_pylist()]
+    return next((schema for schema in said if schema), "")
+
+
+def _rows(table: Any) -> Iterator[commits.Action]:
+    """Yield the actions in some columns of a checkpoint, without the rows that hold none of them."""
+    for name in table.column_names:
+        for value in table.column(name).drop_null().to_pylist():
+            if any(part is not None for part in value.values()):
+                yield {name: value}
+
+
+def drop_marks(checkpoint: Location, hint: Location) -> None:
+    """Take the marks of files that left out of a checkpoint that was just written; killed meanwhile, it is as it was.
+
+    Args:
+        hint: the file that names it, with its size.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with opened(checkpoint) as parquet:
+        rows = parquet.read()
+    kept = rows.filter(pc.is_null(pc.struct_field(rows.column("remove"), "path")))
+    if kept.num_rows == rows.num_rows:
+        return
+    sink = io.BytesIO()
+    pq.write_table(kept, sink)
+    content = sink.getvalue()
+    checkpoint.replace(content)
+    said = from_json(hint.read() or b"{}") | {"size": kept.num_rows, "sizeInBytes": len(content)}
+    said.pop("checksum", None)
+    hint.replace(json.dumps(said).encode())
 
 
 @dataclass(frozen=True)
@@ -144,42 +302,6 @@ def live_files(table_path: Location, version: int | None = None) -> dict[date, t
     return files_of_days(table_snapshot(table_path, version), table_name(table_path))
 
 
-def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[date, tuple[DataFile, ...]]]:
-    """Return the Delta schema that a publication staged for a table, and the files of each day relative to its folder.
-
-    Raises:
-        StagedFileError: nothing was staged.
-        NullDayError: staged rows have no day.
-    """
-    folder = lake.stage_path(table, publication)
-    if commits.head_version(folder) < 0:
-        raise StagedFileError(
-            f"Publication {publication} staged nothing for {table}: {folder} has no Delta log.",
-            "Write the computed days there as a Delta table before publishing.",
-        )
-    staged = table_snapshot(folder)
-    types = types_of(staged.schema_string)
-    files = {
-        day: tuple(
-            file.model_copy(
-                update={"path": f"{publication}/{file.path}", "stats": _stats(folder / file.path, file.stats, types)}
-            )
-            for file in files
-        )
-        for day, files in files_of_days(staged, table).items()
-    }
-    return staged.schema_string, files
-
-
-def _stats(file: Location, stats: str, types: Mapping[str, Any]) -> str:
-    """Statistics of a file that can be trusted; deltalake passes over parts of one whose bounds are no numbers."""
-    if "double" in types.values():
-        with opened(file) as parquet:
-            if parquet.num_row_groups > 1:
-                return without_bounds(stats)
-    return trustworthy(stats, types)
-
-
 def files_of_days(snapshot: TableSnapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
     """Return the live files of each day of a table that was read, sorted by path.
 
@@ -195,112 +317,3 @@ def files_of_days(snapshot: TableSnapshot, table: str) -> dict[date, tuple[DataF
             )
         by_day[day] = tuple(files[path] for path in sorted(files))
     return dict(sorted(by_day.items()))
-
-
-Bounds = tuple[Any, Any]
-"""The smallest and the greatest value."""
-
-_SIDES = ("minValues", "maxValues")
-_DIGITS = 15
-"""Decimal numbers of so many digits are told apart as doubles, all of them."""
-_MORE = Decimal("1e-14")
-"""Part of a longer number by which its bounds are put outwards: more than any reader loses of it."""
-_LEAST_PLAIN, _FIRST_NOT_PLAIN = Decimal("0.0001"), Decimal("1e16")
-_EXPONENT = re.compile(r"\d[eE][-+]?\d")
-_DOWN, _UP = (Context(prec=_DIGITS, rounding=way) for way in (ROUND_FLOOR, ROUND_CEILING))
-_CUT = timedelta(microseconds=999)
-_EXACT = {"byte": int, "short": int, "integer": int, "long": int, "boolean": bool, "string": str}
-"""Types whose bounds come through as they are, with what JSON makes of them."""
-
-
-def types_of(schema_string: str) -> dict[str, Any]:
-    """Return the type of every column of a Delta schema but the day: a text, or a value of its own for a nested one."""
-    fields = json.loads(schema_string)["fields"]
-    return {field["name"]: field["type"] for field in fields if field["name"] != DAY}
-
-
-def trustworthy(stats: str, types: Mapping[str, Any]) -> str:
-    """Statistics of a file by which no reader misses a row; to the letter where its bounds can stay as they are.
-
-    Args:
-        types: of the columns, as `types_of` gives them.
-    """
-    parsed = json.loads(stats, parse_float=Decimal)
-    low, high = (parsed.get(side) or {} for side in _SIDES)
-    kept: dict[str, Bounds] = {}
-    for name, type_ in types.items():
-        if parsed.get("nullCount", {}).get(name, -1) == parsed.get("numRecords"):
-            continue
-        bounds = _bounds(type_, low.get(name), high.get(name))
-        if bounds is None:
-            return without_bounds(stats)
-        kept[name] = bounds
-    now = [{name: bounds[side] for name, bounds in kept.items()} for side in (0, 1)]
-    if now == [low, high] and not _EXPONENT.search(stats):
-        return stats
-    return json.dumps(parsed | dict(zip(_SIDES, now, strict=True)), default=float, ensure_ascii=False)
-
-
-def without_bounds(stats: str) -> str:
-    """Statistics of a file of which only the rows and the nulls are known."""
-    parsed = json.loads(stats)
-    return json.dumps({name: value for name, value in parsed.items() if name not in _SIDES}, ensure_ascii=False)
-
-
-def _bounds(type_: Any, low: Any, high: Any) -> Bounds | None:
-    """Bounds of a column that holds values as they may stay; None where nothing can be said."""
-    if not isinstance(type_, str):
-        return None
-    if type_ in _EXACT:
-        return (low, high) if {type(low), type(high)} == {_EXACT[type_]} else None
-    if type_ == "double":
-        return _of_doubles(low, high)
-    if type_ == "date":
-        return (low, high) if _parsed(date, low) and _parsed(date, high) else None
-    if type_ == "timestamp":
-        greatest = _parsed(datetime, high)
-        return (low, _last_of(greatest)) if _parsed(datetime, low) and greatest else None
-    digits = digits_of(type_)
-    return _of_decimals(low, high, *digits) if digits else None
-
-
-def _of_doubles(low: Any, high: Any) -> Bounds | None:
-    if not {type(low), type(high)} <= {int, Decimal}:
-        return None
-    # Of the two zeros some readers take one for less than the other.
-    return (low or Decimal("-0.0"), high or Decimal("0.0"))
-
-
-def _of_decimals(low: Any, high: Any, precision: int, scale: int) -> Bounds | None:
-    if not {type(low), type(high)} <= {int, Decimal}:
-        return None
-    bounds = []
-    for value, context, way in ((Decimal(low), _DOWN, -1), (Decimal(high), _UP, 1)):
-        units = value.scaleb(scale)
-        if units != units.to_integral_value() or abs(units) >= 10**_DIGITS:
-            value = context.multiply(value, 1 + way * _MORE.copy_sign(value))
-            if abs(value.scaleb(scale)) >= 10**precision:
-                return None
-        bounds.append(value)
-    plain = (_plain(bounds[0], ROUND_FLOOR), _plain(bounds[1], ROUND_CEILING))
-    return (low if plain[0] == low else plain[0], high if plain[1] == high else plain[1])
-
-
-def _plain(bound: Decimal, outwards: str) -> Decimal | int:
-    """Return a bound that JSON writes without an exponent, by which deltalake makes no number of a decimal."""
-    if bound and abs(bound) < _LEAST_PLAIN:
-        return bound.quantize(_LEAST_PLAIN, outwards)
-    return int(bound) if abs(bound) >= _FIRST_NOT_PLAIN else bound
-
-
-def _parsed(type_: type[date], text: Any) -> Any:
-    try:
-        return type_.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-
-
-def _last_of(moment: datetime) -> str:
-    """Return the last microsecond of the millisecond that is written, which stands for all of it."""
-    last = moment.replace(microsecond=moment.microsecond // 1000 * 1000) + _CUT
-    return last.isoformat(timespec="microseconds").replace("+00:00", "Z")

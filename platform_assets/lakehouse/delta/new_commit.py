@@ -1,4 +1,6 @@
-"""One commit of an explicit difference: these files leave a table, those enter it.
+"""`replace`, the one operation that changes a live table: one commit by which files leave and others enter.
+
+Publishing, rolling back, emptying a day and compacting it are all the same: some days get other files.
 
 deltalake works such a difference out by itself in `overwrite` mode, and then empties tables, doubles days or keeps both
 contents, depending on the filter. So the mode is `append`, without filters and retries, and whoever calls compares with
@@ -14,17 +16,19 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log_state import drop_marks
-from platform_assets.lakehouse.errors import ForeignCommitError, lock_lost_to
-from platform_assets.lakehouse.layout import table_name
+from platform_assets.lakehouse.delta.log import TableSnapshot, drop_marks
+from platform_assets.lakehouse.delta.schema import check_columns, types_in
+from platform_assets.lakehouse.errors import ForeignCommitError, StagedFileError, lock_lost_to
+from platform_assets.lakehouse.layout import Lake, table_name
 from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.places import is_object_store
-from platform_assets.records.manifest import DataFile
+from platform_assets.records.manifest import DataFile, Manifest, TableChange
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, PostCommitHookProperties
@@ -62,7 +66,7 @@ def commit_difference(
     Args:
         head: version the difference was made from; -1 makes the table.
         adds: files that are not live and enter.
-        said: metadata of the commit, as `release_chain.commit_metadata` makes it.
+        said: metadata of the commit, as `commit_metadata` makes it.
         new_columns: the schema is another one than the table has, and enters with the files; of a day that a file
             leaves, all that are live leave.
 
@@ -240,3 +244,112 @@ def errors_numbered(table_path: Location) -> Iterator[None]:
             raise
         number = int(said[1])
         raise OSError(number, os.strerror(number), str(table_path)) from error
+
+
+_MOST_WHY = 200
+"""Characters of the reason that a commit repeats; the manifest has it whole."""
+
+
+def commit_metadata(manifest: Manifest) -> dict[str, str]:
+    """Return the essentials of a manifest, as metadata of each of its commits: for whoever has only the log at hand."""
+    why = manifest.why if len(manifest.why) <= _MOST_WHY else f"{manifest.why[: _MOST_WHY - 1]}…"
+    said = {
+        commits.PUBLICATION: manifest.publication,
+        commits.KIND: manifest.kind,
+        "platform.run": manifest.run,
+        "platform.who": manifest.who,
+        "platform.why": why,
+        "platform.git_commit": manifest.git_commit or "",
+        "platform.version": manifest.platform_version,
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+_PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
+
+
+def replace(lake: Lake, change: TableChange, manifest: Manifest, before: TableSnapshot | None) -> int:
+    """Make the named days consist of exactly these files; every other day stays as it is.
+
+    To be called under the publish lock. Makes the table on first use. Where the change brings other columns, they enter
+    with the days in one commit. Nothing is committed where nothing differs, so that repeating it is harmless.
+
+    Args:
+        change: the whole content of each day; no files empty it.
+        manifest: on whose behalf; its essentials are recorded in the commit.
+        before: the head of the table, read under the lock; None if there is no table yet.
+
+    Returns:
+        The version of the table that has this content.
+
+    Raises:
+        SchemaMismatchError: the files have other columns than the table, and are not to bring them or cannot.
+        StagedFileError: a file is missing, has another size, or lies elsewhere than its day says.
+        ForeignCommitError: somebody who does not heed the publish lock has committed since.
+        LockLostError: another publisher has.
+    """
+    path = lake.table_path(change.table)
+    check_columns(path, change, before)
+    removes, adds = difference(before, {day: content.files for day, content in change.days.items()})
+    same_columns = before is None or types_in(before.schema_string) == types_in(change.schema_string)
+    if before and same_columns and not removes and not adds:
+        return before.version
+    for file, values in adds:
+        check_file(path, change.table, file, str(values[DAY]))
+    return commit_difference(
+        path,
+        before.version if before else -1,
+        removes,
+        adds,
+        before.schema_string if before and same_columns else change.schema_string,
+        commit_metadata(manifest),
+        [DAY],
+        new_columns=not same_columns,
+    )
+
+
+def difference(
+    before: TableSnapshot | None, days: Mapping[date, Sequence[DataFile]]
+) -> tuple[list[Entry], list[Entry]]:
+    """Return which live files of the named days leave, and which files enter, sorted by path."""
+    live = before.by_day() if before else {}
+    removes: list[Entry] = []
+    adds: list[Entry] = []
+    for day in sorted(days):
+        values = {DAY: day.isoformat()}
+        target = {file.path: file for file in days[day]}
+        have = live.get(day, {})
+        removes += [(have[path], values) for path in sorted(have.keys() - target.keys())]
+        adds += [(target[path], values) for path in sorted(target.keys() - have.keys())]
+    return removes, adds
+
+
+def changed_since(change: TableChange, head: TableSnapshot | None) -> list[date]:
+    """Days that are neither as they were when read nor already as they are to be."""
+    live = head.by_day() if head else {}
+    return [
+        day
+        for day, content in sorted(change.days.items())
+        if (now := live.get(day, {}).keys()) != set(content.base) and now != {file.path for file in content.files}
+    ]
+
+
+def check_file(table_path: Location, table: str, file: DataFile, day: str) -> None:
+    """Refuse a file that is not what its manifest says.
+
+    Raises:
+        StagedFileError: it is missing, has another size, or does not lie in the folder of its day.
+    """
+    match = _PATH.fullmatch(file.path)
+    if not match or match[1] != day:
+        raise StagedFileError(
+            f"{table} {day}: {file.path!r} does not lie in <publication>/{DAY}={day}/.",
+            "Take the files of a day as staged_files() or live_files() lists them.",
+        )
+    size = (table_path / file.path).size()
+    if size != file.size:
+        raise StagedFileError(
+            f"{table} {day}: {file.path} {'is missing' if size is None else f'has {size} bytes'}, "
+            f"recorded were {file.size} bytes.",
+            "Compute the day again; what was staged is not complete.",
+        )

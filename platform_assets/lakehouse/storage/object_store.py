@@ -359,3 +359,39 @@ def remove_objects(client: Client, address: str, itself: str, listed: Callable[[
                 "that is needed was removed.",
             )
         time.sleep(0.1 * in_vain)
+
+
+def try_store(root: Stored) -> None:
+    """Write, read, list and delete below a lake, as keeps it safe: nothing but the store itself tells whether it can.
+
+    A conditional write has one winner, and a listing begins where it is asked to.
+
+    Raises:
+        LakeError: the store cannot be reached, does not let us, or cannot do what keeps a lake safe.
+    """
+    probe = root / f"_trial/{token_hex(8)}"
+    later = root / f"_trial/{probe.name}-later"
+    try:
+        # What the first says is not asked for: a store that wrote it and could not say so is asked again, and denies it
+        probe.write_new(b"1")
+        if probe.write_new(b"2") or probe.read() != b"1":
+            raise LakeError(
+                f"The store of {root} has no conditional writes: of two that write a new file, both did.",
+                "Keep the lake in a store that has them (Amazon S3, MinIO, Ceph from Squid on, Azure), or on a disk.",
+            )
+        if probe.name not in probe.parent.names():
+            raise LakeError(
+                f"The store of {root} does not list what was just written.",
+                "Keep the lake in a store that shows at once what it has acknowledged.",
+            )
+        later.write_new(b"")
+        if probe.parent.names_after(later.name) & {probe.name, later.name}:
+            raise LakeError(
+                f"The store of {root} does not list what comes after a name: it lists everything, and deltalake "
+                "takes commits that it knows for new ones.",
+                "Keep the lake in a store that can. Of Azurite it is known: say AZURE_STORAGE_USE_EMULATOR=true and "
+                "AZURITE_BLOB_STORAGE_URL=http://127.0.0.1:10000 instead of AZURE_STORAGE_ENDPOINT.",
+            )
+    finally:
+        later.remove()
+        probe.remove()

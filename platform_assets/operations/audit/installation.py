@@ -29,7 +29,7 @@ from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import as_named
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.records.chain import Entry, Head, Heads
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.manifest import DataFile, change_of
 from platform_assets.settings import Settings
 from platform_assets.words import counted

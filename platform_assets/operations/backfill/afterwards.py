@@ -28,7 +28,7 @@ from platform_assets.operations.verify import TableVerified, Verified, verify
 from platform_assets.planning.backfill.pace import may_compute
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, no_progress
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand
 

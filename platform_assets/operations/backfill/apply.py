@@ -42,8 +42,8 @@ from platform_assets.planning.backfill.verdicts import judged
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, no_progress
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import PublicationRecord
-from platform_assets.records.refused import Attempt
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets.words import counted

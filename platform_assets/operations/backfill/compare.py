@@ -25,7 +25,7 @@ from platform_assets.operations.stages.store import opened_stage, stage_names
 from platform_assets.planning.backfill.days import request_for, sampled_days
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, no_progress
-from platform_assets.records.staged_days import StagedDays
+from platform_assets.records.history import StagedDays
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 

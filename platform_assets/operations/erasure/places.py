@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from platform_assets.contracts import DAY, Catalogue, Contract
-from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.erasures import made
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot

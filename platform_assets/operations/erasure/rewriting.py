@@ -19,7 +19,7 @@ from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.erasure.places import Hits, Place
 from platform_assets.planning.steps import bytes_among, parts_of
 from platform_assets.quality.findings import FELL_FROM, LAG
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, Erasure, TableChange
 from platform_assets.secret import name_of

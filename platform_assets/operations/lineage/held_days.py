@@ -16,8 +16,8 @@ from platform_assets.planning.day_states import in_force
 from platform_assets.planning.loaded import comes_with
 from platform_assets.quality.findings import ACCEPTABLE
 from platform_assets.quality.settled import drift_of
+from platform_assets.records.code_version import TiedTo
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
-from platform_assets.records.refused import TiedTo
 from platform_assets.visible import for_shell
 from platform_assets.words import counted
 

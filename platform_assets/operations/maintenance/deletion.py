@@ -21,7 +21,7 @@ from platform_assets.lakehouse.errors import StillNeededError
 from platform_assets.lakehouse.horizon import NO_CUT, Cut, announced, horizon_of, write_horizon
 from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.locks import is_staging, publish_lock
-from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.publish import finish_pending
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, manifest_of, published, release
 from platform_assets.lakehouse.staging_folders import kept_by_processes
 from platform_assets.lakehouse.storage.location import Location

@@ -7,16 +7,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.erasures import newest
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.key_bounds import may_hold
 from platform_assets.lakehouse.delta.new_commit import write_checkpoint
+from platform_assets.lakehouse.delta.statistics import may_hold
 from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import publish_lock
-from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.publish import finish_pending
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import forget_dead_holders
 from platform_assets.lakehouse.storage.location import Location
@@ -26,7 +26,7 @@ from platform_assets.operations.pins import pinned_releases
 from platform_assets.operations.stages.store import open_stages
 from platform_assets.planning.retention import SMALL_BYTES, TASKS, Deletion, Task, days_to_compact, wants_checkpoint
 from platform_assets.records.manifest import DataFile
-from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
+from platform_assets.records.raw_rows import TOMBSTONE, WITHDRAWAL
 
 RELEASES = "_releases"
 """In place of a table's name: the table whose versions are the releases."""

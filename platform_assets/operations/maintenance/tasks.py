@@ -31,7 +31,7 @@ from platform_assets.operations.maintenance.maintenance import (
 from platform_assets.planning.retention import Task
 from platform_assets.planning.steps import bytes_among, whole_parts_of
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, TableChange
 from platform_assets.spark.compare.profiles import by_columns, digests_in_files

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.contracts.rules import quarantine_table
 from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes
@@ -42,11 +42,9 @@ from platform_assets.planning.key_scope import is_mixed
 from platform_assets.planning.rollback import TableDay, following, refusals, restoration
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.records.code_version import Version
-from platform_assets.records.history import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
+from platform_assets.records.code_version import Attempt, Version
+from platform_assets.records.history import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord, StagedDays
 from platform_assets.records.manifest import DayContent, Manifest, TableChange, change_of, new_publication
-from platform_assets.records.refused import Attempt
-from platform_assets.records.staged_days import StagedDays
 
 
 @dataclass(frozen=True)

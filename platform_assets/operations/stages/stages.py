@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from types import MappingProxyType
 
-from platform_assets.contracts.dead_letters import with_quarantine
+from platform_assets.contracts.rules import with_quarantine
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned

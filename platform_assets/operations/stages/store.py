@@ -11,7 +11,7 @@ from datetime import date
 
 from pydantic import ValidationError
 
-from platform_assets.contracts.dead_letters import quarantine_table, with_quarantine
+from platform_assets.contracts.rules import quarantine_table, with_quarantine
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.open_stage import OpenStage

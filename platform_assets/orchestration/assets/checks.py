@@ -12,7 +12,7 @@ from types import MappingProxyType
 import dagster as dg
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.snapshot import LakeSnapshot

@@ -17,15 +17,14 @@ from typing import Any
 
 import dagster as dg
 
-from platform_assets.contracts.exposures import ANNOUNCEMENTS
+from platform_assets.contracts.domain import ANNOUNCEMENTS
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.operations.plan_record import BackfillRecord, Event
 from platform_assets.orchestration.assets.checks import TableDay, recorded_days_left
 from platform_assets.planning.windows import as_named
+from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import CIRCUIT, Hold
-from platform_assets.records.notes import AnnouncedDay, Told, ToldHeads
-from platform_assets.records.outbox import Message
-from platform_assets.records.refused import Attempt
+from platform_assets.records.outbox import AnnouncedDay, Message, Told, ToldHeads
 from platform_assets.visible import as_chat, visible
 from platform_assets.words import without_figures
 

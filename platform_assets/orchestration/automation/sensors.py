@@ -50,7 +50,7 @@ from platform_assets.orchestration.instance.events import correct_backfills, pla
 from platform_assets.orchestration.jobs import log_checks, log_freshness, refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.records.chain import Heads
-from platform_assets.records.notes import Channel, Told, ToldHeads
+from platform_assets.records.outbox import Channel, Told, ToldHeads
 from platform_assets.words import counted
 
 _EVERY_S = 30

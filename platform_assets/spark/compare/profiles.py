@@ -21,9 +21,8 @@ from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.contracts.rules import RuleCount
 from platform_assets.lakehouse.delta.schema import names_in
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.records.differences import EXAMPLES, Key
-from platform_assets.records.digest import Digest
-from platform_assets.records.row_kinds import RECORD, TOMBSTONE, WITHDRAWAL
+from platform_assets.records.differences import EXAMPLES, Digest, Key
+from platform_assets.records.raw_rows import RECORD, TOMBSTONE, WITHDRAWAL
 from platform_assets.spark.raw.versions import (
     applies,
     has_null,

@@ -26,8 +26,7 @@ from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.delta.commits import head_version
 from platform_assets.lakehouse.layout import located
 from platform_assets.places import folder_of
-from platform_assets.records.differences import EXAMPLES, DayChange, Key, KeyCounts, Moves, Sum
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import EXAMPLES, DayChange, Digest, Key, KeyCounts, Moves, Sum
 from platform_assets.spark.compare.profiles import as_text
 from platform_assets.spark.raw.casting import cast, lost
 from platform_assets.spark.tables.reading import kept_frames, without_patterns

@@ -17,7 +17,7 @@ from platform_assets.contracts import DAY, Rule
 from platform_assets.contracts.columns import MOST_DIGITS
 from platform_assets.records import erased_keys
 from platform_assets.records.erased_keys import AS_DELIVERED, ErasedKeys
-from platform_assets.records.row_kinds import BREACH, ERASED, RECORD, TOMBSTONE, VOID
+from platform_assets.records.raw_rows import BREACH, ERASED, RECORD, TOMBSTONE, VOID
 from platform_assets.spark.raw.versions import PLACE, with_broken_rules, with_verdict
 from platform_assets.spark.sail.session import is_sail
 

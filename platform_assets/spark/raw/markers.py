@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.records.row_kinds import RECORD, TOMBSTONE, VOID, WITHDRAWAL
+from platform_assets.records.raw_rows import RECORD, TOMBSTONE, VOID, WITHDRAWAL
 from platform_assets.spark.raw.versions import MOST_BROADCAST
 from platform_assets.spark.tables.reading import Keep
 

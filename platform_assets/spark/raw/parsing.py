@@ -21,8 +21,7 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
 from platform_assets.contracts.landing import Format
 from platform_assets.places import for_hadoop
-from platform_assets.records.line_copies import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN
-from platform_assets.records.row_kinds import RECORD, VOID
+from platform_assets.records.raw_rows import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN, RECORD, VOID
 from platform_assets.spark.raw.casting import YEARS, cast, is_cast, lost, misfit, nanoseconds
 from platform_assets.spark.raw.versions import FILE_ORDER, PLACE, file_order
 from platform_assets.spark.tables.reading import no_rows

@@ -25,7 +25,7 @@ from platform_assets.contracts.rules import RuleCount
 from platform_assets.planning.replays import DIGITS, Delivery
 from platform_assets.planning.replays import file_order as file_order_of
 from platform_assets.planning.steps import NO_PARTS
-from platform_assets.records.row_kinds import BREACH, RECORD, TOMBSTONE, VOID
+from platform_assets.records.raw_rows import BREACH, RECORD, TOMBSTONE, VOID
 from platform_assets.spark.tables.staging import SHARE, in_parts
 
 FILE_ORDER, PLACE = "_file_order", "_place"

@@ -23,8 +23,8 @@ from pyspark.sql.types import StructType
 from platform_assets.contracts import DAY, Contract
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import spark_view, statements, tables_without_view
 from platform_assets.lakehouse.releases import Release
-from platform_assets.lakehouse.sql_views import spark_view, statements, tables_without_view
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import for_hadoop
 from platform_assets.planning.key_scope import KeyScope, value_of

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.records.digest import HALVES, Digest
+from platform_assets.records.differences import HALVES, Digest
 
 
 def declared_types(schema: StructType) -> dict[str, str]:

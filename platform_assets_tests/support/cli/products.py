@@ -16,7 +16,7 @@ from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.manifest import Arrival, DataFile, DayContent, TableChange, Warned, new_publication
 from platform_assets.settings import Settings
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema

@@ -28,7 +28,7 @@ from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.opening import open_platform
-from platform_assets.records.refused import Refused
+from platform_assets.records.code_version import Refused
 from platform_assets.settings import Settings
 from platform_assets_tests.support.installation import Jvm
 from platform_assets_tests.support.places import on_disk

@@ -21,7 +21,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.records.digest import Digest
+from platform_assets.records.differences import Digest
 from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.history import WINDOWS

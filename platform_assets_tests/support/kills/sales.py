@@ -20,7 +20,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.opening import open_platform
-from platform_assets.records.row_kinds import TOMBSTONE
+from platform_assets.records.raw_rows import TOMBSTONE
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.history import TODAY, WINDOWS

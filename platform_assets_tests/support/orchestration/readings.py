@@ -28,10 +28,10 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, still_to_do
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.selection import AUTOMATIC
-from platform_assets.records.digest import Digest
+from platform_assets.records.code_version import Attempt
+from platform_assets.records.differences import Digest
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange, new_publication
-from platform_assets.records.refused import Attempt
 from platform_assets.sources.landing import LandedFile, hashed
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets.spark.windows import Windowed

@@ -1,6 +1,15 @@
-"""How a landed text file is copied for Spark, which splits files at line ends: each record on a line of its own."""
+"""Raw rows on disk, for those too who read them without Spark: their kinds, and how lines are copied for Spark."""
 
 from __future__ import annotations
+
+RECORD, VOID, TOMBSTONE, WITHDRAWAL, ERASED = "record", "void", "tombstone", "withdrawal", "erased"
+"""The first two were delivered. A tombstone says that another day has a newer version of a key, a withdrawal that all
+rows of an arrival on a day count no more. What is erased has lost everything but where it came from: it is counted,
+and enters no table."""
+
+BREACH = "breach"
+"""Never on disk: while versions are compared, a record whose breach of a rule takes its key back."""
+
 
 ENDING = ".lines"
 """Of the copy, after the file's whole name: one that Spark does not unpack."""

@@ -1,4 +1,4 @@
-"""What was found by looking: at all days, and at the rows of reference data; so that planning need not look again.
+"""What is asked of all days at once: totals, timings, and what the last look at them found, so that none looks again.
 
 Only an index: a look counts while the ledger shows the publication at whose release it was had, and what was changed in
 the ledger otherwise than by publishing does away with it. Where there is none, all days are looked at.
@@ -7,21 +7,92 @@ the ledger otherwise than by publishing does away with it. Where there is none, 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from datetime import date
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, text, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+    update,
+)
 
-from platform_assets.ledger.counts import Counts
 from platform_assets.ledger.database import Database
-from platform_assets.ledger.queries import insert_new, is_current
+from platform_assets.ledger.queries import insert_new, is_current, refused_by_date
 from platform_assets.ledger.schema import arrivals, days, looks, publications, views
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.last_look import Look, Since
 from platform_assets.planning.windows import Calendar
-from platform_assets.records.history import RELOAD, DayMark
+from platform_assets.records.history import RELOAD, DayMark, DayTotals, Timing
+
+
+class Counts:
+    """Answers that take a row for each table, or for each day that changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def totals(self, tables: Collection[str], *, at: int) -> dict[str, DayTotals]:
+        """Add up what `Ledger.current_days` has of all days of each table."""
+        rows = cast(func.sum(days.c.rows), BigInteger)  # PostgreSQL's sum of such is a decimal
+        delivered = rows - _total("tombstones", "withdrawals")
+        query = select(
+            days.c.table, func.count(), func.max(days.c.day), delivered, _total("quarantined"), _total("ahead")
+        )
+        query = query.join_from(days, publications).where(days.c.table.in_(sorted(tables)))
+        query = query.where(is_current(at), publications.c.release <= at).group_by(days.c.table)
+        with self._database.reading() as connection:
+            counted = {row[0]: DayTotals(*row[1:]) for row in connection.execute(query).all()}
+        return {table: counted.get(table, DayTotals()) for table in tables}
+
+    def refused(self, table: str, *, since: date) -> dict[date, tuple[int, int]]:
+        """Count the rows that were refused at parsing and all that were delivered, by arrival date from one on."""
+        with self._database.reading() as connection:
+            rows = connection.execute(refused_by_date(table, since)).all()
+        return {on: (refused, landed) for on, refused, landed in rows}
+
+    def published_between(self, first: int, last: int) -> dict[str, set[date]]:
+        """Return the days that releases after one made, up to another, by table."""
+        query = select(days.c.table, days.c.day).distinct().join_from(publications, days)
+        by_table: defaultdict[str, set[date]] = defaultdict(set)
+        for row in self._database.rows(query.where(publications.c.release.between(first + 1, last))):
+            by_table[row["table"]].add(row["day"])
+        return dict(by_table)
+
+
+def _total(*names: str) -> ColumnElement[int]:
+    """Return the sum of figures of days."""
+    counted = (func.coalesce(days.c.figures[name].as_integer(), 0) for name in names)
+    return cast(func.sum(sum(counted, literal(0))), BigInteger)
+
+
+class Timings:
+    """What days took, publication by publication."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, tables: Collection[str]) -> tuple[Timing, ...]:
+        """Every recomputation of some tables that took its time, oldest first; also those replaced since."""
+        seconds = func.sum(days.c.seconds)
+        query = select(
+            days.c.table, func.count().label("days"), seconds.label("seconds"), publications.c.run, days.c.publication
+        ).join_from(days, publications)
+        query = query.where(days.c.table.in_(sorted(tables)), publications.c.kind == "recompute")
+        query = query.group_by(days.c.table, days.c.publication, publications.c.run).having(seconds > 0)
+        return tuple(Timing(**row) for row in self._database.rows(query.order_by(days.c.publication)))
+
 
 _OLDEST = 1_000
 """Releases after which a look for what nobody looks for any more is thrown away."""

@@ -1,0 +1,309 @@
+"""What a log says of the values in files: bounds that no reader misses a row by, and which files can hold a value.
+
+A reader leaves a file out by its bounds, so one that lost digits on its way into JSON hides rows. Whole numbers, text,
+truth values and days come through as they are. Decimal numbers of more digits than a double tells apart, which is what
+readers make of a JSON number, are rounded outwards, and so are moments, which are cut to milliseconds.
+
+A file has bounds of all its columns or of none: deltalake's Arrow datasets find nothing in a file that lacks those of
+the column that is looked at. It has none where a column holds what no bound can say: numbers that are not finite, and
+years that have no four digits, at which some readers stop.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
+
+from platform_assets.contracts import DAY
+from platform_assets.contracts.columns import digits_of
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
+from platform_assets.lakehouse.errors import StagedFileError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import opened, row_batches
+from platform_assets.records.manifest import DataFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+Bounds = tuple[Any, Any]
+"""The smallest and the greatest value."""
+
+_SIDES = ("minValues", "maxValues")
+_DIGITS = 15
+"""Decimal numbers of so many digits are told apart as doubles, all of them."""
+_MORE = Decimal("1e-14")
+"""Part of a longer number by which its bounds are put outwards: more than any reader loses of it."""
+_LEAST_PLAIN, _FIRST_NOT_PLAIN = Decimal("0.0001"), Decimal("1e16")
+_EXPONENT = re.compile(r"\d[eE][-+]?\d")
+_DOWN, _UP = (Context(prec=_DIGITS, rounding=way) for way in (ROUND_FLOOR, ROUND_CEILING))
+_CUT = timedelta(microseconds=999)
+_EXACT = {"byte": int, "short": int, "integer": int, "long": int, "boolean": bool, "string": str}
+"""Types whose bounds come through as they are, with what JSON makes of them."""
+
+
+def types_of(schema_string: str) -> dict[str, Any]:
+    """Return the type of every column of a Delta schema but the day: a text, or a value of its own for a nested one."""
+    fields = json.loads(schema_string)["fields"]
+    return {field["name"]: field["type"] for field in fields if field["name"] != DAY}
+
+
+def trustworthy(stats: str, types: Mapping[str, Any]) -> str:
+    """Statistics of a file by which no reader misses a row; to the letter where its bounds can stay as they are.
+
+    Args:
+        types: of the columns, as `types_of` gives them.
+    """
+    parsed = json.loads(stats, parse_float=Decimal)
+    low, high = (parsed.get(side) or {} for side in _SIDES)
+    kept: dict[str, Bounds] = {}
+    for name, type_ in types.items():
+        if parsed.get("nullCount", {}).get(name, -1) == parsed.get("numRecords"):
+            continue
+        bounds = _bounds(type_, low.get(name), high.get(name))
+        if bounds is None:
+            return without_bounds(stats)
+        kept[name] = bounds
+    now = [{name: bounds[side] for name, bounds in kept.items()} for side in (0, 1)]
+    if now == [low, high] and not _EXPONENT.search(stats):
+        return stats
+    return json.dumps(parsed | dict(zip(_SIDES, now, strict=True)), default=float, ensure_ascii=False)
+
+
+def without_bounds(stats: str) -> str:
+    """Statistics of a file of which only the rows and the nulls are known."""
+    parsed = json.loads(stats)
+    return json.dumps({name: value for name, value in parsed.items() if name not in _SIDES}, ensure_ascii=False)
+
+
+def _bounds(type_: Any, low: Any, high: Any) -> Bounds | None:
+    """Bounds of a column that holds values as they may stay; None where nothing can be said."""
+    if not isinstance(type_, str):
+        return None
+    if type_ in _EXACT:
+        return (low, high) if {type(low), type(high)} == {_EXACT[type_]} else None
+    if type_ == "double":
+        return _of_doubles(low, high)
+    if type_ == "date":
+        return (low, high) if _parsed(date, low) and _parsed(date, high) else None
+    if type_ == "timestamp":
+        greatest = _parsed(datetime, high)
+        return (low, _last_of(greatest)) if _parsed(datetime, low) and greatest else None
+    digits = digits_of(type_)
+    return _of_decimals(low, high, *digits) if digits else None
+
+
+def _of_doubles(low: Any, high: Any) -> Bounds | None:
+    if not {type(low), type(high)} <= {int, Decimal}:
+        return None
+    # Of the two zeros some readers take one for less than the other.
+    return (low or Decimal("-0.0"), high or Decimal("0.0"))
+
+
+def _of_decimals(low: Any, high: Any, precision: int, scale: int) -> Bounds | None:
+    if not {type(low), type(high)} <= {int, Decimal}:
+        return None
+    bounds = []
+    for value, context, way in ((Decimal(low), _DOWN, -1), (Decimal(high), _UP, 1)):
+        units = value.scaleb(scale)
+        if units != units.to_integral_value() or abs(units) >= 10**_DIGITS:
+            value = context.multiply(value, 1 + way * _MORE.copy_sign(value))
+            if abs(value.scaleb(scale)) >= 10**precision:
+                return None
+        bounds.append(value)
+    plain = (_plain(bounds[0], ROUND_FLOOR), _plain(bounds[1], ROUND_CEILING))
+    return (low if plain[0] == low else plain[0], high if plain[1] == high else plain[1])
+
+
+def _plain(bound: Decimal, outwards: str) -> Decimal | int:
+    """Return a bound that JSON writes without an exponent, by which deltalake makes no number of a decimal."""
+    if bound and abs(bound) < _LEAST_PLAIN:
+        return bound.quantize(_LEAST_PLAIN, outwards)
+    return int(bound) if abs(bound) >= _FIRST_NOT_PLAIN else bound
+
+
+def _parsed(type_: type[date], text: Any) -> Any:
+    try:
+        return type_.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def _last_of(moment: datetime) -> str:
+    """Return the last microsecond of the millisecond that is written, which stands for all of it."""
+    last = moment.replace(microsecond=moment.microsecond // 1000 * 1000) + _CUT
+    return last.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[date, tuple[DataFile, ...]]]:
+    """Return the Delta schema that a publication staged for a table, and the files of each day relative to its folder.
+
+    Raises:
+        StagedFileError: nothing was staged.
+        NullDayError: staged rows have no day.
+    """
+    folder = lake.stage_path(table, publication)
+    if commits.head_version(folder) < 0:
+        raise StagedFileError(
+            f"Publication {publication} staged nothing for {table}: {folder} has no Delta log.",
+            "Write the computed days there as a Delta table before publishing.",
+        )
+    staged = table_snapshot(folder)
+    types = types_of(staged.schema_string)
+    files = {
+        day: tuple(
+            file.model_copy(
+                update={"path": f"{publication}/{file.path}", "stats": _stats(folder / file.path, file.stats, types)}
+            )
+            for file in files
+        )
+        for day, files in files_of_days(staged, table).items()
+    }
+    return staged.schema_string, files
+
+
+def _stats(file: Location, stats: str, types: Mapping[str, Any]) -> str:
+    """Statistics of a file that can be trusted; deltalake passes over parts of one whose bounds are no numbers."""
+    if "double" in types.values():
+        with opened(file) as parquet:
+            if parquet.num_row_groups > 1:
+                return without_bounds(stats)
+    return trustworthy(stats, types)
+
+
+_NO_FOUR_DIGITS = re.compile(r"[+-]\d+-\d\d-\d\d")
+"""A day whose year is written with a sign; such texts are not in the order of the days."""
+
+
+def may_share_keys(
+    files: Mapping[date, Sequence[DataFile]], others: Mapping[date, Sequence[DataFile]], columns: Collection[str]
+) -> dict[date, tuple[DataFile, ...]]:
+    """Return those of some files that can hold a key of the others; a file without statistics always can.
+
+    Args:
+        columns: of the key, of types whose bounds in the log are exact or rounded outwards: whole numbers, text, dates.
+    """
+    left = {day: tuple(of_day) for day, of_day in files.items()}
+    for column in columns:
+        bounds = [_bounds_of(file, column) for of_day in others.values() for file in of_day]
+        if None in bounds:
+            continue
+        spans = _merged([span for span in bounds if span])
+        starts = [start for start, _ in spans]
+
+        def meets(file: DataFile, spans: list[Bounds] = spans, starts: list[Any] = starts, name: str = column) -> bool:
+            if (span := _bounds_of(file, name)) is None:
+                return True
+            at = bisect_right(starts, span[1]) - 1
+            return at >= 0 and bool(spans[at][1] >= span[0])
+
+        left = {day: tuple(filter(meets, of_day)) for day, of_day in left.items()}
+    return {day: of_day for day, of_day in left.items() if of_day}
+
+
+def may_hold(file: DataFile, column: str, value: str) -> bool:
+    """Return whether a file can have a row with a value in a text column; one without statistics always can."""
+    bounds = _bounds_of(file, column)
+    return bounds is None or bool(bounds[0] <= value <= bounds[1])
+
+
+def may_lack(file: DataFile, column: str) -> bool:
+    """Tell whether a file can have a row without a value in a column; one without statistics always can."""
+    return _lacks(file.stats, column)
+
+
+@lru_cache(maxsize=1 << 14)
+def _lacks(stats_json: str, column: str) -> bool:
+    return bool(from_json(stats_json).get("nullCount", {}).get(column, 1))
+
+
+def _bounds_of(file: DataFile, column: str) -> Bounds | None:
+    """None also where what the log says may have lost digits, or is not in the order of the values."""
+    return _bounds_in(file.stats, column)
+
+
+@lru_cache(maxsize=1 << 14)
+def _bounds_in(stats_json: str, column: str) -> Bounds | None:
+    stats = from_json(stats_json)
+    both = (stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column))
+    return both if {type(bound) for bound in both} in ({int}, {str}) and not any(map(_is_odd, both)) else None
+
+
+def _is_odd(bound: int | str) -> bool:
+    return isinstance(bound, str) and _NO_FOUR_DIGITS.fullmatch(bound) is not None
+
+
+def _merged(bounds: Collection[Bounds]) -> list[Bounds]:
+    merged: list[Bounds] = []
+    for low, high in sorted(bounds):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return merged
+
+
+_BATCH_ROWS = 16_384
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of the keys of a day that are held at once; a day with more is left to Spark."""
+
+
+def days_of_unique_keys(folder: Location, key: Sequence[str], most_bytes: int = _MOST_BYTES) -> set[date]:
+    """Return the days of a stage whose rows all have different keys, nulls being equal to each other.
+
+    Of the others nothing is known: a key may be there twice, or it cannot be told here, where a column holds
+    floating-point numbers, of which several are equal to Spark, or where there are too many keys.
+
+    Args:
+        folder: of the stage; its log names the files.
+        most_bytes: that the keys of a day may take in memory.
+
+    Raises:
+        DamagedTableError: a file cannot be read.
+    """
+    names = [name for name in key if name != DAY]
+    if not names:
+        return set()
+    return {
+        day
+        for day, files in table_snapshot(folder).by_day().items()
+        if day is not None and _are_unique((folder / path for path in files), names, most_bytes)
+    }
+
+
+def _are_unique(files: Iterable[Location], names: Sequence[str], most_bytes: int) -> bool:
+    import pyarrow as pa
+
+    # Files of two writes may differ in whether a column can be null, which Arrow takes for another schema
+    columns: dict[str, list[pa.Array]] = {name: [] for name in names}
+    for file in files:
+        for batch in row_batches(file, _BATCH_ROWS, names):
+            most_bytes -= batch.nbytes
+            if most_bytes < 0 or not _can_be_told(batch.schema, names):
+                return False
+            for name, parts in columns.items():
+                parts.append(batch.column(name))
+                if parts[-1].type != parts[0].type:
+                    return False
+    if not all(columns.values()):
+        return True
+    keys = pa.table({name: pa.chunked_array(parts) for name, parts in columns.items()})
+    return bool(keys.group_by(names, use_threads=False).aggregate([]).num_rows == keys.num_rows)
+
+
+def _can_be_told(schema: pa.Schema, names: Sequence[str]) -> bool:
+    """Return whether values of the columns are equal to Arrow just if they are equal to Spark."""
+    from pyarrow import types
+
+    exact = (types.is_integer, types.is_string, types.is_boolean, types.is_date, types.is_decimal, types.is_timestamp)
+    return all(name in schema.names and any(is_one(schema.field(name).type) for is_one in exact) for name in names)
