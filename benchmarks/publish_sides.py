@@ -29,8 +29,8 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import newest_release, publication_of
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.planning.selection import Request
 from platform_assets.planning.windows import day_range

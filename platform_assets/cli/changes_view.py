@@ -17,7 +17,7 @@ from platform_assets.words import counted
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.amount_changes import AmountChanges
     from platform_assets.operations.lineage.day_history import EndedRollback
-    from platform_assets.operations.rollback.rollback import Rollback
+    from platform_assets.operations.rollback import Rollback
 
 _SUMS_SHOWN = 4
 _AGAIN = "they are computed again when their input or code is another one, or by `refresh --force`."

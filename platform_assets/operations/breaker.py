@@ -124,7 +124,7 @@ def _rolled_back(
     platform: Platform, table: str, state: CircuitState, made: Collection[str], days: Collection[object]
 ) -> str:
     """Roll publications back and say so."""
-    from platform_assets.operations.rollback.rollback import rollback  # which few commands need
+    from platform_assets.operations.rollback import rollback  # which few commands need
 
     records = tuple(record for name in made if (record := platform.ledger.publication(name)))
     assert state.cause is not None

@@ -14,8 +14,8 @@ from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Commits
 from platform_assets.lakehouse.releases import manifest_of, published
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.records.code_version import shown_commits
 from platform_assets.records.manifest import platform_version
 from platform_assets.settings import load_settings

@@ -12,11 +12,11 @@ from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import release
-from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.lineage.amount_changes import changed_days
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.history import WINDOWS, person

@@ -16,8 +16,8 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import TILLS, person

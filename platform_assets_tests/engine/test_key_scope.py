@@ -21,8 +21,8 @@ from platform_assets.engine.step.inputs import prepare
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.lineage.provenance import explain
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.operations.stages.store import opened_stage
 from platform_assets.operations.verify import verify

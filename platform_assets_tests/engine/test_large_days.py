@@ -18,8 +18,8 @@ from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.maintenance.maintenance import ToCompact
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.readers import read
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.prepared import Lakes, Prepared

@@ -22,8 +22,8 @@ from platform_assets.engine.step import compute as computing
 from platform_assets.engine.step.stage import Stage
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import LockLostError
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.planning.steps import Step
 from platform_assets_tests.support.domains import tills

@@ -23,11 +23,11 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.maintenance.tasks import maintain
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, Selection
 from platform_assets_tests.support.domains.transforms import gold, silver

@@ -10,8 +10,8 @@ import pytest
 from platform_assets.cli.console import console, print_parts
 from platform_assets.cli.held_view import held_parts
 from platform_assets.errors import PlatformError
-from platform_assets.operations.acceptance import Acceptance, chosen
 from platform_assets.operations.lineage.held_days import HeldDay, together
+from platform_assets.operations.quarantine import Acceptance, accepted_together
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, UpToDate
 from platform_assets.records.code_version import Attempt, TiedTo
 from platform_assets.records.history import ROLL_BACK, ArrivalRecord, Hold
@@ -31,7 +31,7 @@ def states(*holds: Hold) -> dict[date, DayState]:
 
 
 def accepted(days: list[date], held: tuple[Hold, ...], now: dict[date, DayState]) -> Acceptance:
-    return chosen(TABLE, days, held, now, {hold.day: "f" for hold in held})
+    return accepted_together(TABLE, days, held, now, {hold.day: "f" for hold in held})
 
 
 def test_days_are_accepted_with_those_that_records_tie_to_them() -> None:

@@ -32,9 +32,9 @@ from platform_assets.lakehouse.storage import parquet
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
 from platform_assets.operations.audit import installation as audit_module
-from platform_assets.operations.audit.faults import Fault, Findings, Scope
+from platform_assets.operations.audit.chain import Fault, Findings, Scope
 from platform_assets.operations.audit.installation import Audit, audit, audit_installation, read_contents, turns_for
-from platform_assets.operations.backup.copying import copy_lake
+from platform_assets.operations.backup_copy import copy_lake
 from platform_assets.operations.lineage.day_history import Event, Published, life_of
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets.progress import no_progress

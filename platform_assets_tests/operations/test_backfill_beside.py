@@ -14,11 +14,11 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.errors import PlatformError
-from platform_assets.operations.acceptance import acceptance
 from platform_assets.operations.backfill.afterwards import prove
 from platform_assets.operations.backfill.explain import approve, explain
 from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.operations.plan_record import BackfillRecord, backfill_names, read_record, unpause
+from platform_assets.operations.quarantine import acceptance
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.late_queue import LateSelection

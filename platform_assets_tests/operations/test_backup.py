@@ -19,10 +19,10 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, manifest_file, published
 from platform_assets.lakehouse.storage.disk import Disk
-from platform_assets.operations.audit.faults import Findings, Scope
+from platform_assets.operations.audit.chain import Findings, Scope
 from platform_assets.operations.audit.installation import audit
-from platform_assets.operations.backup.copying import LakeCopied, copy_lake, forget_deleted
-from platform_assets.operations.backup.generations import BackupFolder, Generation
+from platform_assets.operations.backup import BackupFolder, Generation
+from platform_assets.operations.backup_copy import LakeCopied, copy_lake, forget_deleted
 from platform_assets.progress import Progress, no_progress
 from platform_assets.records.manifest import Erasure, Manifest
 from platform_assets_tests.support.empty_lake import only_on_disk

@@ -13,12 +13,12 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.backup.copying import copy_lake
+from platform_assets.operations.backup_copy import copy_lake
 from platform_assets.operations.opening import held_again, open_platform
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import ROLL_BACK
 from platform_assets.settings import Settings, load_settings

@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.engine import publishing
 from platform_assets.engine.day_contents import loaded_empty
-from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.lineage.day_history import Published, life_of
 from platform_assets.operations.opening import open_platform

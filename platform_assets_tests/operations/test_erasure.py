@@ -19,15 +19,15 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import manifest_bytes
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.erasure.erasure import lift, lift_unreadable
 from platform_assets.operations.erasure.places import Request
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.pins import pin, pinned_releases
 from platform_assets.operations.reload import reload
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold
 from platform_assets.secret import secret_file

@@ -23,8 +23,8 @@ from platform_assets.operations.lineage.provenance import explain
 from platform_assets.operations.maintenance import maintenance, tasks
 from platform_assets.operations.maintenance.maintenance import Maintenance, delete_publication, plan_maintenance
 from platform_assets.operations.maintenance.tasks import maintain
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.verify import verify
 from platform_assets.planning.retention import TASKS, Task
 from platform_assets.planning.selection import BY_PERSON, Selection

@@ -22,11 +22,11 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import Conflict
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.reload import Reload, planned_reload, reload
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.records.code_version import Attempt

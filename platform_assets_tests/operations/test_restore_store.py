@@ -13,7 +13,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, newest_release
-from platform_assets.operations.backup.generations import in_order, restore_lake
+from platform_assets.operations.backup import in_order, restore_lake
 from platform_assets.progress import Progress
 from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.shelf import SALES, STORES, day, everything, staged_manifest

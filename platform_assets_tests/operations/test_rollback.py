@@ -15,9 +15,9 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.rollback import rollback as rolling_back
-from platform_assets.operations.rollback.rollback import Rollback, lift_rollbacks, rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations import rollback as rolling_back
+from platform_assets.operations.rollback import Rollback, lift_rollbacks, rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.planning.steps import Step
 from platform_assets.records.history import LASTING, ROLL_BACK, Hold
 from platform_assets_tests.support.history import DAYS, LATER, LATEST, TILLS, four_days

@@ -15,8 +15,8 @@ from platform_assets.engine.refresh import refresh
 from platform_assets.engine.step import compute as computing
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.errors import PlatformError
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets.planning.steps import Step
 from platform_assets.records.history import ROLL_BACK

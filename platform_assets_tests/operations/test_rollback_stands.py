@@ -23,13 +23,13 @@ from platform_assets.lakehouse.errors import InterruptedPublicationError
 from platform_assets.ledger import ledger as indexing
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.sync import rebuild
+from platform_assets.operations import rollback as rolling_back
 from platform_assets.operations.breaker import close, freeze
 from platform_assets.operations.lineage.day_history import rollback_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.rollback import rollback as rolling_back
-from platform_assets.operations.rollback.rollback import lift_rollbacks, rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import lift_rollbacks, rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons

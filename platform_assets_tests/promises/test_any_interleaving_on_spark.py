@@ -20,8 +20,8 @@ from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import DamagedTableError, LockLostError
 from platform_assets.operations.opening import recover_installation
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets_tests.support.domains.windows import TABLES
 from platform_assets_tests.support.history import CALENDAR_DAYS, WINDOWS, History, Version, history, person

@@ -20,13 +20,13 @@ from platform_assets.failpoints import POINTS
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release, published, release
-from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.maintenance import maintenance
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.stages.stages import drop_stage, publish_stage, refresh_stage
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.settings import Settings

@@ -20,8 +20,8 @@ from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import publication_of
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.stages.store import write_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.fingerprints import fingerprints

@@ -8,8 +8,8 @@ from platform_assets.cli.console import UsageError, opened_platform, parse_days,
 from platform_assets.cli.options import AsJson, Days, DryRun, TableName
 from platform_assets.cli.session import computing
 from platform_assets.engine.platform import Author
-from platform_assets.operations.acceptance import Acceptance, acceptance
 from platform_assets.operations.lineage.plan_report import kept_lines
+from platform_assets.operations.quarantine import Acceptance, acceptance
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.words import counted
 

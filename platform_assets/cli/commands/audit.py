@@ -19,7 +19,7 @@ from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
-from platform_assets.operations.audit.faults import CHECKS, Scope
+from platform_assets.operations.audit.chain import CHECKS, Scope
 from platform_assets.operations.lineage.day_history import Content, Event, Published, life_of
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.windows import which
@@ -107,7 +107,7 @@ def show_life(table: TableName, day: OneDay) -> Report:
 def head() -> Report:
     """Print where both chains stand, as one value: keep it elsewhere, and give it to `audit verify --expect`."""
     from platform_assets.ledger.ledger import Ledger
-    from platform_assets.operations.audit.chain import heads_of
+    from platform_assets.operations.audit.installation import heads_of
 
     settings = load_settings()
     with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:

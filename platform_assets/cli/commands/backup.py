@@ -13,7 +13,7 @@ import typer
 from platform_assets.cli.console import UsageError
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.operations.backup.generations import BackupFolder, Generation, erased_since, same
+from platform_assets.operations.backup import BackupFolder, Generation, erased_since, same
 from platform_assets.progress import meanwhile
 from platform_assets.report import Note, Part, Report, Table
 from platform_assets.settings import load_settings
@@ -30,7 +30,7 @@ def backup(
     1: the backup is whole, and the lake has damaged files.
     """
     from platform_assets.ledger.moving import copy_ledger
-    from platform_assets.operations.backup.copying import copy_lake, forget_deleted
+    from platform_assets.operations.backup_copy import copy_lake, forget_deleted
     from platform_assets.secret import secret_file
 
     started = time.monotonic()
@@ -110,7 +110,7 @@ def _generations(backup: BackupFolder) -> Report:
 
 
 def _rehearse(backup: BackupFolder, generation: Generation) -> Report:
-    from platform_assets.operations.backup.generations import rehearse
+    from platform_assets.operations.backup import rehearse
 
     started = time.monotonic()
     with telling("rehearsal") as progress:
@@ -139,7 +139,7 @@ def _rehearse(backup: BackupFolder, generation: Generation) -> Report:
 
 
 def _restore(backup: BackupFolder, generation: Generation) -> Report:
-    from platform_assets.operations.backup.generations import restore
+    from platform_assets.operations.backup import restore
 
     since = erased_since(backup, generation)
     settings, started = load_settings(), time.monotonic()

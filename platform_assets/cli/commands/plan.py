@@ -278,7 +278,7 @@ def cancel(name: Name, author: Author) -> Report:
 def rollback(name: Name, author: Author, cascade: Cascade = False, until_lifted: UntilLifted = False) -> Report:
     """Put exactly the days of a plan back as they were before it, and hold them there."""
     from platform_assets.operations.backfill.afterwards import roll_back
-    from platform_assets.operations.rollback.rollback import rolled_back_amounts
+    from platform_assets.operations.rollback import rolled_back_amounts
 
     author = replace(author, decides=LASTING if until_lifted else "")
     with opened_platform() as platform, telling("plan rollback") as progress:

@@ -12,7 +12,7 @@ from platform_assets.cli.console import UsageError, opened_platform, parse_days,
 from platform_assets.cli.options import By, Cascade, Days, DryRun, Reason, UntilLifted, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.operations.lineage.amount_changes import AmountChanges
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.planning.windows import day_range
 from platform_assets.progress import meanwhile
 from platform_assets.records.history import LASTING
@@ -20,7 +20,7 @@ from platform_assets.records.manifest import Decides
 from platform_assets.report import Note, Report, picked
 
 if TYPE_CHECKING:
-    from platform_assets.operations.rollback.rollback import Rollback
+    from platform_assets.operations.rollback import Rollback
 
 
 def rollback(
@@ -45,8 +45,8 @@ def rollback(
         )
     decides: Decides = "rollback lifted" if lift else LASTING if until_lifted else ""
     author = replace(decided_by(reason or ("a dry run" if dry_run else None), by), decides=decides)
-    from platform_assets.operations.rollback.rollback import lift_rollbacks, rolled_back_amounts
-    from platform_assets.operations.rollback.rollback import rollback as roll_back
+    from platform_assets.operations.rollback import lift_rollbacks, rolled_back_amounts
+    from platform_assets.operations.rollback import rollback as roll_back
 
     with opened_platform() as platform, without_numpy():
         only = None if days is None else parse_days(days, platform.settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Annotated
 
 import typer
@@ -28,13 +28,13 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.operations.metrics import table_metrics
 from platform_assets.planning.day_states import Blocked, Held, Stale, missing_days
 from platform_assets.planning.days_on_demand import newest as newest_of
 from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.windows import days_later, which
 from platform_assets.quality.baseline import quiet_days
 from platform_assets.quality.deliveries import remedy
+from platform_assets.quality.findings import day_metrics, percentile_95, share
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState
@@ -328,3 +328,41 @@ def _in_large_part(file: Arrival) -> str:
 
 def _alarm(count: int) -> Cell:
     return Mark(f"{count:,}", "red") if count else "0"
+
+
+DAYS = 28
+"""Newest days of a table, and newest recomputations, that metrics are about."""
+
+
+def table_metrics(snapshot: LakeSnapshot, newest: Mapping[str, date | None]) -> dict[str, dict[str, object]]:
+    """Return the metrics of tables, for programs, which know days as text.
+
+    Args:
+        newest: day of each table; tables without one have no metrics.
+
+    Returns:
+        By table the metrics and seconds of its `days`; of a raw table the `refused_share` of the rows that arrived on
+        each date; what 95 of 100 do not exceed: `lag_of_arrival_days_p95` of these days, and `duration_s_p95` of the
+        newest recomputations, without the start of Spark; None where nothing is known.
+    """
+    ledger = snapshot.platform.ledger
+    took: dict[str, list[float]] = {table: [] for table in newest}
+    for timing in ledger.timings.of(newest):
+        took[timing.table].append(timing.seconds)
+    found: dict[str, dict[str, object]] = {}
+    for table, last in newest.items():
+        if last is None:
+            continue
+        among = [last - timedelta(days) for days in reversed(range(DAYS))]
+        records = ledger.current_days(table, at=snapshot.number, among=among).values()
+        days = {str(each.day): day_metrics(each.rows, each.figures) | {"seconds": each.seconds} for each in records}
+        lags = [of_day["lag_of_arrival_days"] for of_day in days.values() if "lag_of_arrival_days" in of_day]
+        found[table] = {
+            "days": days,
+            "refused_share": {
+                str(on): share(*rows) for on, rows in ledger.counts.refused(table, since=among[0]).items()
+            },
+            "lag_of_arrival_days_p95": percentile_95(lags),
+            "duration_s_p95": percentile_95(took[table][-DAYS:]),
+        }
+    return found

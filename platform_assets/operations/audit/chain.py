@@ -1,9 +1,12 @@
-"""The two chains: no release is missing or another than was published, and people's decisions are as they were made."""
+"""What an audit looks at and finds; and first of all the chain: no release is missing or another than was published."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal
 
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import LakeError
@@ -13,17 +16,84 @@ from platform_assets.lakehouse.releases import (
     in_its_file,
     manifest_bytes,
     manifest_file,
-    newest_release,
     parsed,
     release,
 )
-from platform_assets.ledger.decisions import of_publication
-from platform_assets.ledger.ledger import Ledger
-from platform_assets.operations.audit.faults import Findings
-from platform_assets.records.chain import Entry, Head, Heads, breaks, hash_of, linked
-from platform_assets.records.decisions import Decision, LiftDecision, PublicationDecision, from_content
-from platform_assets.records.history import PublicationRecord
+from platform_assets.planning.selection import Selection
+from platform_assets.records.chain import hash_of, linked
 from platform_assets.records.manifest import Manifest
+
+Check = Literal["chain", "logs", "commits", "files", "rows", "contents", "digests", "ledger", "decisions", "anchor"]
+CHECKS: dict[Check, str] = {
+    "chain": "releases and their manifests",
+    "logs": "commits of tables",
+    "commits": "days as published",
+    "files": "files",
+    "rows": "days counted",
+    "contents": "files read",
+    "digests": "days hashed",
+    "ledger": "publications indexed",
+    "decisions": "decisions of people",
+    "anchor": "heads compared",
+}
+"""Every check, in the order it is made, with what it counts."""
+
+
+@dataclass(frozen=True)
+class Scope(Selection):
+    """A selection that is looked at, and how closely.
+
+    Args:
+        tables: as of every selection. The chain is always looked at as a whole.
+        fast: only the chain and the logs, neither what commits changed nor any file.
+        every_release: also files that only older releases refer to.
+        read_bytes: about how much of the files is read page by page; None is all of it, 0 nothing.
+    """
+
+    fast: bool = False
+    every_release: bool = False
+    read_bytes: int | None = 0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is not as it should be.
+
+    Args:
+        what: one sentence that names file, table or day.
+    """
+
+    check: Check
+    what: str
+    todo: str
+    table: str = ""
+    day: date | None = None
+    file: str = ""
+
+
+@dataclass
+class Findings:
+    """What an audit has looked at and found so far.
+
+    Args:
+        notes: what a person should know though nothing is wrong.
+        seen: how much every check looked at.
+    """
+
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seen: Counter[Check] = field(default_factory=Counter)
+
+    def fault(
+        self, check: Check, what: str, todo: str, *, table: str = "", day: date | None = None, file: object = ""
+    ) -> None:
+        """Write down what is wrong."""
+        self.faults.append(Fault(check, what, todo, table, day, str(file)))
+
+    def of(self, check: Check) -> int:
+        """Return how many faults a check found."""
+        return sum(fault.check == check for fault in self.faults)
+
 
 _FROM_BACKUP = "Restore the file from a backup."
 
@@ -199,97 +269,3 @@ class ChainAudit:
         except LakeError as error:
             self._findings.fault("chain", error.what, error.todo, file=manifest_file(self._lake, commit.publication))
         return Shown(commit.version, commit.publication, versions, manifest)
-
-
-_COMPARE = "Find out who writes to the ledger, and compare its table ledger_decisions with a backup from before."
-
-
-class DecisionAudit:
-    """Looks at the chain of decisions: first by itself, then beside the manifests, which count where the two differ."""
-
-    def __init__(self, entries: Sequence[Entry], findings: Findings) -> None:
-        self._findings = findings
-        self._found: dict[int, Decision] = {}
-        for entry in entries:
-            findings.seen["decisions"] += 1
-            try:
-                self._found[entry.number] = from_content(entry.content)
-            except ValueError as error:
-                if entry.is_whole:  # what was changed is told as such
-                    self._fault(f"Decision {entry.number} is none: {error}.")
-        for broken in breaks(entries):
-            self._fault(f"{self._named(broken.number)} {broken.what}.")
-        found = self._found.items()
-        self._of = {each.publication: number for number, each in found if isinstance(each, PublicationDecision)}
-
-    def compare(self, record: PublicationRecord) -> None:
-        """Hold the chain against a manifest."""
-        wanted, number = of_publication(record), self._of.get(record.publication)
-        if wanted is None:
-            return
-        if number is None:
-            self._fault(
-                f"The chain of decisions lacks the {wanted.kind} by {wanted.who} that publication "
-                f"{record.publication} (release {record.release}) carried out.",
-                f"{_COMPARE} `platform-assets ledger rebuild` enters it anew, from the manifest.",
-            )
-        elif self._found[number] != wanted:
-            self._fault(f"{self._named(number)} says something else than the manifest of {record.publication}.")
-
-    def note_unknown(self, released: Collection[str]) -> None:
-        """Mention decisions of publications that the lake does not have."""
-        for number, decision in self._found.items():
-            if isinstance(decision, PublicationDecision | LiftDecision) and decision.publication not in released:
-                self._findings.notes.append(
-                    f"{self._named(number)} was carried out by publication {decision.publication}, which the lake does "
-                    "not have: an older lake was put back since, or nobody decided so."
-                )
-
-    def _fault(self, what: str, todo: str = _COMPARE) -> None:
-        self._findings.fault("decisions", what, todo)
-
-    def _named(self, number: int) -> str:
-        decision = self._found.get(number)
-        if decision is None:
-            return f"Decision {number}"
-        return f"Decision {number} ({decision.kind} by {decision.who}, {decision.created_at:%Y-%m-%d %H:%M} UTC)"
-
-
-def heads_of(lake: Lake, ledger: Ledger) -> Heads:
-    """Return where both chains stand now; nothing is looked at besides, so it costs next to nothing."""
-    newest = newest_release(lake)
-    chain = commits.commit(lake.releases_path, newest).chain if newest >= 0 else ""
-    return Heads(Head(newest, chain) if chain else Head(), ledger.decision_head())
-
-
-def compare_heads(
-    expected: Heads, releases: Mapping[int, str], decisions: Mapping[int, str] | None, findings: Findings
-) -> None:
-    """Check that both chains go through heads that somebody kept; what follows may have come since.
-
-    Args:
-        decisions: the chain up to each decision; None where the ledger cannot be read, which was told already.
-    """
-    _compare("releases", expected.releases, releases, "lake", findings)
-    if decisions is not None:
-        _compare("decisions", expected.decisions, decisions, "ledger", findings)
-
-
-def _compare(what: str, expected: Head, chain: Mapping[int, str], where: str, findings: Findings) -> None:
-    findings.seen["anchor"] += 1
-    if expected.is_in(chain):
-        return
-    if expected.number in chain:
-        instead = f"what has that number carries {chain[expected.number] or 'no chain'}: history was rewritten since"
-    elif expected.number < max(chain, default=-1):
-        instead = "what has that number cannot be read"
-    else:
-        instead = (
-            f"they end at {max(chain)}: history was cut since" if chain else "there are none: history was cut since"
-        )
-    findings.fault(
-        "anchor",
-        f"The {what} do not go through the expected head {expected}; {instead}.",
-        f"If nobody put an older {where} back on purpose, or made a new one, restore it from a backup whose chain goes "
-        "through that head; else look through what is there, and keep its head from now on.",
-    )

@@ -14,8 +14,7 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_file
-from platform_assets.operations.audit.chain import Shown
-from platform_assets.operations.audit.faults import Findings, Scope
+from platform_assets.operations.audit.chain import Findings, Scope, Shown
 from platform_assets.records.manifest import DataFile, DayContent
 
 Files = Mapping[str, DataFile]

@@ -20,8 +20,8 @@ from platform_assets.operations.plan_record import (
     read_record,
     write_record,
 )
-from platform_assets.operations.rollback.rollback import Rollback, rollback
-from platform_assets.operations.rollback.selection import chosen_publications, rolled_back_already
+from platform_assets.operations.rollback import Rollback, rollback
+from platform_assets.operations.rollback_choice import chosen_publications, rolled_back_already
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.operations.verify import TableVerified, Verified, verify

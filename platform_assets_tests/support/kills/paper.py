@@ -18,8 +18,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.maintenance import maintenance
 from platform_assets.operations.maintenance.maintenance import delete_unneeded, sum_up
 from platform_assets.operations.opening import open_platform
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback import rollback
+from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.differences import Digest
 from platform_assets.records.manifest import Arrival

@@ -31,7 +31,7 @@ from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import Release, current_release, manifest_of, newest_release, publication_of
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Entry, Location, sync
-from platform_assets.operations.audit.faults import Check, Fault, Scope
+from platform_assets.operations.audit.chain import Check, Fault, Scope
 from platform_assets.places import folder_of
 from platform_assets.progress import OnProgress, Progress, meanwhile
 from platform_assets.records.history import ERASURE

@@ -29,7 +29,7 @@ from platform_assets.lakehouse.layout import DELIVERED
 from platform_assets.lakehouse.releases import Release, made_by, manifest_of, release
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
-from platform_assets.operations.rollback.selection import (
+from platform_assets.operations.rollback_choice import (
     built_upon,
     nothing_to_undo,
     refuse_half_a_move,
