@@ -23,7 +23,7 @@ import dagster as dg
 import requests
 
 from benchmarks.harness import BenchmarkError
-from platform_assets.cli.dagster_storage import dagster_home
+from platform_assets.cli.session import dagster_home
 from platform_assets.orchestration.instance.launcher import CODE_LOCATION, create_pools
 from platform_assets.settings import Settings, project_root
 from platform_assets_tests.support.processes import free_port

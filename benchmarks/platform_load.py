@@ -64,7 +64,7 @@ def load_through_dagster(settings: Settings) -> None:
     """Materialize every asset for the whole calendar, in one run of this process."""
     import dagster as dg
 
-    from platform_assets.cli.dagster_storage import dagster_home
+    from platform_assets.cli.session import dagster_home
     from platform_assets.orchestration.build import build_definitions
     from platform_assets.orchestration.in_process import materialize_range
 

@@ -32,9 +32,18 @@ GROUPS = {
     "Decide": ("late", "quarantine", "accept", "breaker"),
     "Operate": ("doctor", "engine", "recover", "outbox", "maintenance", "ledger", "audit", "backup", "restore"),
 }
-"""In the order of the help; each is a module in `commands`, with a function of its name or, for a group, an `app`."""
-_BESIDE = {"releases": "release", "views": "read", "recover": "ledger", "restore": "backup"}
-"""Commands that are a function of another one's module."""
+"""In the order of the help; each is a function of its name in a module of `commands`, or for a group a Typer."""
+_TOGETHER = {
+    "backup": ("restore", "ledger", "recover"),
+    "begin": ("init", "check", "land"),
+    "kept_back": ("accept", "late", "quarantine"),
+    "read": ("views",),
+    "release": ("releases",),
+    "rollback": ("withdraw", "reload"),
+    "verify": ("reconcile", "engine"),
+}
+"""Commands that lie in a module of another name."""
+_MODULES = {name: module for module, names in _TOGETHER.items() for name in names}
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 _COMPLETES = "_PLATFORM_ASSETS_COMPLETE"
@@ -62,20 +71,21 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
         if only_described:
             app.command(name, help=_description(name), rich_help_panel=panels[name])(_nothing)
             continue
-        module = import_module(module_of(name))
-        if hasattr(module, "app") and name not in _BESIDE:
-            for command in module.app.registered_commands:
+        named = getattr(import_module(module_of(name)), name)
+        if isinstance(named, typer.Typer):
+            for command in named.registered_commands:
+                assert command.callback is not None
                 command.callback = _reported(command.callback)
-            app.add_typer(module.app, name=name, rich_help_panel=panels[name])
+            app.add_typer(named, name=name, rich_help_panel=panels[name])
         else:
-            app.command(name, rich_help_panel=panels[name])(_reported(getattr(module, name)))
+            app.command(name, rich_help_panel=panels[name])(_reported(named))
     _let_wrap(app)
     return app
 
 
 def module_of(command: str) -> str:
     """Return the name of the module that has a command."""
-    return f"platform_assets.cli.commands.{_BESIDE.get(command, command)}"
+    return f"platform_assets.cli.commands.{_MODULES.get(command, command)}"
 
 
 def _reported(command: Callable[..., Report | None]) -> Callable[..., Any]:
@@ -124,13 +134,13 @@ def _in_one_line(description: str) -> str:
 
 def _description(name: str) -> str:
     """Read what a command's module says of it, without importing it."""
-    file = f"{_BESIDE.get(name, name)}.py"
+    file = f"{_MODULES.get(name, name)}.py"
     tree = ast.parse(Path(__file__).with_name("commands").joinpath(file).read_bytes())
     for node in tree.body:
         match node:
             case ast.FunctionDef() if node.name == name:
                 return ast.get_docstring(node) or ""
-            case ast.Assign(targets=[ast.Name(id="app")], value=ast.Call(keywords=keywords)) if name not in _BESIDE:
+            case ast.Assign(targets=[ast.Name(id=group)], value=ast.Call(keywords=keywords)) if group == name:
                 return next(str(ast.literal_eval(word.value)) for word in keywords if word.arg == "help")
     raise AssertionError(name)
 

@@ -1,10 +1,11 @@
-"""Spark for commands that compute: started when it is first needed, stopped by the command that started it."""
+"""Start Spark for commands that compute, when it is first needed, and open Dagster's storage for `up`."""
 
 from __future__ import annotations
 
 import logging
+import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_assets.cli.progress import telling
-from platform_assets.errors import PlatformError
+from platform_assets.errors import PlatformError, led_to
 from platform_assets.installed import refuse_another_pyspark
 from platform_assets.progress import OnProgress, meanwhile
-from platform_assets.settings import Settings
+from platform_assets.settings import Settings, project_root
 
 if TYPE_CHECKING:
+    import dagster as dg
     from pyspark.sql import SparkSession
 
     from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -98,3 +100,90 @@ def quiet_connection() -> Iterator[None]:
 
 def _is_of_no_connection(record: logging.LogRecord) -> bool:
     return Path(record.pathname).parent.name != "py4j"
+
+
+URL = "DAGSTER_POSTGRES_URL"
+"""The variable that docs/postgresql.md has Dagster read."""
+_OF_SERVER = ("dagster_postgres", "psycopg2")
+_HOW = f"{URL}=postgresql://user:password@host:5432/database"
+
+
+class DagsterStorageError(PlatformError):
+    """What dagster.yaml says cannot be used, or not without a variable that is not set."""
+
+
+@contextmanager
+def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """Open the instance of a folder with a `dagster.yaml`; explain why a storage server fails, raise the rest."""
+    import dagster as dg
+
+    root = logging.getLogger()
+    root.addFilter(_says_more_than_that_it_tries_again)
+    try:
+        instance = dg.DagsterInstance.from_config(str(home))
+    except Exception as error:
+        if told := storage_error(error, os.environ):
+            raise told from None
+        raise
+    finally:
+        root.removeFilter(_says_more_than_that_it_tries_again)
+    with instance:
+        yield instance
+
+
+def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterStorageError | None:
+    """Explain why Dagster's storage could not be opened; None for what is no matter of a server's."""
+    chain = list(led_to(error))
+    if any(URL in str(one) and "is not set" in str(one) for one in chain):
+        return DagsterStorageError(
+            f"dagster.yaml has Dagster's storage where {URL} says, which is not set.", f"Set {_HOW}."
+        )
+    if any(isinstance(one, ImportError) and "dagster_postgres" in str(one) for one in chain):
+        return DagsterStorageError(
+            "dagster.yaml has Dagster's storage on PostgreSQL, whose packages are not installed.",
+            "Install them: uv sync --inexact --extra postgres, or pip install 'platform-assets[postgres]'.",
+        )
+    if not any(type(one).__module__.split(".")[0] in _OF_SERVER for one in chain):
+        return None
+    return DagsterStorageError(
+        f"Dagster's storage does not answer or refuses: {_said(chain, environ)}.",
+        f"Check that the server runs, that user and database exist, and {_HOW}; special characters of the password are "
+        "percent-encoded.",
+    )
+
+
+def _says_more_than_that_it_tries_again(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("Retrying failed database connection")
+
+
+def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:
+    """Return what the driver said, in a line and without the password."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    from platform_assets.lakehouse.errors import driver_message
+
+    drivers = [one for one in chain if type(one).__module__.startswith("psycopg2")]
+    try:
+        url = make_url(environ.get(URL, "postgresql://"))
+    except ArgumentError:
+        return "its URL cannot be understood"
+    return driver_message((drivers or chain)[-1], url)
+
+
+def dagster_home(settings: Settings) -> Path:
+    """Return the folder for `DAGSTER_HOME`, and change to the project's root.
+
+    The project's `dagster.yaml` names storage relative to the working directory. For a state folder elsewhere a copy
+    with that folder's path is kept in it, so that installations never share a storage by accident.
+    """
+    root = project_root()
+    os.chdir(root)
+    if settings.state == root / ".platform":
+        (settings.state / "dagster").mkdir(parents=True, exist_ok=True)
+        return root
+    home = settings.state / "dagster-home"
+    home.mkdir(parents=True, exist_ok=True)
+    text = (root / "dagster.yaml").read_text(encoding="utf-8")
+    (home / "dagster.yaml").write_text(text.replace(".platform/", f"{settings.state}/"), encoding="utf-8")
+    return home

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli import console as consoles
+from platform_assets.cli.commands.read import _guarded
 from platform_assets.cli.console import Grid
 from platform_assets.cli.progress import Narration
-from platform_assets.cli.rows import _guarded
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli.commands.up import describe_automation
-from platform_assets.cli.dagster_storage import URL, DagsterStorageError, dagster_instance, storage_error
 from platform_assets.cli.processes import PATIENCE_S, Processes
+from platform_assets.cli.session import URL, DagsterStorageError, dagster_instance, storage_error
 from platform_assets.contracts import Catalogue, Comparison
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.settings import Settings

@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 from pyspark.sql import SparkSession
 
-from platform_assets.cli.dagster_storage import dagster_home
+from platform_assets.cli.session import dagster_home
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from platform_assets.cli.compare_view import compared
+from platform_assets.cli.changes_view import compared
 from platform_assets.cli.console import print_parts
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.afterwards import roll_back

@@ -1,4 +1,4 @@
-"""The commands, one module each, with the function or the `app` that the help shows.
+"""The commands: functions, and a `Typer` for each group, which the help shows by their names.
 
 Put here arguments, and the report of what was found: parts for people, data for programs, whether it needs a look.
 What commands share is in the room around. Everything else is called in `operations`, `engine` and `planning`.

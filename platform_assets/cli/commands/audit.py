@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from platform_assets.operations.audit.installation import Audit
 
 
-app = typer.Typer(
+audit = typer.Typer(
     help="Whether everything published is as it was published, and what was ever done to a day.", no_args_is_help=True
 )
 
 _SHOWN = 20
 
 
-@app.command()
+@audit.command()
 def verify(
     table: Annotated[str | None, typer.Option("--table", help="Only this table; the chain is always whole.")] = None,
     days: Days = None,
@@ -94,7 +94,7 @@ def verify(
     return Report(_parts(done), data, bool(done.findings.faults))
 
 
-@app.command("show")
+@audit.command("show")
 def show_life(table: TableName, day: OneDay) -> Report:
     """Tell the whole life of a day, oldest first: what was published, held, decided, withdrawn and rolled back."""
     with opened_platform() as platform:
@@ -103,7 +103,7 @@ def show_life(table: TableName, day: OneDay) -> Report:
     return Report(_life_parts(table, asked, events), [life_json(event) for _, event in events])
 
 
-@app.command()
+@audit.command()
 def head() -> Report:
     """Print where both chains stand, as one value: keep it elsewhere, and give it to `audit verify --expect`."""
     from platform_assets.ledger.ledger import Ledger
@@ -115,7 +115,7 @@ def head() -> Report:
     return Report([str(heads)], {"head": str(heads), **asdict(heads)})
 
 
-@app.command()
+@audit.command()
 def decisions(limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20) -> Report:
     """List what people decided, newest first: what, about what, by whom and as which user of which machine, why."""
     with platform_to_look() as platform:
@@ -125,7 +125,7 @@ def decisions(limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20)
     return Report(parts, [_decision_json(entry) for entry in shown])
 
 
-@app.command("put-back")
+@audit.command("put-back")
 def put_back(
     table: Annotated[str, typer.Argument(help="A table that another tool changed, or _releases.")], author: Author
 ) -> Report:

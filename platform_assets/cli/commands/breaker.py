@@ -19,7 +19,7 @@ from platform_assets.operations.breaker import override as let_pass
 from platform_assets.planning.circuit import CircuitState, TableVerdict
 from platform_assets.report import Note, Part, Report, Table, picked
 
-app = typer.Typer(
+breaker = typer.Typer(
     help="Circuits of tables: nothing is published where one is open; which are, why, and what ends it.",
     no_args_is_help=True,
 )
@@ -28,14 +28,14 @@ Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="A table, domain:NAM
 _SHOWN = 20
 
 
-@app.command("list")
+@breaker.command("list")
 def list_circuits() -> Report:
     """Show the circuit of every table; exit code 1 if one is open."""
     with platform_to_look() as platform:
         return _report(platform, platform.catalogue.names)
 
 
-@app.command("show")
+@breaker.command("show")
 def show_circuit(table: TableName) -> Report:
     """Show the circuit of a table: why it is open, since when, the next try, and its history; exit code 1 if open."""
     with platform_to_look() as platform:
@@ -50,19 +50,19 @@ def show_circuit(table: TableName) -> Report:
     return Report(_circuit_parts(table, state, by.reason if by else "", verdicts), data, bool(by))
 
 
-@app.command("open")
+@breaker.command("open")
 def open_circuit(scope: Scope, author: Author) -> Report:
     """Publish nothing of a table, a domain or all until `breaker close`; what reads it waits, readers keep what is."""
     return _decide(lambda platform: freeze(platform, scope, author))
 
 
-@app.command()
+@breaker.command()
 def close(scope: Scope, author: Author) -> Report:
     """Close the circuit of a table, or end a freeze or an override of a scope; the next run publishes."""
     return _decide(lambda platform: close_circuit(platform, scope, author))
 
 
-@app.command()
+@breaker.command()
 def override(
     scope: Scope,
     author: Author,

@@ -27,8 +27,7 @@ from platform_assets.cli.commands.demo_story import (
     story_parts,
 )
 from platform_assets.cli.console import UsageError, errors, opened_platform
-from platform_assets.cli.dagster_storage import dagster_home
-from platform_assets.cli.session import computing
+from platform_assets.cli.session import computing, dagster_home
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.platform import Author, Platform

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from platform_assets.operations.maintenance.maintenance import Maintenance
 
 
-app = typer.Typer(
+maintenance = typer.Typer(
     help="Compact days, write checkpoints, and delete what no release in the rollback window, pin or stage needs.",
     no_args_is_help=True,
 )
 
 
-@app.command()
+@maintenance.command()
 def run(
     dry_run: DryRun = False,
     only: Annotated[Task | None, typer.Option(help="Only this task; all four by default.")] = None,
@@ -52,7 +52,7 @@ def run(
     return Report(_parts(done, dry_run, window), data, bool(done.differing))
 
 
-@app.command()
+@maintenance.command()
 def delete(
     publication: Annotated[str, typer.Argument(help="As `releases` or `why` name it.")], dry_run: DryRun = False
 ) -> Report:

@@ -18,7 +18,7 @@ from platform_assets.records.outbox import Message
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
-app = typer.Typer(
+outbox = typer.Typer(
     help="Messages to what lies downstream: what waits, what was given up, and how to send it again.",
     no_args_is_help=True,
 )
@@ -28,7 +28,7 @@ _SHOWN = 12
 """Characters of a key that tell messages apart."""
 
 
-@app.command("list")
+@outbox.command("list")
 def list_messages(
     everything: Annotated[bool, typer.Option("--all", help="Also what was delivered or dropped.")] = False,
 ) -> Report:
@@ -40,7 +40,7 @@ def list_messages(
     return Report(parts, messages, any(message.state == "given up" for message in messages))
 
 
-@app.command()
+@outbox.command()
 def send() -> Report:
     """Deliver now what is due; exit code 1 if something was not taken, or has no address here."""
     with opened_platform() as platform, telling("outbox send") as progress:
@@ -56,7 +56,7 @@ def send() -> Report:
     return Report(_delivery_parts(done), data, bool(done.failed or done.no_address))
 
 
-@app.command()
+@outbox.command()
 def retry(
     message: Annotated[str | None, typer.Argument(metavar="ID", help="As `outbox list` shows it.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All that were given up.")] = False,
@@ -70,7 +70,7 @@ def retry(
     return Report(lines or ["Nothing was given up."], [one.key for one in due])
 
 
-@app.command()
+@outbox.command()
 def drop(message: Key, author: Author) -> Report:
     """Decide that a message is sent no more."""
     with opened_platform() as platform:

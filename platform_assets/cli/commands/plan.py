@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 _EVERY_S = 1.0
 _LINE_EVERY_S = 10.0
 
-app = typer.Typer(
+plan = typer.Typer(
     help="Backfills as reviewed code: a plan file is explained, approved and applied.", no_args_is_help=True
 )
 
@@ -75,7 +75,7 @@ Html = Annotated[Path | None, typer.Option("--html", help="Write a page there th
 Name = Annotated[str, typer.Argument(help="Of a plan that was begun, as `plan status` has it.")]
 
 
-@app.command()
+@plan.command()
 def new(
     name: Annotated[str, typer.Argument(help="Of the plan: letters, digits, dots, hyphens and underscores.")],
     tables: Annotated[list[str], typer.Option("--table", help="To be computed; several times for several.")],
@@ -106,7 +106,7 @@ def new(
     return Report([*looks, wrote], data)
 
 
-@app.command()
+@plan.command()
 def explain(
     file: File,
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
@@ -136,7 +136,7 @@ def _written(done: Report, title: str, html: Path | None, out: Path | None = Non
     return replace(done, parts=[Note("", "Wrote", ", ".join(str(file) for file in (html, out) if file is not None))])
 
 
-@app.command()
+@plan.command()
 def approve(
     file: File,
     hash: Annotated[str, typer.Option("--hash", help="That `plan explain` showed: only this is approved.")],
@@ -166,7 +166,7 @@ def compare(
     Of a file, a sample is computed where nobody sees it, and deleted. Of a name, what the plan has staged or published
     is compared. Exit code 1 if anything differs.
     """
-    from platform_assets.cli.compare_view import compared
+    from platform_assets.cli.changes_view import compared
     from platform_assets.operations.backfill.compare import compare_plan, compare_record
 
     file = Path(plan)
@@ -411,4 +411,4 @@ def _figures(record: BackfillRecord, now: Standing) -> dict[str, str]:
 
 
 for carries_out in (compare, apply, status, pause, resume, cancel, rollback, replay, history, report):
-    app.command()(carries_out)
+    plan.command()(carries_out)

@@ -14,8 +14,17 @@ import typer
 
 from platform_assets.cli.changes_view import ended_json, ended_note, may_end_lines
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, print_parts
-from platform_assets.cli.files_view import by_spark_parts, growing_lines, left_anew_parts, refused_json, refused_lines
-from platform_assets.cli.held_view import DayWarning, held_json, held_parts, warnings_parts
+from platform_assets.cli.held_view import (
+    DayWarning,
+    by_spark_parts,
+    growing_lines,
+    held_json,
+    held_parts,
+    left_anew_parts,
+    refused_json,
+    refused_lines,
+    warnings_parts,
+)
 from platform_assets.cli.options import AsJson, Days, Only, parse_keys
 from platform_assets.cli.session import computing
 from platform_assets.contracts import Catalogue

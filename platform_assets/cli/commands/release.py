@@ -31,7 +31,7 @@ from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.report import Cell, Facts, Heading, Part, Report, Table, picked
 from platform_assets.words import counted, size
 
-app = typer.Typer(help="What a release shows, what differs between two, and pins.", no_args_is_help=True)
+release = typer.Typer(help="What a release shows, what differs between two, and pins.", no_args_is_help=True)
 
 _NAMED = "Its number, the name of its pin, or a publication"
 Limit = Annotated[int, typer.Option(min=1, help="Most days to list one by one.")]
@@ -42,7 +42,7 @@ _FILES_SHOWN = 5
 _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 
 
-@app.command("show")
+@release.command("show")
 def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
     """Show what a release changed, in rows and amounts, why and by whom, and the version of every table it shows."""
     with opened_platform() as platform, without_numpy():
@@ -106,7 +106,7 @@ def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
     return Report(parts(), data)
 
 
-@app.command()
+@release.command()
 def diff(
     before: Which, after: WhichOrNow = None, table: OneTable = None, days: Days = None, limit: Limit = 20
 ) -> Report:
@@ -139,7 +139,7 @@ def diff(
     return Report(parts(), data)
 
 
-@app.command()
+@release.command()
 def pin(
     which: Which,
     author: Author,
@@ -152,7 +152,7 @@ def pin(
     return Report([f"Release {done.release} is pinned{name}: it stays readable until it is unpinned."], _pin_json(done))
 
 
-@app.command()
+@release.command()
 def unpin(which: Which, author: Author) -> Report:
     """Let maintenance delete what only this release needs, once it is old enough."""
     with opened_platform() as platform:

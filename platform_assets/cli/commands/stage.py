@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.changes_view import became, sums_shown
-from platform_assets.cli.compare_view import comparison_json
+from platform_assets.cli.changes_view import became, comparison_json, sums_shown
+from platform_assets.cli.commands.read import (
+    AsFormat,
+    GuardFormulas,
+    Limit,
+    OnlyColumns,
+    Rows,
+    column_names,
+    print_rows,
+)
 from platform_assets.cli.console import UsageError, errors, opened_platform, say, selected
 from platform_assets.cli.held_view import DayWarning
 from platform_assets.cli.options import AsJson, Days, OneTable, TableName
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, OnlyColumns, Rows, column_names, print_rows
 from platform_assets.cli.session import computing
 from platform_assets.engine.platform import Author
 from platform_assets.engine.state.planner import plan_steps
@@ -41,7 +48,7 @@ from platform_assets.words import counted, size
 if TYPE_CHECKING:
     from platform_assets.operations.stages.stages import StagePublished
 
-app = typer.Typer(
+stage = typer.Typer(
     help="Days computed over a release with `refresh --stage NAME`, which nobody sees until they are published.",
     no_args_is_help=True,
 )
@@ -50,7 +57,7 @@ Name = Annotated[str, typer.Argument(help="As `stage list` has it.")]
 _HOW = ("added", "removed", "changed")
 
 
-@app.command(name="list")
+@stage.command(name="list")
 def list_stages(as_json: AsJson = False) -> Report:
     """List the open stages: over which release each lies, whose it is, and what it holds."""
     with opened_platform() as platform:
@@ -62,7 +69,7 @@ def list_stages(as_json: AsJson = False) -> Report:
     return Report(parts, [_stage_json(stage) for stage in stages], bool(damaged))
 
 
-@app.command("show")
+@stage.command("show")
 def show_stage(name: Name) -> Report:
     """Show which days of which tables a stage holds, why they were computed, and which failed a gate."""
     with opened_platform() as platform:
@@ -71,7 +78,7 @@ def show_stage(name: Name) -> Report:
     return Report(_stage_parts(stage, other, again), _stage_json(stage) | {"of_other_code": other})
 
 
-@app.command()
+@stage.command()
 def read(
     name: Name,
     table: TableName,
@@ -97,7 +104,7 @@ def read(
     print_rows(f"{table} in stage {name}", rows, limit, format, head, guard=guard_formulas)
 
 
-@app.command()
+@stage.command()
 def compare(
     name: Name,
     table: OneTable = None,
@@ -118,7 +125,7 @@ def compare(
     return Report(_comparison_parts(stage, comparison, limit), data)
 
 
-@app.command()
+@stage.command()
 def publish(name: Name, author: Author) -> Report:
     """Show all days of a stage at once, in one release, and close it.
 
@@ -137,7 +144,7 @@ def publish(name: Name, author: Author) -> Report:
     return Report(_published_parts(name, done, stale), data, bool(done.not_published))
 
 
-@app.command()
+@stage.command()
 def drop(name: Name) -> Report:
     """Close a stage and delete what lies in it; nothing that was published is touched."""
     from platform_assets.operations.stages.stages import drop_stage

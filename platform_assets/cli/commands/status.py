@@ -10,8 +10,17 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import platform_to_look
-from platform_assets.cli.files_view import by_spark_parts, growing_lines, left_parts, refused_json
-from platform_assets.cli.held_view import held_json, held_parts, warned_days_parts, warned_tables_parts, warnings_json
+from platform_assets.cli.held_view import (
+    by_spark_parts,
+    growing_lines,
+    held_json,
+    held_parts,
+    left_parts,
+    refused_json,
+    warned_days_parts,
+    warned_tables_parts,
+    warnings_json,
+)
 from platform_assets.cli.options import AsJson
 from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.admissions import not_by_sail

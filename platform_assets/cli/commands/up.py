@@ -17,11 +17,11 @@ import typer
 from ruamel.yaml import YAML
 
 from platform_assets.cli.console import UsageError, errors, platform_to_look, print_parts, say, show
-from platform_assets.cli.dagster_storage import DagsterStorageError, dagster_home, dagster_instance
-from platform_assets.cli.files_view import left_parts
+from platform_assets.cli.held_view import left_parts
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.processes import Processes
 from platform_assets.cli.progress import hush, telling
+from platform_assets.cli.session import DagsterStorageError, dagster_home, dagster_instance
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions

@@ -1,27 +1,39 @@
-"""`verify`: published days computed again from what they were made from, and compared."""
+"""`verify`, `engine`, `reconcile`: compare days with what they become again, on another engine, or with others."""
 
 from __future__ import annotations
 
+import getpass
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import date
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import UsageError, opened_platform, selected
-from platform_assets.cli.options import Days, drawn
+from platform_assets.cli.changes_view import columns_parts, comparison_json
+from platform_assets.cli.commands.read import column_names
+from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look, selected, write_page
+from platform_assets.cli.options import Days, TableName, drawn
 from platform_assets.cli.session import computing
+from platform_assets.contracts.checks import Tolerance
+from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
+from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.planning.selection import Draw
-from platform_assets.report import Cell, Mark, Note, Part, Report, Table, picked
+from platform_assets.quality.sides import SidesBeside, difference, facts, key_sentence
+from platform_assets.report import Cell, Heading, Mark, Note, Part, Points, Report, Table, picked
+from platform_assets.report_pages import page
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
+    from platform_assets.operations.engines import EnginesBeside, EngineVerified
     from platform_assets.operations.verify import TableVerified, Verdict
+
 
 _DRAWN = 3
 _VERDICTS: tuple[Verdict, ...] = ("equal", "different", "not verifiable")
@@ -122,3 +134,190 @@ def _json(verified: TableVerified) -> dict[str, Any]:
             for day in verified.days
         ],
     }
+
+
+_SIDE = "gold.daily_sales, gold.daily_sales@RELEASE, gold.daily_sales@stage:NAME, a Parquet or Delta folder, or a CSV."
+
+
+def reconcile(
+    left: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
+    right: Annotated[str, typer.Argument(metavar="B", help="What to compare it with, written as A.")],
+    days: Days = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN,…", help="Compare sums by these; event_date: of each day.")
+    ] = None,
+    tolerance: Annotated[str, typer.Option(help="What may differ, as `0.05, 0.1 %, 161 keys`.")] = "",
+    drill: Annotated[bool, typer.Option("--drill", help="Name the keys that differ, column by column.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Most days, and keys of each kind, to name.")] = 20,
+    html: Annotated[Path | None, typer.Option(help="Also write a page to keep there.")] = None,
+) -> Report:
+    """Compare two sides: columns and rows, the content of each day, and with --drill the keys that differ.
+
+    Exit code 1 if they differ by more than the tolerance.
+    """
+    from platform_assets.operations.reconcile import reconcile as compare
+
+    allowed = Tolerance.parse(tolerance)
+    with opened_platform() as platform:
+        chosen = None if days is None else parse_days(days, platform.settings)
+        with computing(platform.settings, "comparing") as (spark, progress):
+            sides, columns = (left, right), column_names(by) or None
+            found = compare(
+                platform, spark, sides, chosen, columns, allowed, drill=drill, most=limit, progress=progress
+            )
+    own = {"agree": found.agree, "tolerance": str(found.tolerance), "sums": found.sums}
+    if html is not None:
+        title = f"Reconciled: {' and '.join(found.names)} {'agree' if found.agree else 'differ'}"
+        write_page(html, page(title, [Heading(title, 1), *_sides_parts(found, None)]))
+    return Report(_sides_parts(found, limit), asdict(found) | own, not found.agree)
+
+
+def _sides_parts(found: SidesBeside, limit: int | None) -> Iterator[Part]:
+    yield Points([*facts(found)])
+    if found.differing:
+        numbers = ("left", "right", "difference")
+        rows = []
+        for day in found.differing[:limit]:
+            for name, pair in day.figures.items():
+                shown = ("none" if one is None else f"{one:,}" for one in pair)
+                rows.append((str(day.day), day.outcome, name, *shown, difference(*pair) or ""))
+        yield Table("Days that differ", ("day", "", "figure", *numbers), rows, numbers, ("day", "figure"))
+        if limit and len(found.differing) > limit:
+            yield f"and {counted(len(found.differing) - limit, 'more day')}: --limit"
+        if limit and found.counts is None:
+            yield "--drill names the keys that differ."
+    if found.keys:
+        yield Points([key_sentence(key) for key in found.keys], quoted=True)
+
+
+engine = typer.Typer(
+    help="Which tables Sail computes in place of Spark, and whether the two agree.", no_args_is_help=True
+)
+
+_DRAWN_BESIDE = 5
+
+
+@engine.command("list")
+def list_() -> Report:
+    """Show by which engine each table is computed, and why."""
+    with platform_to_look() as platform:
+        known = admissions(platform)
+        shown = [
+            {
+                "table": contract.name,
+                "engine": engine_of(platform, contract),
+                "why": why_spark(platform, contract),
+                "admitted": not (why_not := why_not_admitted(platform, contract.name)),
+                "not_admitted": why_not,
+                "days": len(known[contract.name].days) if contract.name in known else 0,
+            }
+            for contract in platform.catalogue
+            if contract.inputs
+        ]
+    rows = []
+    for row in shown:
+        admitted = "; admitted to Sail" if row["why"] and row["admitted"] else ""
+        why = f"{row['why'] or 'admitted'}{admitted}"
+        rows.append((str(row["table"]), str(row["engine"]), f"{row['days']:,}", why))
+    names = ("table", "engine", "days compared", "why")
+    return Report([Table("Engines", names, rows, ("days compared",), ("table",))], {"tables": shown})
+
+
+@engine.command("verify")
+def verify_engines(
+    table: TableName,
+    days: Days = None,
+    sample: Annotated[
+        int | None, typer.Option(min=0, help=f"Days to draw besides the newest; {_DRAWN_BESIDE} by default.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")] = None,
+) -> Report:
+    """Compute published days on Spark and on Sail; the table is admitted to Sail if all come out as published.
+
+    That holds for this code version and contract. Exit code 1 if the table is not admitted.
+    """
+    from platform_assets.lakehouse.staging_folders import private_folder
+    from platform_assets.operations.engines import verify_engine
+
+    draw = drawn(days, sample, seed, _DRAWN_BESIDE, load_settings())
+    with opened_platform() as platform:
+        named = None if days is None else parse_days(days, platform.settings)
+        author = Author(run=f"engine verify {table}", why="engine verify", who=getpass.getuser())
+        with (
+            private_folder(platform.lake) as folder,
+            computing(platform.settings, "verify") as (spark, progress),
+        ):
+            found = verify_engine(platform, spark, table, named, draw, folder, author, progress)
+    admission = found.admission
+    data = picked(found, "table", admitted=not admission.refused, why_not=admission.refused)
+    data |= picked(admission, "days rows") | {
+        "engines": {
+            engine: [
+                {"table": one.table} | {verdict: [day.day for day in one.of(verdict)] for verdict in _VERDICTS}
+                for one in tables
+            ]
+            for engine, tables in found.by_engine.items()
+        }
+    }
+    return Report(_verified_parts(found), data, bool(admission.refused))
+
+
+@engine.command()
+def compare(
+    table: TableName,
+    days: Days = None,
+    examples: Annotated[int, typer.Option(min=0, max=1000, help="Keys to show of each way to differ.")] = 5,
+) -> Report:
+    """Compute days on both engines and show what differs by column and key; nothing of it is published.
+
+    A table that differs is taken off Sail. Exit code 1 if anything differs.
+    """
+    from platform_assets.operations.engines import compare_engines
+
+    if days is None:
+        raise UsageError("Say which days are to be computed.", "Add --days 2017-03-31, or A..B.")
+    with opened_platform() as platform:
+        wanted = parse_days(days, platform.settings)
+        with computing(platform.settings, "comparing") as (spark, progress):
+            found = compare_engines(platform, spark, table, wanted, examples, progress)
+    data = picked(
+        found,
+        "table differing quarantines columns examples",
+        equal=not found.differing,
+        days=[comparison_json(day) for day in found.days],
+        taken_off=found.was_admitted,
+    )
+    return Report(_beside_parts(found), data, bool(found.differing))
+
+
+def _verified_parts(found: EngineVerified) -> Iterator[Part]:
+    for engine, tables in found.by_engine.items():
+        for of_table in tables:
+            counts = ", ".join(f"{len(of_table.of(verdict)):,} {verdict}" for verdict in _VERDICTS)
+            yield Note("", engine.capitalize(), f"{of_table.table}: {counts}")
+            for day in of_table.of("different"):
+                yield Note("red", "different", f"{of_table.table} {day.day}: {day.reason}")
+                yield from (f"    {example}" for example in day.examples)
+            for day in of_table.of("not verifiable")[:1]:
+                yield Note("yellow", "not verifiable", f"{of_table.table} {day.day}: {day.reason}")
+    if why := found.admission.refused:
+        yield Note("yellow", "not admitted", f"{found.table} is computed by Spark: {why}.")
+    else:
+        days = counted(len(found.admission.days), "day")
+        rows = counted(found.admission.rows, "row")
+        yield Note("green", "admitted", f"{found.table}: {days}, {rows}, alike on both engines.")
+
+
+def _beside_parts(found: EnginesBeside) -> Iterator[Part]:
+    days = counted(len(found.days), "day")
+    if not found.differing:
+        yield f"Before is Spark, after is Sail: {days} of {found.table} alike."
+        return
+    yield f"Before is Spark, after is Sail: {len(found.differing):,} of {days} of {found.table} differ."
+    yield from columns_parts(found.table, found.columns, found.examples)
+    if found.quarantines:
+        days = counted(len(found.quarantines), "day")
+        kept = f"rows that break a rule are kept otherwise on {days}, first {found.quarantines[0]}."
+        yield Note("", "quarantine", kept)
+    if found.was_admitted:
+        yield Note("yellow", "taken off", f"{found.table} is computed by Spark from now on.")

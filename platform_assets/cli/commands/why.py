@@ -14,8 +14,7 @@ from rich.tree import Tree
 
 from platform_assets.cli.changes_view import ended_json, ended_note
 from platform_assets.cli.console import escape, parse_day, platform_to_look, without_numpy
-from platform_assets.cli.files_view import not_taken_lines
-from platform_assets.cli.held_view import held_json, held_parts, warned_day_parts, warned_json
+from platform_assets.cli.held_view import held_json, held_parts, not_taken_lines, warned_day_parts, warned_json
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.contracts.rules import quarantine_table
 from platform_assets.operations.lineage.day_history import EndedRollback, rollback_of

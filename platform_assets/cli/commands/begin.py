@@ -1,0 +1,200 @@
+"""`init`, `check`, `land`: a domain of one's own, what is wrong with contracts, and files of the sample year."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import fields
+from importlib.util import find_spec
+from keyword import iskeyword
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from platform_assets.cli.console import EXIT_FAILED, UsageError, parse_day, show
+from platform_assets.cli.options import AsJson
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import computing
+from platform_assets.contracts import Catalogue
+from platform_assets.contracts.columns import IDENTIFIER
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.functions import function_mistakes
+from platform_assets.engine.mistake import Mistake, advice, mistakes_in
+from platform_assets.errors import PlatformError
+from platform_assets.report import Note, Part, Report, picked
+from platform_assets.settings import Settings, load_settings
+from platform_assets.words import counted
+
+if TYPE_CHECKING:
+    from platform_assets.domains.retail.sample import Rates
+
+
+TEMPLATE = Path(__file__).parent.parent / "template"
+_ENDING = ".txt"
+"""Of Python in the template: it is nobody's module until it has a name."""
+_NAME = re.compile(r"(?<![a-z@])example(?![a-z])")
+"""The word that stands for the domain; an address at example.com is none."""
+_MOST_LETTERS = 30
+"""With what tables are called besides, it must be a name still."""
+
+
+def init(
+    domain: Annotated[str, typer.Argument(help="Its name, which is that of its package, too.")],
+    into: Annotated[Path, typer.Option("--into", help="Folder in which the package is made.")] = Path(),
+) -> Report:
+    """Write a domain of your own: contracts, transforms, a sample to land and a test, to begin with."""
+    home = into.expanduser().resolve()
+    target = home / domain
+    if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
+        name = f"at most {_MOST_LETTERS} lower-case letters, digits and underscores, beginning with a letter"
+        raise UsageError(f"{domain!r} cannot name a domain.", f"Use {name}, and no word of Python's own.")
+    if target.exists() or target.is_symlink():
+        raise UsageError(f"{target} is there already, and nothing is overwritten.", "Choose another name, or --into.")
+    used = {part for package in load_settings().domains for part in package.split(".")}
+    if domain in used or domain in sys.stdlib_module_names or find_spec(domain) is not None:
+        raise UsageError(f"The name {domain!r} is in use: Python finds a module of that name.", "Choose another one.")
+    home.mkdir(parents=True, exist_ok=True)
+    # All of it at once: what was written in part would be taken for somebody's work.
+    with TemporaryDirectory(prefix=f".{domain}-", dir=home) as folder:
+        made = Path(folder) / domain
+        for source in (path for path in sorted(TEMPLATE.rglob("*")) if path.is_file()):
+            name = _NAME.sub(domain, str(source.relative_to(TEMPLATE)).removesuffix(_ENDING))
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            text = source.read_text(encoding="utf-8")
+            if source.name.startswith("settings.sh"):
+                text = text.replace("FOLDER", shlex.quote(str(home / domain))).replace("HOME", shlex.quote(str(home)))
+            (made / name).write_text(_NAME.sub(domain, text), encoding="utf-8")
+        made.rename(target)
+    steps = [*_next_steps(target)]
+    data = {"written": target, "next": [line.strip() for line in steps]}
+    return Report([Note("green", "written", str(target)), "Next:", *steps], data)
+
+
+def _next_steps(target: Path) -> Iterator[str]:
+    settings = shlex.quote(str(target / "settings.sh"))
+    yield f"  . {settings}    # PYTHONPATH and PLATFORM_DOMAINS: for all commands, `up` and Dagster's processes"
+    sample = shlex.quote(str(target / "sample" / "deliveries"))
+    yield f'  mkdir -p "$PLATFORM_STATE/landing" && cp -r {sample}/. "$PLATFORM_STATE/landing/"'
+    yield "  platform-assets check                # contracts and transforms, before any row"
+    # Not `python`, which need not be the one that has the platform.
+    yield f"  {shlex.quote(sys.executable)} -m pytest {shlex.quote(str(target))}"
+    yield "  platform-assets refresh"
+    yield "docs/first-table.md goes on from there; what a contract can say is in docs/contracts.md."
+
+
+_TAKEN_BY = "platform_assets.domains.retail"
+
+
+def land(
+    until: Annotated[str | None, typer.Option(help="Newest arrival date to land, YYYY-MM-DD; all by default.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed lets other lines go wrong.")] = 1,
+    days: Annotated[int | None, typer.Option(min=1, help="Days of sales; the whole calendar by default.")] = None,
+    scale: Annotated[int, typer.Option(min=1, help="Times as many lines a day.")] = 1,
+    rate: Annotated[list[str] | None, typer.Option(help="A share of lines, such as late=0.05; repeatable.")] = None,
+) -> Report:
+    """Land the sample's files up to an arrival date, day by day; what is there already is left alone."""
+    from platform_assets.domains.retail.sample import SampleError, Simulation
+    from platform_assets.domains.retail.sample import land as land_files
+
+    settings = load_settings()
+    if _TAKEN_BY not in settings.domains:
+        raise UsageError(
+            f"`land` delivers the sample of {_TAKEN_BY}, which PLATFORM_DOMAINS does not name: no table would take it.",
+            f"Put files of your own into {settings.landing}/<folder of the source>/<date they arrive>/ instead.",
+        )
+    last = settings.calendar_last or settings.last_day()
+    whole = (last - settings.calendar_first).days + 1
+    try:
+        simulation = Simulation(
+            seed=seed, first=settings.calendar_first, days=days or whole, scale=scale, rates=_rates(rate or [])
+        )
+    except SampleError as error:
+        raise UsageError(error.what, error.todo) from error
+    newest = parse_day(until) if until else simulation.last_arrival
+    with telling("landing") as progress:
+        landed = land_files(simulation, settings.landing_folder, newest, progress)
+    taken = f"Landed {counted(landed.files, 'file')} with {counted(landed.rows, 'row')} up to {landed.newest}."
+    then = "Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster."
+    nothing = f"Nothing to land: everything up to {landed.newest} is there already."
+    data = picked(landed, "files rows newest", root=settings.landing_folder)
+    return Report([taken, then] if landed.files else [nothing], data)
+
+
+def _rates(given: list[str]) -> Rates:
+    from platform_assets.domains.retail.sample import Rates
+
+    known = {rate.name for rate in fields(Rates)}
+    values: dict[str, float] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            values[name] = float(value)
+        except ValueError:
+            name = ""
+        if name not in known:
+            raise UsageError(
+                f"{text!r} is not a rate.", f"Write <name>=<share>, with one of {', '.join(sorted(known))}."
+            )
+    return Rates(**values)
+
+
+def check(
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check contracts and transforms of all domains, without a row; exit code 3 with all that is wrong."""
+    settings = load_settings()
+    try:
+        catalogue = load_catalogue(settings)
+    except PlatformError as error:
+        later = ["Functions and expressions can be looked at once this is mended."]
+        show(_mistakes_report(mistakes_in(error, ", ".join(settings.domains)), (), more=later), as_json)
+        raise typer.Exit(EXIT_FAILED) from error
+    names = catalogue.with_inputs(catalogue[name].name for name in tables or catalogue.names)
+    mistakes = list(function_mistakes(catalogue, names))
+    try:
+        mistakes += _analysed(settings, catalogue, names, mistakes)
+    except PlatformError:
+        show(_mistakes_report(mistakes, names), as_json)
+        raise
+    right = Note("green", "Nothing is wrong", f"with {counted(len(names), 'table')}: {', '.join(names)}.")
+    advised = list(advice(catalogue, names))
+    show(_mistakes_report(mistakes, names, advised, [] if mistakes else [right]), as_json)
+    if mistakes:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _analysed(
+    settings: Settings, catalogue: Catalogue, names: Collection[str], mistakes: Sequence[Mistake]
+) -> list[Mistake]:
+    """Return what Spark's analyser finds besides; only here Spark is imported and started."""
+    tables = {mistake.table for mistake in mistakes}
+    packages = {mistake.package for mistake in mistakes if mistake.table is None}
+    without = [name for name in names if name in tables or catalogue.domain_of(name).transforms in packages]
+    with computing(settings, "check", brief=True, at_once=True) as (spark, _):
+        from platform_assets.engine.step.analysis import analysis_mistakes  # while Java starts
+
+        return list(analysis_mistakes(catalogue, names, spark(), without))
+
+
+def _mistakes_report(
+    mistakes: Iterable[Mistake], names: Sequence[str], advised: Sequence[Mistake] = (), more: Sequence[Part] = ()
+) -> Report:
+    mistakes = list(dict.fromkeys(mistakes))
+    parts: list[Part] = [Note("bold red", "wrong", *_mistake_shown(one)) for one in mistakes]
+    parts += [Note("yellow", "look", *_mistake_shown(one)) for one in advised]
+    if mistakes:
+        parts.append(f"{counted(len(mistakes), 'mistake')} in all.")
+    data = {"mistakes": [one.json() for one in mistakes], "advice": [one.json() for one in advised]}
+    return Report([*parts, *more], data | {"tables": names})
+
+
+def _mistake_shown(mistake: Mistake) -> tuple[str, str]:
+    where = " ".join(part for part in (mistake.table or mistake.package, mistake.field) if part)
+    return f"{where}: {mistake.what}", mistake.todo
