@@ -75,10 +75,10 @@ def _svg(boxes: list[str], arrows: list[tuple[str, str]], words: dict[str, str],
         for box in row:
             place[box] = left + wide[box] / 2, depth * (HEIGHT + RISE) + 4
             left += wide[box] + GAP
+    ends = [(*place[a], *place[b]) for a, b in arrows]
     lines = "".join(
-        f'<line x1="{place[a][0]:.0f}" y1="{place[a][1] + HEIGHT:.0f}" x2="{place[b][0]:.0f}" y2="{place[b][1] - 5:.0f}"'
-        f' marker-end="url(#arrow)"/>'
-        for a, b in arrows
+        f'<line x1="{x:.0f}" y1="{y + HEIGHT:.0f}" x2="{to:.0f}" y2="{end - 5:.0f}" marker-end="url(#arrow)"/>'
+        for x, y, to, end in ends
     )
     shapes = "".join(
         f'<rect x="{x - wide[box] / 2:.0f}" y="{y:.0f}" width="{wide[box]:.0f}" height="{HEIGHT}" rx="5"/>'

@@ -104,12 +104,13 @@ def running(settings: Settings, *automations: str, postgres_url: str | None = No
 
 
 def documented_postgres() -> str:
-    """The `dagster.yaml` of docs/postgresql.md."""
+    """Return the project's `dagster.yaml` with the storage of docs/postgresql.md."""
     text = (project_root() / "docs" / "postgresql.md").read_text(encoding="utf-8")
-    found = re.search(r"<!-- example: dagster.yaml -->\n```yaml\n(.*?)```", text, re.DOTALL)
+    found = re.search(r"<!-- example: storage -->\n```yaml\n(.*?)```", text, re.DOTALL)
     if not found:
-        raise BenchmarkError("docs/postgresql.md has no dagster.yaml.")
-    return found[1]
+        raise BenchmarkError("docs/postgresql.md has no storage for dagster.yaml.")
+    own = (project_root() / "dagster.yaml").read_text(encoding="utf-8")
+    return re.sub(r"^storage:\n(?:[ ].*\n)+", lambda _: found[1], own, flags=re.MULTILINE)
 
 
 @contextmanager

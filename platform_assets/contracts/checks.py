@@ -109,7 +109,7 @@ class Checks:
         aside_percent: warns of a silver day if more than this share of its keys has only quarantined rows, and of a
             file if more than this share of its rows was refused. 100 warns of none.
         most_aside_percent: holds such a silver day, and refuses such a file as a whole. 100 holds none.
-        rivals: of a silver day with keys of which two versions are equal in `updated_at`, arrival date and declared
+        rivals: of a silver day with two versions of a key that are equal in `updated_at`, arrival date and declared
             file `order`, but differ in content.
     """
 
@@ -146,7 +146,7 @@ class Circuit:
         per: `runs` counts runs, `dates` the dates (UTC) on which the table was judged.
         classes: failures that `failures` counts.
         warnings: whether a finding that only warns counts too.
-        at_once: classes of which a single failure opens it.
+        at_once: classes in which a single failure opens it.
         rollbacks: `(n, days)`: it opens when `n` publications of the table were rolled back within so many days.
         verdict_within_minutes: a batch without a verdict after this time counts as failed (class `missing`).
         wait_minutes: from opening to the first try. Each failed try doubles the wait.

@@ -26,7 +26,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 @dataclass(frozen=True)
 class Exposure:
-    """Declare something downstream, such as a dashboard or a cache, that is told of publications of what it reads.
+    """Declare something downstream, such as a dashboard, that gets messages about the tables it reads.
 
     Args:
         name: for people; no two exposures share one.
@@ -100,7 +100,7 @@ class Domain:
         transforms: import path of the package with the modules `silver` and `gold`; each holds one function `<table>`
             per contract. It is imported only where Spark runs.
         code_version: set by hand for all tables of the domain, in place of a hash of the code that each reaches.
-        exposures: what is downstream of tables, of this domain or others, and is told of publications.
+        exposures: what is downstream of tables, of this domain or others, and gets messages about them.
     """
 
     name: str

@@ -103,7 +103,7 @@ class Contract:
         source: where arrivals of a raw table come from.
         event_time: the raw column (timestamp or date) whose UTC date is the day.
         updated_at: the raw column that orders the versions of a key, or several, the most significant first:
-            timestamps, dates or whole numbers. If they are equal, or there is none, docs/versions.md says which version
+            timestamps, dates or whole numbers. If they are equal or absent, docs/versions.md says which version
             counts.
         voided: what deletes a key: a raw boolean column, or a Spark SQL condition over raw columns such as `op = 'D'`.
             Null deletes nothing. A delete may lack the event time: docs/corrections.md.

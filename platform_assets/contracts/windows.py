@@ -100,7 +100,7 @@ def month_to_date() -> MonthToDate:
 
 
 def as_of() -> AsOf:
-    """Read the input as it was valid on the day."""
+    """Read the rows of the input that were valid on the day."""
     return AsOf()
 
 

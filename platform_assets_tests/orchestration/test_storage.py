@@ -208,16 +208,15 @@ DOCUMENTED = project_root() / "docs" / "postgresql.md"
 
 
 def variant() -> str:
-    found = re.search(r"<!-- example: dagster.yaml -->\n```yaml\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL)
+    found = re.search(r"<!-- example: storage -->\n```yaml\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL)
     assert found
     return found[1]
 
 
-def test_it_differs_from_the_projects_own_in_storage_only() -> None:
-    own = (project_root() / "dagster.yaml").read_text()
-    marker = "local_artifact_storage:"
-    assert variant().partition(marker)[2].strip() == own.partition(marker)[2].strip()
+def test_it_replaces_the_storage_of_the_projects_own() -> None:
+    assert list(yaml.safe_load(variant())) == ["storage"]
     assert yaml.safe_load(variant())["storage"]["postgres"]
+    assert re.search(r"^storage:\n", (project_root() / "dagster.yaml").read_text(), re.MULTILINE)
 
 
 @pytest.mark.proof
