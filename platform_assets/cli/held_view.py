@@ -65,8 +65,11 @@ def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
         yield "A held day is tried again once its input or code changes; docs/on-call.md says what to do."
     if any(day.hold.gate == "contract" for day in refused):
         yield "What breaks a contract the table's own function can have made, too: look at it beside what came."
-    if odd := [day for day in refused if day.hold.gate in ACCEPTABLE and not day.undelivered]:
-        yield f"Right, only unusual? `platform-assets accept {_named(odd)} --reason … --by …` publishes it."
+    odd = [day for day in refused if day.hold.gate in ACCEPTABLE and not day.undelivered]
+    if free := [day for day in odd if not day.is_stopped]:
+        yield f"Right, only unusual? `platform-assets accept {_named(free)} --reason … --by …` publishes it."
+    for table in sorted({day.hold.table for day in odd if day.is_stopped}):
+        yield f"Nothing of {table} can be accepted while its circuit is open: `platform-assets breaker show {table}`."
     for table in sorted({day.undelivered for day in refused if day.undelivered}):
         yield (
             f"Nothing was delivered yet for {table} on such a day: the file that brings it ends that. "

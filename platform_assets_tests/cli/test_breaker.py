@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import shlex
 import time
@@ -130,6 +131,17 @@ def test_nothing_is_accepted_while_the_table_is_stopped(run: Run, products: Sett
         assert f"`platform-assets breaker show {SILVER}` says how to close it" in words(refused.err)
     assert "platform-assets breaker close domain:retail" in run("breaker", "show", SILVER).out
     assert [each["decision"]["kind"] for each in run("audit", "decisions", "--json").json] == ["freeze"]
+
+
+def test_files_that_wait_for_stopped_tables_are_counted(run: Run, products: Settings) -> None:
+    assert run("breaker", "open", "domain:retail", *SIGNED).code == 0
+    file = products.landing_folder / "products" / str(DAY) / "new.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("product_id,price\n1,2.00\n")
+    os.utime(file, (time.time() - 60,) * 2)
+    planned = words(run("refresh", "--explain").out)
+    assert "not taken 1 file waits for tables of which nothing is published now" in planned
+    assert "Nothing that can be published is stale." in planned
 
 
 def test_what_makes_no_sense_is_refused_by_name_with_a_remedy(run: Run, products: Settings) -> None:

@@ -158,4 +158,6 @@ def test_whoever_sees_a_day_held_that_may_be_right_is_told_how_it_is_accepted() 
     accept = "Right, only unusual? `platform-assets accept"
     assert f"{accept} {TABLE} --days 2017-01-01 --reason … --by …` publishes it." in said_of([held(1)])
     assert f"{accept} TABLE --days DAY" in said_of([held(1), held(2)])
+    stopped = said_of([replace(held(1), is_stopped=True)])
+    assert (accept in stopped, f"`platform-assets breaker show {TABLE}`" in stopped) == (False, True)
     assert "accept" not in said_of([held(1, tied_to=2)]), "what conservation found cannot be true"

@@ -334,6 +334,7 @@ class Ahead:
         held: days of the request that the plan does not try again.
         left: files that wait and that a stage does not take.
         stopped: of each open circuit that stops something of the request, why.
+        stopped_files: files that wait for tables that are stopped.
     """
 
     request: Request
@@ -348,6 +349,7 @@ class Ahead:
     left: int
     refused: tuple[ArrivalRecord, ...]
     stopped: tuple[str, ...] = ()
+    stopped_files: int = 0
 
     @property
     def scope_json(self) -> dict[str, Any]:
@@ -376,6 +378,9 @@ class Ahead:
         if self.left:
             todo = "and a stage takes none: `platform-assets refresh` does, without --stage"
             yield Note("yellow", "not taken", f"{counted(self.left, 'file', 'wait')}, {todo}")
+        if self.stopped_files:
+            wait = counted(self.stopped_files, "file", "wait")
+            yield Note("yellow", "not taken", f"{wait} for tables of which nothing is published now")
         if plan.steps:
             yield plan_table(plan)
             yield f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}"
@@ -386,6 +391,8 @@ class Ahead:
             yield from _rollbacks_parts(platform, plan, self.ending)
 
     def _nothing(self) -> Part:
+        if self.stopped:
+            return "Nothing that can be published is stale."
         if self.left:
             return "No day is stale."
         if self.landed.problems or self.refused:
@@ -447,6 +454,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
         left=sum(intake.files for intake in there.intakes) if stage else 0,
         refused=refused,
         stopped=tuple(dict.fromkeys(hold.reason for hold in stops.values())),
+        stopped_files=sum(intake.files for intake in landed.intakes if intake.table in stops),
     )
 
 

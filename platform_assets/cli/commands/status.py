@@ -294,7 +294,8 @@ def _tables_parts(known: Status) -> Iterator[Part]:
                 "yellow", "stale", f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why"
             )
         if table.blocked and not known.is_new:
-            waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
+            why = f"{'a circuit is open, or ' if known.stopped else ''}days that they read are missing or held"
+            waits = f"{counted(table.blocked, 'day')} cannot be computed: {why}"
             yield Note("yellow", "blocked", f"{table.table}: {waits}")
 
 

@@ -50,6 +50,7 @@ class HeldDay:
         arrivals: that are new since then, in whatever the day is made from, newest first.
         undelivered: the raw table of which nothing was delivered for the day, so that there is nothing to accept yet.
         changed: code and configurations that are others since then, of whatever the day is made by.
+        is_stopped: whether an open circuit keeps the table from being published, so that nothing can be accepted.
     """
 
     hold: Hold
@@ -60,6 +61,7 @@ class HeldDay:
     older: OlderHold | None = None
     undelivered: str | None = None
     changed: tuple[str, ...] = ()
+    is_stopped: bool = False
 
     @property
     def holds(self) -> tuple[Hold, ...]:
@@ -167,7 +169,8 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
         changes = new.changes(table, day, since_then) if with_arrivals else Changes()
         versions = () if hold.is_of_good_content else changes.versions
         waits = _undelivered(new.snapshot, hold, came)
-        held.append(HeldDay(hold, since, shown, by, changes.arrivals, others[0] if others else None, waits, versions))
+        older, is_stopped = others[0] if others else None, table in new.snapshot.stopped
+        held.append(HeldDay(hold, since, shown, by, changes.arrivals, older, waits, versions, is_stopped))
     return tuple(held)
 
 
