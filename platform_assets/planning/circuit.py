@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from itertools import chain, islice
 from typing import Literal
 
 from platform_assets.contracts import Circuit
@@ -175,7 +176,9 @@ class _Machine:
         self._policy = policy
         self._open = CircuitState()
         self._successes = 0
-        self._window: list[TableVerdict] = []
+        self._rollbacks: list[TableVerdict] = []
+        self._units: dict[object, list[TableVerdict]] = {}
+        """What failed in each run or on each date since the circuit was closed, the latest last."""
         self._frozen: dict[str, CircuitDecision] = {}
         self._override: CircuitDecision | None = None
         self._changes: list[Change] = []
@@ -198,8 +201,8 @@ class _Machine:
         """Follow a verdict: it opens a closed circuit; of an open one only tries count."""
         if self._open.since is None:
             if not verdict.is_try:  # a try that ends after another one has closed the circuit says nothing new
-                self._window.append(verdict)
-                if opens := self._why_opens():
+                self._count(verdict)
+                if opens := self._why_opens(verdict):
                     self._trip(verdict, *opens)
             return
         if verdict.failed and ROLLED_BACK not in verdict.failed:
@@ -232,7 +235,8 @@ class _Machine:
             self._override = None
 
     def _close(self) -> None:
-        self._open, self._window, self._successes = CircuitState(), [], 0
+        self._open, self._successes = CircuitState(), 0
+        self._rollbacks, self._units = [], {}
 
     def _trip(self, verdict: TableVerdict, why: str, by: Sequence[TableVerdict]) -> None:
         wait = timedelta(minutes=self._policy.wait_minutes)
@@ -264,24 +268,32 @@ class _Machine:
     def _counted(self, verdict: TableVerdict) -> Reasons:
         return {name: why for name, why in self._failed(verdict).items() if name in self._policy.classes}
 
-    def _why_opens(self) -> tuple[str, Sequence[TableVerdict]] | None:
+    def _count(self, verdict: TableVerdict) -> None:
+        """Add a verdict to what can open the circuit: a table may have thousands, so none is looked at twice."""
+        if ROLLED_BACK in verdict.failed:
+            self._rollbacks.append(verdict)
+            return
+        unit = self._unit(verdict)
+        self._units[unit] = failed = self._units.pop(unit, [])
+        if self._counted(verdict):
+            failed.append(verdict)
+
+    def _why_opens(self, newest: TableVerdict) -> tuple[str, Sequence[TableVerdict]] | None:
         """Return why the newest verdict opens the circuit, with all verdicts that do; None where it does not."""
-        newest, policy = self._window[-1], self._policy
+        policy = self._policy
         if at_once := [name for name in policy.at_once if name in newest.failed]:
             return f"{at_once[0]}: {newest.failed[at_once[0]]}", [newest]
         if ROLLED_BACK in newest.failed and policy.rollbacks:
             times, days = policy.rollbacks
-            back = [v for v in self._window if ROLLED_BACK in v.failed and newest.at - v.at <= timedelta(days=days)]
+            back = [rolled for rolled in self._rollbacks if newest.at - rolled.at <= timedelta(days=days)]
             if len(back) >= times:
                 return f"{len(back)} rollbacks within {days} days, the last: {newest.failed[ROLLED_BACK]}", back
         if counted := self._counted(newest):
             least, of = policy.failures
-            runs = [v for v in self._window if ROLLED_BACK not in v.failed]
-            last = list(dict.fromkeys(self._unit(v) for v in reversed(runs)))[:of]
-            failing = {self._unit(v) for v in runs if self._counted(v)}.intersection(last)
+            failing = [failed for unit in islice(reversed(self._units), of) if (failed := self._units[unit])]
             if len(failing) >= least:
                 name, why = next(iter(counted.items()))
-                by = [v for v in runs if self._unit(v) in failing and self._counted(v)]
+                by = sorted(chain.from_iterable(reversed(failing)), key=lambda verdict: verdict.number)
                 return f"{len(failing)} of the last {of} {policy.per} failed, the last by {name}: {why}", by
         return None
 

@@ -63,6 +63,8 @@ TWICE = [verdict(1, 0, ROLLED_BACK, publication="p1"), verdict(2, 60, ROLLED_BAC
         ("closed", Circuit(at_once=("missing",), verdict_within_minutes=9), [verdict(1, 0, is_pending=True)], [], 9),
         ("open", Circuit(at_once=("missing",), verdict_within_minutes=9), [verdict(1, 0, is_pending=True)], [], 10),
         ("open", ONCE, OPENED, [], -999),
+        # Thousands of verdicts that open nothing are read in a moment.
+        ("closed", Circuit(), [verdict(n, n, *["volume"] * (n % 2)) for n in range(1, 10_001)], [], 10_000),
     ],
 )
 def test_where_a_circuit_stands(
