@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import os
-import tracemalloc
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -30,6 +29,7 @@ from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.listing import list_landing
 from platform_assets.sources.text import lines_of as lines_as_copied
+from platform_assets_tests.support.cost import cost_of
 
 CONTRACT = Contract(
     name="raw.visits",
@@ -370,15 +370,10 @@ def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row
         written.write(f"{HEADER}\n")
         written.writelines(f"{row}\n{row}\n" * 100 for _ in range(rows // 200))
     [landed] = landed_in(tmp_path)
-    tracemalloc.start()
-    try:
-        found = inspect(landed, CONTRACT)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    found, cost = cost_of(inspect, landed, CONTRACT)
     assert (found.reason is None) == (name != "sparse.jsonl")
     assert found.landed == rows + name.endswith("jsonl")
-    assert peak < 30 * stream.CHUNK
+    assert cost.memory < 30 * stream.CHUNK
 
 
 def lines_of(*rows: dict[str, object]) -> str:
@@ -698,18 +693,13 @@ def test_a_compressed_file_that_is_not_what_its_name_says_is_refused(look_into, 
 
 def test_a_small_file_that_becomes_too_large_is_refused_before_it_does(look_into, tmp_path):
     bomb = packed(CSV + (b"1,2,3," + b"x" * 1017 + b"\n") * (1 << 16), compresslevel=1)
-    tracemalloc.start()
-    try:
-        found = look_into("a.csv.gz", bomb, unpacked_ratio=50)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    found, cost = cost_of(inspect, landed(tmp_path, "a.csv.gz", bomb), CONTRACT, Limits(unpacked_ratio=50))
     most = max(50 * len(bomb), 1 << 26)
     assert found.reason == (
         f"becomes more than {most:,} bytes unpacked, 50 times its size; "
         "deliver it in parts, or set PLATFORM_UNPACKED_RATIO higher and deliver it anew"
     )
-    assert peak < 1 << 24
+    assert cost.memory < 1 << 24
     with pytest.raises(LimitError):
         sum(map(len, lines_as_copied(landed(tmp_path, "a.csv.gz", bomb), Limits(unpacked_ratio=50))))
     assert look_into("a.csv.gz", bomb, unpacked_ratio=1000).reason is None
