@@ -24,7 +24,7 @@ WIDTH, HEIGHT, GAP, RISE, LETTER = 24, 34, 18, 46, 8.2
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages whose text is elsewhere."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("docs/README.md", "pages.md")
-    pages = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = "---\nsearch: {exclude: true}\n---\n" + (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     files.append(File.generated(config, "index.md", content=re.sub(r"(?<=\()docs/", "", readme)))
     files.append(File.generated(config, "pages.md", content=pages))
     return files
