@@ -99,7 +99,6 @@ def test_a_second_landing_writes_nothing(month: Path) -> None:
     before = contents(month)
     landed = land(MONTH, month, MONTH.last_arrival)
     assert (landed.files, landed.rows, landed.dates) == (0, 0, ())
-    assert landed.present == len(truth(month, "deliveries"))
     assert landed.newest == truth(month, "deliveries")["arrival_date"].max()
     assert contents(month) == before
 
@@ -129,8 +128,7 @@ def test_a_landing_that_was_interrupted_goes_on_where_it_stopped(month: Path, tm
 
     with pytest.raises(KeyboardInterrupt):
         land(MONTH, tmp_path, MONTH.last_arrival, interrupt)
-    landed = land(MONTH, tmp_path, MONTH.last_arrival)
-    assert landed.present > 0
+    assert 0 < land(MONTH, tmp_path, MONTH.last_arrival).files < len(truth(month, "deliveries"))
     assert contents(tmp_path) == contents(month)
 
 

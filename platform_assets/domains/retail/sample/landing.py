@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -36,7 +36,7 @@ from platform_assets.domains.retail.sample.simulation import (
     read_lines,
     with_money,
 )
-from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
+from platform_assets.domains.retail.sample.truth import Delivery, in_order, read_deliveries, truth_writer
 from platform_assets.progress import OnProgress, Progress, no_progress
 
 Floats = npt.NDArray[np.float64]
@@ -231,7 +231,6 @@ class Landed:
     rows: int
     dates: tuple[date, ...]
     newest: date | None
-    present: int
 
 
 def land(simulation: Simulation, landing: Path, until: date, progress: OnProgress = no_progress) -> Landed:
@@ -246,14 +245,8 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
     """
     try:
         _remember(simulation, landing)
-        planned = read_deliveries(landing)
-        if planned is None:
-            written, present = _land_first(simulation, landing, until, progress)
-        else:
-            due = [delivery for delivery in planned if delivery.arrival_date <= until]
-            missing = [delivery for delivery in due if not (landing / delivery.path).exists()]
-            written, present = _land_missing(simulation, landing, missing, progress), len(due) - len(missing)
-        planned = planned or read_deliveries(landing) or ()
+        written = _land(simulation, landing, until, progress)
+        planned = read_deliveries(landing) or ()
     except OSError as error:
         raise SampleError(
             f"The sample cannot be landed in {landing}: {error.strerror or error} ({error.filename}).",
@@ -264,7 +257,6 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
         rows=sum(delivery.rows for delivery in written),
         dates=tuple(sorted({delivery.arrival_date for delivery in written})),
         newest=max((delivery.arrival_date for delivery in planned if delivery.arrival_date <= until), default=None),
-        present=present,
     )
 
 
@@ -295,73 +287,58 @@ def _remember(simulation: Simulation, landing: Path) -> None:
         )
 
 
-def _land_first(simulation: Simulation, landing: Path, until: date, progress: OnProgress) -> tuple[list[Delivery], int]:
-    """Play the whole sample, write its truth and the files due; those of an interrupted landing are there already."""
+def _land(simulation: Simulation, landing: Path, until: date, progress: OnProgress) -> list[Delivery]:
+    """Write the files that are due and not there: play the sample, at first whole, for its truth; then what they need.
+
+    Those of a first landing that was interrupted are there already.
+    """
+    start, end, low = simulation.first, simulation.last, simulation.first
+    known = read_deliveries(landing)
+    lacking = {each for each in known or () if each.arrival_date <= until and not (landing / each.path).exists()}
+    if known is not None:
+        if not lacking:
+            return []
+        low, high = min(each.arrival_date for each in lacking), max(each.arrival_date for each in lacking)
+        start, end = max(start, low - timedelta(days=LATEST_DAYS + 1)), min(end, high)
     planned: list[Delivery] = []
     written: list[Delivery] = []
-    open_days = (min(until, simulation.last_arrival) - simulation.first).days + 1
-    progress(Progress("landing", _SAMPLE, 0, open_days))
+    days = (min(until, simulation.last_arrival) - low).days + 1
+    progress(Progress("landing", _SAMPLE, 0, days))
     with ExitStack() as stack:
-        truth = stack.enter_context(TruthWriter(landing))
-        for contract, delivery, rows in _deliveries(simulation, simulation.first, simulation.last, truth):
+        add = stack.enter_context(truth_writer(landing)) if known is None else None
+        for contract, delivery, rows in _deliveries(simulation, start, end, add):
             planned.append(delivery)
-            if delivery.arrival_date > until:
-                continue
-            if not (landing / delivery.path).exists():
+            due = delivery.arrival_date <= until and not (landing / delivery.path).exists()
+            if due if known is None else delivery in lacking:
                 _deliver(landing, contract, delivery, rows)
                 written.append(delivery)
-            if contract is RAW_TRANSACTIONS:
-                played = (delivery.arrival_date - simulation.first).days + 1
-                progress(Progress("landing", _SAMPLE, played, open_days))
-        truth.add_deliveries(planned)
-    progress(_landed(written, open_days))
-    return written, sum(delivery.arrival_date <= until for delivery in planned) - len(written)
-
-
-def _land_missing(
-    simulation: Simulation, landing: Path, missing: list[Delivery], progress: OnProgress
-) -> list[Delivery]:
-    """Play only the days whose lines can be in the missing files, and write these."""
-    if not missing:
-        return []
-    dates = sorted({delivery.arrival_date for delivery in missing})
-    start = max(simulation.first, dates[0] - timedelta(days=LATEST_DAYS + 1))
-    end = min(simulation.last, dates[-1])
-    wanted = set(missing)
-    progress(Progress("landing", _SAMPLE, 0, len(dates)))
-    written: list[Delivery] = []
-    for contract, delivery, rows in _deliveries(simulation, start, end):
-        if delivery in wanted:
-            _deliver(landing, contract, delivery, rows)
-            written.append(delivery)
-            if contract is RAW_TRANSACTIONS:
-                progress(Progress("landing", _SAMPLE, dates.index(delivery.arrival_date) + 1, len(dates)))
-    if lost := wanted - set(written):
+            if contract is RAW_TRANSACTIONS and low <= delivery.arrival_date <= until:
+                progress(Progress("landing", _SAMPLE, (delivery.arrival_date - low).days + 1, days))
+        if add:
+            add("deliveries", in_order(planned))
+    if lost := lacking - set(written):
         raise SampleError(
             f"The sample no longer gives {min(delivery.path for delivery in lost)}, which {landing} still expects.",
             f"Remove the folder {landing} and land again.",
         )
-    progress(_landed(written, len(dates)))
+    rows_written = sum(delivery.rows for delivery in written)
+    progress(Progress("landing", _SAMPLE, days, days, rows=rows_written, finished=True))
     return written
 
 
-def _landed(written: list[Delivery], days: int) -> Progress:
-    return Progress("landing", _SAMPLE, days, days, rows=sum(delivery.rows for delivery in written), finished=True)
-
-
 def _deliveries(
-    simulation: Simulation, start: date, end: date, truth: TruthWriter | None = None
+    simulation: Simulation, start: date, end: date, add: Callable[[str, pl.DataFrame], None] | None
 ) -> Iterator[tuple[Contract, Delivery, pl.DataFrame]]:
     """Yield the files that sales of some days fill, and all files of products."""
     lines = read_lines(simulation.first, simulation.last)
     sold = lines["product_id"].value_counts().sort(["count", "product_id"], descending=[True, False])["product_id"]
     products = product_versions(simulation, sold)
-    if truth:
-        truth.add("products", products)
+    if add:
+        add("products", products)
     yield from _in_files(RAW_PRODUCTS, products)
     for stretch in play(simulation, lines, start, end):
-        if truth:
-            truth.add("transactions", stretch.truth)
+        if add:
+            add("transactions", stretch.truth)
         yield from _in_files(RAW_TRANSACTIONS, stretch.delivered)
 
 

@@ -150,11 +150,6 @@ def read_lines(first: date, last: date) -> pl.DataFrame:
     )
 
 
-def read_products() -> pl.DataFrame:
-    """Product attributes, one row per product."""
-    return _packaged("products").sort("product_id")
-
-
 def copy_of(lines: pl.DataFrame, number: int) -> pl.DataFrame:
     """Return the lines once more for a larger sample, as baskets of their own by other households in other stores."""
     if number == 0:
@@ -189,7 +184,7 @@ def product_versions(simulation: Simulation, sold: pl.Series) -> pl.DataFrame:
         The columns of the contract with `event_date`, `arrival_date`, `kind` (original, change, correction) and
         `file`.
     """
-    source = read_products()
+    source = _packaged("products").sort("product_id")
     current = source
     made = [_delivered(source, simulation.first, simulation.first, "original", 5)]
     often = source["product_id"].is_in(sold.head(_OFTEN_SOLD).implode()).to_numpy()

@@ -8,10 +8,11 @@ them cannot enter raw and how many break a rule. The truth is of the whole sampl
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from types import TracebackType
 
 import polars as pl
 import pyarrow as pa
@@ -45,10 +46,8 @@ class Delivery:
     """A file of the sample.
 
     Args:
-        table: folder of the landing root.
-        arrival_date: folder in it.
-        file: name.
-        rows: lines or rows, without a header.
+        table: folder of the landing root, in which each arrival date has one.
+        rows: without a header.
         refused: of them, how many cannot enter raw.
         quarantined: of them, how many enter raw and break a rule.
     """
@@ -74,47 +73,33 @@ def read_deliveries(landing: Path) -> tuple[Delivery, ...] | None:
     )
 
 
-def read_true_lines(landing: Path) -> pl.LazyFrame:
-    """Return every version of every till line of the sample as it should be, with its days and `kind`."""
-    return pl.scan_parquet(landing / TRUTH / "transactions.parquet", glob=False)
+@contextmanager
+def truth_writer(landing: Path) -> Iterator[Callable[[str, pl.DataFrame], None]]:
+    """Give what adds rows of transactions, products or deliveries; they are there once this ends without error."""
+    folder = landing / TRUTH
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = {name: folder / f".{name}.{os.getpid()}.parquet" for name in _SCHEMAS}
+    try:
+        with ExitStack() as stack:
+            writers = {
+                name: stack.enter_context(pq.ParquetWriter(unfinished[name], schema, compression="zstd"))
+                for name, schema in _SCHEMAS.items()
+            }
+            yield lambda name, rows: writers[name].write_table(
+                rows.select(_SCHEMAS[name].names).to_arrow().cast(_SCHEMAS[name])
+            )
+    except BaseException:
+        for file in unfinished.values():
+            file.unlink(missing_ok=True)
+        raise
+    for name, file in unfinished.items():  # deliveries last: where they are, the rest is
+        file.replace(folder / f"{name}.parquet")
 
 
-class TruthWriter:
-    """Writes the truth piece by piece; it is there once the block ends without an error, and not before."""
-
-    def __init__(self, landing: Path) -> None:
-        self._folder = landing / TRUTH
-        self._writers: dict[str, pq.ParquetWriter] = {}
-
-    def __enter__(self) -> TruthWriter:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for name, schema in _SCHEMAS.items():
-            self._writers[name] = pq.ParquetWriter(self._unfinished(name), schema, compression="zstd")
-        return self
-
-    def add(self, name: str, rows: pl.DataFrame) -> None:
-        """More rows of transactions, products or deliveries."""
-        schema = _SCHEMAS[name]
-        self._writers[name].write_table(rows.select(schema.names).to_arrow().cast(schema))
-
-    def add_deliveries(self, deliveries: list[Delivery]) -> None:
-        """Add all files of the sample."""
-        ordered = sorted(deliveries, key=lambda delivery: (delivery.arrival_date, delivery.table, delivery.file))
-        self.add("deliveries", pl.DataFrame(ordered, schema=_SCHEMAS["deliveries"].names, infer_schema_length=None))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for writer in self._writers.values():
-            writer.close()
-        for name in _SCHEMAS:  # deliveries last: where they are, the rest is
-            if error is None:
-                self._unfinished(name).replace(self._folder / f"{name}.parquet")
-            else:
-                self._unfinished(name).unlink(missing_ok=True)
-
-    def _unfinished(self, name: str) -> Path:
-        return self._folder / f".{name}.{os.getpid()}.parquet"
+def in_order(deliveries: Iterable[Delivery]) -> pl.DataFrame:
+    """Return files of the sample as rows, oldest arrival date first."""
+    ordered = sorted(deliveries, key=lambda delivery: (delivery.arrival_date, delivery.table, delivery.file))
+    return pl.DataFrame(ordered, schema=_SCHEMAS["deliveries"].names, infer_schema_length=None)
 
 
 LINES = 5
@@ -142,8 +127,10 @@ def land_recount(simulation: Simulation, landing: Path) -> Recount | None:
 
     The lines are of one store, on the day nearest to the middle of the sample. Each was sold at twice the price.
     """
-    lines = read_true_lines(landing)
-    for day in _from_the_middle(simulation):
+    lines = pl.scan_parquet(landing / TRUTH / "transactions.parquet", glob=False)
+    middle = (simulation.days - 1) // 2
+    for place in sorted(range(simulation.days), key=lambda place: abs(place - middle)):
+        day = simulation.first + timedelta(days=place)
         chosen = _chosen(lines, day)
         if len(chosen) == LINES:
             path = _path(day)
@@ -156,11 +143,6 @@ def land_recount(simulation: Simulation, landing: Path) -> Recount | None:
 def _path(day: date) -> str:
     folder = RAW_TRANSACTIONS.source.folder if RAW_TRANSACTIONS.source else RAW_TRANSACTIONS.table
     return f"{folder}/{day + timedelta(days=_AFTER_DAYS)}/{_NAME}"
-
-
-def _from_the_middle(simulation: Simulation) -> list[date]:
-    middle = (simulation.days - 1) // 2
-    return [simulation.first + timedelta(days=n) for n in sorted(range(simulation.days), key=lambda n: abs(n - middle))]
 
 
 def _chosen(lines: pl.LazyFrame, day: date) -> pl.DataFrame:
