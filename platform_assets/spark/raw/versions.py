@@ -181,25 +181,67 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
         how many versions a key has at most, `most_versions`. Counted from the keys and versions alone and independently
         of `greatest`, so that the two can be held against each other.
     """
-    key, order = source.key, order_of(source)
-    is_row = F.col("_kind") != TOMBSTONE
     tolerant = [rule for rule in rules if rule.allowed is not None]
     of_rules = [name for rule in tolerant for name in verdicts(rule)]
-    columns = dict.fromkeys((DAY, *key, "_kind", *order, "_good", *of_rules))
+    columns = dict.fromkeys((DAY, *source.key, "_kind", *order_of(source), "_good", *of_rules))
     judged = with_verdict(raw, rules, source.void_condition, tolerant).select(*columns)
+    per_key = _per_key(judged, source, of_rules)
+    has_rows, none_is_good = F.col("_rows") > 0, F.col("_good_rows") == 0
+    counts_for = {True: F.lit(True), False: none_is_good}
+    counts = (
+        per_key.groupBy(DAY)
+        .agg(
+            F.sum("_rows").alias("raw"),
+            F.max("_versions").alias("most_versions"),
+            F.sum("_quarantined").alias("quarantined"),
+            F.count_if("_is_record").alias("expected"),
+            F.count_if("_is_void").alias("voided"),
+            F.count_if(has_rows).alias("keys"),
+            F.count_if(has_rows & none_is_good).alias("keys_quarantined"),
+            F.count_if("_asked").alias("asked"),
+            # Keys: a row that a good version replaced is corrected already.
+            *(F.count_if((F.col(name) > 0) & counts_for[name.startswith(JUDGED)]).alias(name) for name in of_rules),
+        )
+        .collect()
+    )
+    figures = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions", *of_rules)
+    balances = {row[DAY]: {"rivals": 0, **{name: row[name] for name in figures}} for row in counts}
+    if many := sum(row["asked"] for row in counts):
+        judged = judged.where(F.col(DAY).isin([row[DAY] for row in counts if row["asked"]]))
+        among = per_key.where("_asked").select(DAY, *source.key, "_tied")
+        among = F.broadcast(among) if many <= MOST_BROADCAST else among
+        tops = _tops(judged.join(among, [DAY, *source.key]), source, "_tied")
+        settled = tops.groupBy(DAY).agg(
+            F.count_if(F.col("_tied") & (F.col("_top._kind") == RECORD)).alias("expected"),
+            F.count_if(F.col("_tied") & (F.col("_top._kind") == VOID)).alias("voided"),
+            F.count_if("_top._rivals").alias("rivals"),
+        )
+        for row in settled.collect():
+            for name in ("expected", "voided", "rivals"):
+                balances[row[DAY]][name] += row[name]
+    return balances
+
+
+def _per_key(judged: DataFrame, source: Contract, of_rules: Sequence[str]) -> DataFrame:
+    """Return one row for each key and day: how many rows it has of each kind, and what its newest version is.
+
+    `_asked` are the keys whose version only the rest of the order tells, or that may have rivals; `_tied` those of them
+    of which not even the kind is known.
+    """
+    newest_by = order_of(source)[0]
+    is_row = F.col("_kind") != TOMBSTONE
     breaks = F.col("_kind") == BREACH  # competes as a tombstone does: what it beats is neither kept nor voided
     kinds = {RECORD: F.col("_kind") == RECORD, VOID: F.col("_kind") == VOID, TOMBSTONE: ~is_row | breaks}
     newest = [
-        F.max(F.when(F.col("_good") & of_kind, F.col(order[0]))).alias(f"_{kind}") for kind, of_kind in kinds.items()
+        F.max(F.when(F.col("_good") & of_kind, F.col(newest_by))).alias(f"_{kind}") for kind, of_kind in kinds.items()
     ]
     # Of two versions hashes say it; more that differ in what is declared mostly fall into different buckets. Other keys
     # are looked at once more.
     may_rival = F.col("_good") & ~F.col("_void")
     declared = F.when(may_rival, F.xxhash64(*declared_order(source)))
-    content = F.when(may_rival, F.col("_row_hash"))
     bucket = F.expr("shiftleft(1L, CAST(pmod(_declared, 64) AS int))")
-    hashed = judged.withColumns({"_declared": declared, "_content": content})
-    per_key = hashed.groupBy(DAY, *key).agg(
+    hashed = judged.withColumns({"_declared": declared, "_content": F.when(may_rival, F.col("_row_hash"))})
+    per_key = hashed.groupBy(DAY, *source.key).agg(
         F.count(F.lit(1)).alias("_versions"),
         F.count_if(is_row).alias("_rows"),
         F.count_if(is_row & (~F.col("_good") | breaks)).alias("_quarantined"),
@@ -212,50 +254,17 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
         *(F.count_if(is_row & ~F.col("_void") & F.col(name)).alias(name) for name in of_rules),
     )
     # Names of ours begin with `_`, which no column of a key does.
-    newest_record, newest_void, newest_tombstone = (F.col(f"_{kind}") for kind in (RECORD, VOID, TOMBSTONE))
-    others = F.greatest(newest_void, newest_tombstone)
+    record, void, tombstone = (F.col(f"_{kind}") for kind in (RECORD, VOID, TOMBSTONE))
+    top = F.greatest(record, void, tombstone)
     # Only versions of the same instant need the rest of the order, and only few keys have such.
-    tied = (
-        newest_record.eqNullSafe(others) | newest_void.eqNullSafe(F.greatest(newest_record, newest_tombstone))
-    ) & F.isnotnull(F.coalesce(newest_void, newest_tombstone))
+    ties = record.eqNullSafe(F.greatest(void, tombstone)) | void.eqNullSafe(F.greatest(record, tombstone))
+    tied = F.coalesce(ties & F.isnotnull(F.coalesce(void, tombstone)), F.lit(False))
     may_be_equal = F.when(F.col("_may_rival") == 2, F.col("_are_equal")).otherwise(
         F.col("_may_rival") > F.bit_count("_buckets")
     )
-    asked = F.coalesce(tied, F.lit(False)) | F.coalesce(F.col("_differ") & may_be_equal, F.lit(False))
-    top = F.greatest(newest_record, newest_void, newest_tombstone)
-    counts_for = {True: F.lit(True), False: F.col("_good_rows") == 0}
-    counts = (
-        per_key.withColumns({"_tied": F.coalesce(tied, F.lit(False)), "_asked": asked})
-        .groupBy(DAY)
-        .agg(
-            F.sum("_rows").alias("raw"),
-            F.max("_versions").alias("most_versions"),
-            F.sum("_quarantined").alias("quarantined"),
-            F.count_if(~F.col("_tied") & (newest_record == top)).alias("expected"),
-            F.count_if(~F.col("_tied") & (newest_void == top)).alias("voided"),
-            F.count_if(F.col("_rows") > 0).alias("keys"),
-            F.count_if((F.col("_rows") > 0) & (F.col("_good_rows") == 0)).alias("keys_quarantined"),
-            F.count_if("_asked").alias("asked"),
-            # Keys: a row that a good version replaced is corrected already.
-            *(F.count_if((F.col(name) > 0) & counts_for[name.startswith(JUDGED)]).alias(name) for name in of_rules),
-        )
-        .collect()
-    )
-    figures = ("raw", "quarantined", "voided", "expected", "keys", "keys_quarantined", "most_versions", *of_rules)
-    balances = {row[DAY]: {"rivals": 0, **{name: row[name] for name in figures}} for row in counts}
-    if many := sum(row["asked"] for row in counts):
-        judged = judged.where(F.col(DAY).isin([row[DAY] for row in counts if row["asked"]]))
-        among = per_key.where(asked).select(DAY, *key, F.coalesce(tied, F.lit(False)).alias("_tied"))
-        tops = _tops(judged.join(F.broadcast(among) if many <= MOST_BROADCAST else among, [DAY, *key]), source, "_tied")
-        settled = tops.groupBy(DAY).agg(
-            F.count_if(F.col("_tied") & (F.col("_top._kind") == RECORD)).alias("expected"),
-            F.count_if(F.col("_tied") & (F.col("_top._kind") == VOID)).alias("voided"),
-            F.count_if("_top._rivals").alias("rivals"),
-        )
-        for row in settled.collect():
-            for name in ("expected", "voided", "rivals"):
-                balances[row[DAY]][name] += row[name]
-    return balances
+    asked = tied | F.coalesce(F.col("_differ") & may_be_equal, F.lit(False))
+    kept = {"_is_record": ~tied & (record == top), "_is_void": ~tied & (void == top)}
+    return per_key.withColumns({"_tied": tied, "_asked": asked, **kept})
 
 
 def rivals(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> DataFrame:

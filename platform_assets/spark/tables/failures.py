@@ -165,16 +165,18 @@ def users_code(table: str, part: Literal["rules", "transform"] = "transform") ->
         yield
     except AnalysisException as error:
         raise _explained(table, part, first_line(error), error) from error
-    except _THEIRS as error:
-        raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
-    except _NOT_THEIRS:
-        raise
-    except OSError as error:
-        if error.errno in _OF_THE_SYSTEM or _met_in_spark(error):
+    except (Exception, SystemExit) as error:
+        if not _is_theirs(error):
             raise
         raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
-    except (Exception, SystemExit) as error:
-        raise _explained(table, part, f"{type(error).__name__}: {error}", error) from error
+
+
+def _is_theirs(error: BaseException) -> bool:
+    """Return whether an error is of a user's code, and not of Spark, the machine or this platform."""
+    if isinstance(error, _THEIRS):
+        return True
+    is_of_machine = isinstance(error, OSError) and (error.errno in _OF_THE_SYSTEM or _met_in_spark(error))
+    return not (is_of_machine or isinstance(error, _NOT_THEIRS))
 
 
 @contextmanager
