@@ -34,6 +34,7 @@ from platform_assets.quality.sides import (
     shared_columns,
 )
 from platform_assets.records.differences import Digest, Key, KeyCounts
+from platform_assets.spark.compare.profiles import of_days
 from platform_assets.spark.compare.row_diff import (
     Disagreement,
     SideError,
@@ -43,7 +44,6 @@ from platform_assets.spark.compare.row_diff import (
     golden_copy,
     grouped,
     key_differences,
-    of_days,
     readable,
 )
 from platform_assets.spark.session.on_demand import SparkOnDemand

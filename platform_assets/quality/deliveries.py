@@ -193,22 +193,20 @@ def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: i
     shown = spans[:RANGES_SHOWN]
     examples = tuple(between(start, end) for start, end in shown)
     hidden = len(overdue) - sum((end - start).days + 1 for start, end in shown)
-    rest = f" and {_days(hidden)} more" if hidden else ""
-    expected = f"every open day published {f'within {_days(within)} after it ended' if within else 'when it ends'}"
+    rest = f" and {counted(hidden, 'day')} more" if hidden else ""
+    when = f"within {counted(within, 'day')} after it ended" if within else "when it ends"
+    expected = f"every open day published {when}"
+    lacking = counted(len(overdue), "day")
     return Finding(
         check="freshness",
         day=spans[0][0],
         severity=contract.checks.freshness,
-        message=f"{contract.name}: {_days(len(overdue))} overdue: {', '.join(examples)}{rest}; expected {expected}",
+        message=f"{contract.name}: {lacking} overdue: {', '.join(examples)}{rest}; expected {expected}",
         expected=expected,
-        actual=f"{_days(len(overdue))} overdue",
+        actual=f"{lacking} overdue",
         examples=examples,
         numbers={"overdue_days": len(overdue)},
     )
-
-
-def _days(number: int) -> str:
-    return f"{number:,} day{'' if number == 1 else 's'}"
 
 
 FAULT = re.compile(r"([^:]+): (?:\S+ is )?([^:;]+)")

@@ -70,17 +70,17 @@ def contract_findings(
                 check="contract",
                 day=day,
                 severity="block",
-                message=f"{contract.name} on {day}: {_rows(count)} without {column}, which may not be null"
+                message=f"{contract.name} on {day}: {counted(count, 'row')} without {column}, which may not be null"
                 + _first(examples),
                 expected=f"a value of {column} in every row",
-                actual=f"{_rows(count)} without",
+                actual=f"{counted(count, 'row')} without",
                 examples=examples,
                 numbers={f"rows_without_{column}": count},
             )
         )
     if repeated:
         key = ", ".join(contract.row_key)
-        keys = f"{repeated:,} key{'' if repeated == 1 else 's'} ({key}) with more than one row"
+        keys = f"{counted(repeated, 'key')} ({key}) with more than one row"
         examples = tuple(masking.shown_key(contract, contract.row_key, values) for values in twice)
         findings.append(
             Finding(
@@ -144,19 +144,15 @@ def conservation_findings(
             check="conservation",
             day=day,
             severity="block",
-            message=f"{contract.name} on {day}: {counted:,} {what}, but {wanted:,} {against}{_first(examples)}",
+            message=f"{contract.name} on {day}: {found:,} {what}, but {wanted:,} {against}{_first(examples)}",
             expected=f"{wanted:,} {against}",
-            actual=f"{counted:,} {what}",
+            actual=f"{found:,} {what}",
             examples=examples,
-            numbers={what.replace(" ", "_"): counted, against.replace(" ", "_"): wanted},
+            numbers={what.replace(" ", "_"): found, against.replace(" ", "_"): wanted},
         )
-        for what, counted, against, wanted, examples in comparisons
-        if counted != wanted
+        for what, found, against, wanted, examples in comparisons
+        if found != wanted
     )
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def _first(examples: Sequence[str]) -> str:
@@ -184,13 +180,12 @@ def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, ex
         f"{count.broken:,} of {counted(count.judged, 'row')} ({share}) break the rule {rule.name!r} ({rule.kind.text})"
     )
     limit = f"at most {rule.allowed}"
-    first = f"; first {examples[0]}" if examples else ""
     set_aside = " and go to quarantine" if rule.quarantines else ""
     return Finding(
         check="rules",
         day=day,
         severity="warn" if rule.severity == "warn" else "block",
-        message=f"{contract.name} on {day}: {what}{set_aside}; {limit} may{first}",
+        message=f"{contract.name} on {day}: {what}{set_aside}; {limit} may{_first(examples)}",
         expected=f"{limit} may break {rule.name!r}",
         actual=what,
         examples=tuple(examples),
@@ -264,12 +259,11 @@ def reconciliation_finding(
     if totals := _totals(contract, declared, differences, masking):
         differing = f"{differing}; {totals}" if declared.by else totals
     examples = tuple(_described(contract, declared, difference, masking) for difference in differences.examples)
-    first = f"; first {examples[0]}" if examples else ""
     return Finding(
         check="reconciliation",
         day=day,
         severity=declared.severity,
-        message=f"{contract.name} on {day}: {what} not as in {declared.upstream}: {differing}{first}",
+        message=f"{contract.name} on {day}: {what} not as in {declared.upstream}: {differing}{_first(examples)}",
         expected=f"{what} as in {declared.upstream}",
         actual=differing,
         examples=examples,

@@ -39,7 +39,7 @@ from platform_assets.spark.sail.server import ended_at_standstill, start_server
 from platform_assets.spark.sail.session import columns_for, running_server, sail_session, server_of, stop_sail
 from platform_assets.spark.sail.shown_equal import EQUAL
 from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
-from platform_assets.spark.tables.schemas import row_hash
+from platform_assets.spark.tables.schemas import row_hash_sql
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, Rows, World, product, sale
@@ -435,7 +435,8 @@ def test_every_type_that_is_admitted_is_hashed_alike(spark: SparkSession, settin
         as_texts = "t string, l bigint, i int, d string, b boolean, day string, at string"
         frame: DataFrame = session.createDataFrame(rows, as_texts)
         typed = frame.select(*(F.col(name).cast(type_).alias(name) for name, type_ in types.items()))
-        return sorted(tuple(row) for row in typed.select(row_hash(names), row_hash(["at"]), row_hash(["d"])).collect())
+        hashes = map(row_hash_sql, (names, ["at"], ["d"]))
+        return sorted(tuple(row) for row in typed.selectExpr(*hashes).collect())
 
     expected = hashed(spark)
     with columns_for("sail"):

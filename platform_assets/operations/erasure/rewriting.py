@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import date
 
@@ -110,27 +109,11 @@ def _stage_the_rest(
         stage(rows.where(~told), folder, parts=parts_of(bytes_among(files, alike), part_bytes))
         gone = rows.where(told)
         if "_arrival" in columns.fieldNames():
-            out = _added(out, profile_raw(gone))
+            out.add(profile_raw(gone))
         else:
             digests = {day: found.digest for day, found in profile(gone, (), ()).items()}
-            out = _added(out, RawProfile(digests=digests))
+            out.add(RawProfile(digests))
     return out
-
-
-def _added(one: RawProfile, other: RawProfile) -> RawProfile:
-    days = one.digests.keys() | other.digests.keys()
-    return RawProfile(
-        {day: one.digests.get(day, Digest()) + other.digests.get(day, Digest()) for day in days},
-        _sum(one.tombstones, other.tombstones),
-        _sum(one.withdrawals, other.withdrawals),
-        _sum(one.ahead, other.ahead),
-        _sum(one.lags, other.lags),
-        dict(Counter(one.taken) + Counter(other.taken)),
-    )
-
-
-def _sum(one: Mapping[date, int], other: Mapping[date, int]) -> dict[date, int]:
-    return {day: one.get(day, 0) + other.get(day, 0) for day in one.keys() | other.keys()}
 
 
 def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:

@@ -6,7 +6,7 @@ columns once more.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -69,12 +69,22 @@ class RawProfile:
     """
 
     digests: dict[date, Digest] = field(default_factory=dict)
-    tombstones: dict[date, int] = field(default_factory=dict)
-    withdrawals: dict[date, int] = field(default_factory=dict)
-    ahead: dict[date, int] = field(default_factory=dict)
-    lags: dict[date, int] = field(default_factory=dict)
-    taken: dict[str, int] = field(default_factory=dict)
+    tombstones: Counter[date] = field(default_factory=Counter)
+    withdrawals: Counter[date] = field(default_factory=Counter)
+    ahead: Counter[date] = field(default_factory=Counter)
+    lags: Counter[date] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)
     software: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: RawProfile) -> None:
+        """Add the figures of other rows."""
+        for day, digest in other.digests.items():
+            self.digests[day] = self.digests.get(day, Digest()) + digest
+        self.tombstones.update(other.tombstones)
+        self.withdrawals.update(other.withdrawals)
+        self.ahead.update(other.ahead)
+        self.lags.update(other.lags)
+        self.taken.update(other.taken)
 
 
 def profile(
@@ -140,22 +150,17 @@ def profile_raw(staged: DataFrame) -> RawProfile:
         )
         .collect()
     )
-    digests: dict[date, Digest] = {}
-    tombstones: dict[date, int] = {}
-    withdrawals: dict[date, int] = {}
-    ahead: dict[date, int] = {}
-    lags: dict[date, int] = {}
-    taken: dict[str, int] = {}
+    found = RawProfile(software=software_of(staged.sparkSession))
     for row in rows:
-        day, arrival = row[DAY], row["_arrival"]
-        digests[day] = digests.get(day, Digest()) + digest_of(row, row["_rows"])
-        tombstones[day] = tombstones.get(day, 0) + row["_tombstones"]
-        withdrawals[day] = withdrawals.get(day, 0) + row["_withdrawals"]
-        ahead[day] = ahead.get(day, 0) + row["_ahead"]
+        day, told = row[DAY], row["_tombstones"] + row["_withdrawals"]
+        found.digests[day] = found.digests.get(day, Digest()) + digest_of(row, row["_rows"])
+        found.tombstones[day] += row["_tombstones"]
+        found.withdrawals[day] += row["_withdrawals"]
+        found.ahead[day] += row["_ahead"]
         if "_arrival_date" in columns:
-            lags[day] = lags.get(day, 0) + row["_lag"]
-        taken[arrival] = taken.get(arrival, 0) + row["_rows"] - row["_tombstones"] - row["_withdrawals"]
-    return RawProfile(digests, tombstones, withdrawals, ahead, lags, taken, software_of(staged.sparkSession))
+            found.lags[day] += row["_lag"]
+        found.taken[row["_arrival"]] += row["_rows"] - told
+    return found
 
 
 def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:
@@ -204,12 +209,12 @@ Keys = Mapping[date, Sequence[Key]]
 
 def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequence[str]) -> Keys:
     """Return keys of rows that have no value in a column."""
-    return first_keys(_of(rows, days).where(F.isnull(column)), key)
+    return first_keys(of_days(rows, days).where(F.isnull(column)), key)
 
 
 def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> Keys:
     """Return keys that more than one row of a day has."""
-    return first_keys(_of(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
+    return first_keys(of_days(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
 
 
 def keys_not_as_expected(
@@ -230,10 +235,10 @@ def keys_not_as_expected(
         Keys whose newest good version is a record and that are not in `rows`, and keys of `rows` for which it is not.
     """
     key = source.key
-    good = with_verdict(_of(raw, days), rules, source.void_condition).where("_good")
+    good = with_verdict(of_days(raw, days), rules, source.void_condition).where("_good")
     newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*order_of(source))))
     expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
-    actual = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
+    actual = of_days(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
     sides = expected.drop("_newest").unionByName(actual).groupBy(DAY, *key)
     with kept_frames() as keep:
         both = keep(sides.agg(F.bool_or("_there").alias("_is"), F.bool_or(~F.col("_there")).alias("_should")))
@@ -242,7 +247,7 @@ def keys_not_as_expected(
 
 def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> Keys:
     """Return keys whose version no declared order settled, each followed by the files that its versions came in."""
-    found = rivals(_of(raw, days), source, rules)
+    found = rivals(of_days(raw, days), source, rules)
     files = F.array_join(F.transform(F.array_sort("_files"), lambda file: F.substring_index(file, "/", -2)), ", ")
     return first_keys(found.withColumn("_files", files), (*source.key, "_files"))
 
@@ -252,15 +257,21 @@ def as_text(names: Iterable[str]) -> list[Column]:
     return [F.col(name).cast("string") for name in names]
 
 
-def _of(rows: DataFrame, days: Collection[date]) -> DataFrame:
-    return rows.where(F.col(DAY).isin(sorted(days)))
+def of_days(rows: DataFrame, days: Collection[date] | None) -> DataFrame:
+    """Return the rows of some days; all of them by default."""
+    return rows if days is None else rows.where(F.col(DAY).isin(sorted(days)))
+
+
+def first_rows(rows: DataFrame, by: Sequence[str], order: Iterable[str], most: int) -> DataFrame:
+    """Return the first rows of each group, with their `_rank` in the order of some columns, nulls last."""
+    in_order = SortWindow.partitionBy(*by).orderBy(*map(F.asc_nulls_last, order))
+    return rows.withColumn("_rank", F.row_number().over(in_order)).where(F.col("_rank") <= most)
 
 
 def first_keys(rows: DataFrame, key: Sequence[str]) -> Keys:
     """Return the first keys of some rows by day."""
-    in_order = SortWindow.partitionBy(DAY).orderBy(*(F.asc_nulls_last(name) for name in key))
-    ranked = rows.select(*dict.fromkeys((DAY, *key))).distinct().withColumn("_rank", F.row_number().over(in_order))
-    shown = ranked.where(F.col("_rank") <= EXAMPLES).select(DAY, "_rank", F.array(*as_text(key)).alias("_key"))
+    first = first_rows(rows.select(*dict.fromkeys((DAY, *key))).distinct(), [DAY], key, EXAMPLES)
+    shown = first.select(DAY, "_rank", F.array(*as_text(key)).alias("_key"))
     keys: defaultdict[date, list[Key]] = defaultdict(list)
     for row in sorted(shown.collect(), key=lambda row: (row[DAY], row["_rank"])):
         keys[row[DAY]].append(tuple(row["_key"]))
@@ -318,8 +329,7 @@ def keys_breaking(
 
 def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], source: Contract) -> Keys:
     """Return the first keys of delivered rows that break a rule."""
-    some = raw.where(F.col(DAY).isin(sorted(days)))
-    judged = with_verdict(some, [rule], source.void_condition, [rule])
+    judged = with_verdict(of_days(raw, days), [rule], source.void_condition, [rule])
     counted = (F.col("_kind") != TOMBSTONE) & ~is_void(source.void_condition)
     return first_keys(judged.where(counted & F.col(f"_breaks_{rule.name}")), source.key)
 

@@ -21,7 +21,6 @@ from datetime import date
 from itertools import accumulate
 
 from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, IntegralType, StructType
 
@@ -29,7 +28,7 @@ from platform_assets.contracts import DAY, Amount, Reconciliation
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import Calendar, ranges_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
-from platform_assets.spark.compare.profiles import as_text
+from platform_assets.spark.compare.profiles import as_text, first_rows, of_days
 from platform_assets.spark.compare.row_diff import outer_union, within_sql
 from platform_assets.spark.tables.schemas import row_hash_sql
 from platform_assets.spark.windows import Windowed
@@ -83,9 +82,12 @@ def compared(
     Raises:
         AnalysisException: an amount is no aggregate over the rows of its side.
     """
-    ours = ours.where(F.col(DAY).isin(sorted(days)))
-    ours = ours.groupBy(DAY, *declared.by).agg(
-        F.lit(True).alias("_ours"), *(F.expr(amount.ours).alias(f"_ours_{n}") for n, amount in _numbered(declared))
+    ours = (
+        of_days(ours, days)
+        .groupBy(DAY, *declared.by)
+        .agg(
+            F.lit(True).alias("_ours"), *(F.expr(amount.ours).alias(f"_ours_{n}") for n, amount in _numbered(declared))
+        )
     )
     upstream = _upstream(theirs, declared, days).withColumn("_theirs", F.lit(True))
     names = [f"_{side}_{n}" for side in ("ours", "theirs") for n, _ in _numbered(declared)]
@@ -125,7 +127,7 @@ def _total(declared: Reconciliation, amount: Amount, side: int, name: str) -> Co
 
 def _upstream(theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]) -> DataFrame:
     """Return their figures by day and key. Each day is summed before it is spread over the windows that hold it."""
-    frame = theirs.frame if isinstance(theirs, Windowed) else theirs.where(F.col(DAY).isin(sorted(days)))
+    frame = theirs.frame if isinstance(theirs, Windowed) else of_days(theirs, days)
     daily = frame.groupBy(DAY, *declared.by).agg(
         *(F.expr(amount.theirs).alias(f"_theirs_{n}") for n, amount in _numbered(declared))
     )
@@ -141,11 +143,8 @@ def _upstream(theirs: DataFrame | Windowed, declared: Reconciliation, days: Coll
 
 def _examples(by_key: DataFrame, declared: Reconciliation) -> dict[date, list[Difference]]:
     """Return the first keys of each kind and day, in order of their values, nulls last."""
-    in_order = [F.asc_nulls_last(name) for name in declared.by] or [F.asc(DAY)]
-    ranked = by_key.where(F.isnotnull("_kind")).withColumn(
-        "_rank", F.row_number().over(SortWindow.partitionBy(DAY, "_kind").orderBy(*in_order))
-    )
-    rows = ranked.where(F.col("_rank") <= EXAMPLES).withColumn("_key", F.array(*as_text(declared.by))).collect()
+    first = first_rows(by_key.where(F.isnotnull("_kind")), [DAY, "_kind"], declared.by or [DAY], EXAMPLES)
+    rows = first.withColumn("_key", F.array(*as_text(declared.by))).collect()
     examples: defaultdict[date, list[Difference]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row[DAY], _KINDS.index(row["_kind"]), row["_rank"])):
         sides = (_figures(row, side, declared) for side in ("ours", "theirs"))

@@ -27,7 +27,7 @@ from platform_assets.lakehouse.delta.commits import head_version
 from platform_assets.lakehouse.layout import located
 from platform_assets.places import folder_of
 from platform_assets.records.differences import EXAMPLES, DayChange, Digest, Key, KeyCounts, Moves, Sum
-from platform_assets.spark.compare.profiles import as_text
+from platform_assets.spark.compare.profiles import as_text, first_rows
 from platform_assets.spark.raw.casting import cast, lost
 from platform_assets.spark.tables.reading import kept_frames, without_patterns
 from platform_assets.spark.tables.schemas import digest_of, digest_sums, row_hash_sql
@@ -164,12 +164,9 @@ def _side(rows: DataFrame, by: Sequence[str], values: Sequence[str], at: int) ->
 
 def _first(found: DataFrame, key: Sequence[str], values: Sequence[str], most: int) -> tuple[Disagreement, ...]:
     kind = F.expr("CASE WHEN isnull(_rows_0) THEN 0 WHEN isnull(_rows_1) THEN 1 ELSE 2 END")
-    in_order = [F.asc_nulls_last(name) for name in dict.fromkeys((DAY, *key))]
-    ranked = found.withColumn("_kind", kind).withColumn(
-        "_rank", F.row_number().over(SortWindow.partitionBy("_kind").orderBy(*in_order))
-    )
+    first = first_rows(found.withColumn("_kind", kind), ["_kind"], dict.fromkeys((DAY, *key)), most)
     texts = [F.array(*as_text(f"_{at}_{n}" for n in range(len(values)))).alias(f"_values_{at}") for at in (0, 1)]
-    shown = ranked.where(F.col("_rank") <= most).select(
+    shown = first.select(
         DAY, "_kind", "_rank", F.array(*as_text(key)).alias("_key"), "_rows_0", "_rows_1", "_unequal", *texts
     )
     rows = sorted(shown.collect(), key=lambda row: (row["_kind"], row["_rank"]))
@@ -380,11 +377,6 @@ def _typed(texts: DataFrame, place: str, contract: Contract) -> DataFrame:
                 f"Write {column.name!r} as {column.type}, or leave the column out.",
             )
     return rows.drop(*(f"given {name}" for name in names))
-
-
-def of_days(rows: DataFrame, days: Collection[date] | None) -> DataFrame:
-    """Return the rows of some days; all of them by default."""
-    return rows if days is None else rows.where(F.col(DAY).isin(sorted(days)))
 
 
 def day_digests(rows: DataFrame, columns: Sequence[str]) -> dict[date, Digest]:

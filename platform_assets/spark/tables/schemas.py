@@ -85,11 +85,6 @@ _LOW_HALF = 0xFFFFFFFF
 _NONNEGATIVE = 2**63 - 1
 
 
-def row_hash(columns: Sequence[str]) -> Column:
-    """Return a 64-bit hash of a row's columns that tells nulls and neighbouring columns apart."""
-    return F.expr(row_hash_sql(columns))
-
-
 def order_hash(columns: Sequence[str]) -> Column:
     """Return a 64-bit hash of a row that orders versions of one instant.
 
@@ -114,7 +109,10 @@ def digest_sums(columns: Sequence[str]) -> list[Column]:
 
 
 def row_hash_sql(columns: Sequence[str], salt: int = _SALTS[0]) -> str:
-    """In SQL: put together from columns, every part of it would be a call into the JVM, hundreds for a table."""
+    """Return a 64-bit hash of a row's columns that tells nulls and neighbouring columns apart.
+
+    In SQL: put together from columns, every part of it would be a call into the JVM, hundreds for a table.
+    """
     names = sorted(columns)
     quoted = ["`" + name.replace("`", "``") + "`" for name in names]
     # The names go into the salt, which is the same for all rows, instead of being hashed with each.
