@@ -119,11 +119,7 @@ four rows are seen, five are nothing odd."""
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers of rows that are usual.
-
-    Args:
-        high: most, included.
-    """
+    """Numbers of rows that are usual, the least and the most included."""
 
     low: int
     high: int
@@ -167,11 +163,7 @@ class Undecided:
 
 
 class History:
-    """Rows per day to compare with.
-
-    Args:
-        rows: by day; days that cannot be compared are left out here.
-    """
+    """Rows per day to compare with; days that cannot be compared are left out here."""
 
     def __init__(self, rows: Mapping[date, int], rhythm: Rhythm) -> None:
         self._rows = {day: rows[day] for day in sorted(rows) if rhythm.unfit(day) is None}
@@ -401,13 +393,10 @@ def loss_finding(
 def scant_finding(
     contract: Contract, day: date, rows: int, beside: Interval | Undecided, unjudged: Undecided
 ) -> Finding | None:
-    """Warn of a day that came with many others and has fewer than half of the rows that are usual among them.
+    """Warn of a day that came with many others and has fewer than half of the rows that are usual among them, `beside`.
 
     What comes at once is no measure of itself, or a fault of all of it would be one. But half a delivery among whole
     ones can be told.
-
-    Args:
-        beside: what is usual among the days that are computed with it.
     """
     if isinstance(beside, Undecided) or beside.side(rows) >= 0 or not is_loss(rows, beside.middle):
         return None

@@ -54,8 +54,7 @@ def repaired_by(
 def remedy(refused: Collection[Arrival], delivered: int) -> str:
     """Return what to do about refused rows of files of which others were taken, with one of the files as an example.
 
-    Args:
-        delivered: rows that came with them and with the files beside them.
+    `delivered` counts the rows that came with them and with the files beside them.
     """
     path = max(refused, key=lambda file: file.refused).path
     stem = _stem(path)
@@ -181,11 +180,7 @@ def overdue_days(
 
 
 def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: int = 0) -> Finding | None:
-    """Return one finding for all overdue days: their number, and the first of them as ranges.
-
-    Args:
-        overdue: oldest first.
-    """
+    """Return one finding for all overdue days: their number, and the first of them as ranges."""
     if not overdue:
         return None
     within = delay_days + contract.freshness.within_days
@@ -221,10 +216,8 @@ def much_refused(contract: Contract, arrival: Arrival) -> bool:
 def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]) -> Finding | None:
     """Return a finding of a silver day if of more of its keys than its contract leaves unsaid no row is good.
 
-    It is a warning, and beyond `most_aside_percent` it keeps the day unpublished.
-
-    Args:
-        figures: of that day alone: `keys` and `keys_quarantined`; neither, of a table that sets nothing aside.
+    It is a warning, and beyond `most_aside_percent` it keeps the day unpublished. A table that sets nothing aside has
+    no figures of keys.
     """
     keys, bad = figures.get("keys", 0), figures.get("keys_quarantined", 0)
     is_too_many = 100 * bad > contract.checks.most_aside_percent * keys

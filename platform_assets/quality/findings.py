@@ -110,11 +110,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class DayChecks:
-    """What all checks say of one staged day.
-
-    Args:
-        checks: one for each of `checks_before_publication`, in that order.
-    """
+    """What all checks say of one staged day: one for each of `checks_before_publication`, in that order."""
 
     rows: int
     checks: tuple[Checked, ...]
@@ -195,8 +191,7 @@ _HEX_DIGITS = 8
 class Masking:
     """How an installation masks values: by a keyed hash, so that listing all possible values tells nobody which one.
 
-    Args:
-        secret: of the installation, as `secret.installation_secret` gives it; never shown.
+    The key is `secret.installation_secret` and never shown.
     """
 
     secret: bytes = field(repr=False)

@@ -170,11 +170,7 @@ def broken_beyond(rule: Rule, count: RuleCount) -> bool:
 
 
 def rule_finding(contract: Contract, rule: Rule, day: date, count: RuleCount, examples: Sequence[str]) -> Finding:
-    """Say how many rows of a day break a rule, and how many may.
-
-    Args:
-        examples: of such rows, sensitive values masked.
-    """
+    """Say how many rows of a day break a rule, and how many may; in examples sensitive values are masked."""
     share = f"{100 * count.broken / count.judged:.2f} %" if count.judged else "none"
     what = (
         f"{count.broken:,} of {counted(count.judged, 'row')} ({share}) break the rule {rule.name!r} ({rule.kind.text})"

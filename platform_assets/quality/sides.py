@@ -142,8 +142,7 @@ def days_to_join(differing: Collection[date], tolerance: Tolerance, *, drill: bo
 def outcome_of(keys: KeyCounts | None, tolerance: Tolerance) -> Outcome:
     """Return whether a day whose content differs does so by more than the tolerance.
 
-    Args:
-        keys: that differ by more than the tolerance of figures; None where they were not joined.
+    Keys that differ by more than the tolerance of figures count; None where they were not joined.
     """
     return "different" if keys is None or not tolerance or keys.total > tolerance.keys else "within tolerance"
 

@@ -42,12 +42,7 @@ from platform_assets.spark.windows import History
 
 @dataclass(frozen=True)
 class Profile:
-    """Figures of one staged day.
-
-    Args:
-        nulls: rows without a value, by column; only columns that have any.
-        repeated_keys: keys that more than one row has.
-    """
+    """Figures of one staged day: nulls of the columns that have any, and keys that more than one row has."""
 
     digest: Digest = Digest()
     nulls: dict[str, int] = field(default_factory=dict)
@@ -282,11 +277,7 @@ _GROUP_ROWS = "_group_rows"
 
 
 class Neighbours(NamedTuple):
-    """Rows of other days that readers see of the table.
-
-    Args:
-        within_days: how far apart equal rows are wrong.
-    """
+    """Rows of other days that readers see of the table, and how far apart equal rows are wrong."""
 
     rows: DataFrame
     within_days: int
@@ -302,11 +293,7 @@ def rule_aggregates(rules: Sequence[Rule]) -> list[Column]:
 
 
 def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[date, int]:
-    """Count the rows of each day that break a rule only beside other rows: repeated ones, or dangling references.
-
-    Args:
-        rule: of the kind `unique` or `exists`.
-    """
+    """Count the rows of each day that break a rule `unique` or `exists` beside other rows: repeated, or dangling."""
     counts = _broken(rule, rows, beside).groupBy(DAY).agg(F.sum(_GROUP_ROWS).alias(_GROUP_ROWS)).collect()
     return {row[DAY]: row[_GROUP_ROWS] for row in counts}
 
@@ -316,8 +303,7 @@ def keys_breaking(
 ) -> tuple[Sequence[str], Keys]:
     """Return the first keys of rows that break a rule; of a rule about other rows, the values that it looks at.
 
-    Returns:
-        The names of what is shown, and the values by day.
+    What the values are called comes first.
     """
     wanted, columns = F.col(DAY).isin(sorted(days)), rule.kind.columns
     alone = rows.where(wanted & ~keeps(rule))

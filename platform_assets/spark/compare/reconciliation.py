@@ -77,11 +77,7 @@ def differences(
 def compared(
     ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
 ) -> DataFrame:
-    """Return one row per day and key with the figures of both tables; `_kind` says how they differ, null if not.
-
-    Raises:
-        AnalysisException: an amount is no aggregate over the rows of its side.
-    """
+    """Return one row per day and key with the figures of both tables; `_kind` says how they differ, null if not."""
     ours = (
         of_days(ours, days)
         .groupBy(DAY, *declared.by)
@@ -183,8 +179,7 @@ def differing_days(
 ) -> set[date] | None:
     """Return the days on which the figures of any key differ; a key that is absent counts as zero.
 
-    Returns:
-        Those days; None where a figure is no sum or count of numbers whose sums surely are longs.
+    None where a figure is no sum or count of numbers whose sums surely are longs.
     """
     upstream = theirs.frame if isinstance(theirs, Windowed) else theirs
     mine, other = _terms(ours, declared, 0), _terms(upstream, declared, 1)

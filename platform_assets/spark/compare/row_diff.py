@@ -77,9 +77,6 @@ def within_sql(left: str, right: str, tolerance: Tolerance, types: Sequence[Data
 
     Beside a decimal of another scale Spark rounds, if both do not fit into 38 digits. So figures and bounds first get
     types that do. A figure that is too large for its type is within no tolerance.
-
-    Args:
-        types: of both figures.
     """
     scales = [each.scale if isinstance(each, DecimalType) else 0 for each in types]
     is_exact = all(isinstance(each, DecimalType | IntegralType) for each in types)
@@ -114,11 +111,7 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
 def key_differences(
     left: DataFrame, right: DataFrame, key: Sequence[str], values: Sequence[str], tolerance: Tolerance, most: int
 ) -> tuple[dict[date, KeyCounts], tuple[Disagreement, ...]]:
-    """Count the keys that differ on each day, and return the first of each kind.
-
-    Args:
-        values: columns to compare; of one type on both sides.
-    """
+    """Count the keys that differ on each day, and return the first of each kind; values have one type on both sides."""
     with kept_frames() as keep:
         found = keep(differing_keys(left, right, key, values, tolerance))
         kinds = {"missing_left": "isnull(_rows_0)", "missing_right": "isnull(_rows_1)"}
@@ -187,11 +180,8 @@ _WHOLE = "decimal(38,0)"
 def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict[date, DayChange]:
     """Return rows added, removed and changed by key, and the sums of all amounts, of every day that either frame has.
 
-    An amount whose sum has no such type, before or after, is left out: what is only shown stops nobody.
-
-    Args:
-        before: content of the days until now; one row per key and day.
-        after: their new content; one row per key and day.
+    Each frame has one row per key and day. An amount whose sum has no such type, before or after, is left out: what is
+    only shown stops nobody.
     """
     names = amounts(contract)
     whole = {name for name in names if not contract.column(name).type.startswith("decimal")}
@@ -340,11 +330,7 @@ def golden_copy(spark: SparkSession, place: str, contract: Contract) -> DataFram
 
 @contextmanager
 def readable(sides: Collection[str], copies: Collection[str]) -> Iterator[None]:
-    """Around what compares sides, of which some may be golden copies.
-
-    Raises:
-        SideError: Spark cannot read one, or cannot compare them.
-    """
+    """Explain as a `SideError` what Spark cannot read or compare, of sides of which some may be golden copies."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -392,11 +378,7 @@ def day_sums(rows: DataFrame, scales: Mapping[str, int]) -> dict[date, dict[str,
 
 
 def grouped(rows: DataFrame, by: Sequence[str], scales: Mapping[str, int]) -> DataFrame:
-    """Return one row for each day and group, with the sums of some columns.
-
-    Args:
-        scales: digits after the point, by column to sum; the same on both sides.
-    """
+    """Return one row for each day and group, with the sums of some columns, each with its digits after the point."""
     sums = (f"try_sum(CAST(`{name}` AS decimal(38,{scale}))) AS `{name}`" for name, scale in scales.items())
     return rows.groupBy(*dict.fromkeys((DAY, *by))).agg(*map(F.expr, sums))
 
@@ -404,11 +386,7 @@ def grouped(rows: DataFrame, by: Sequence[str], scales: Mapping[str, int]) -> Da
 def arrivals_of_keys(
     raw: DataFrame, key: Sequence[str], wanted: Collection[tuple[date, Key]]
 ) -> dict[tuple[date, Key], tuple[str, ...]]:
-    """Return which arrivals brought rows of some keys, by day and key.
-
-    Args:
-        wanted: days and values of the key, as text.
-    """
+    """Return which arrivals brought rows of some keys, by day and key; its values are texts."""
     text = json.dumps([{"_on": str(day), "_wanted": values} for day, values in wanted])
     schema = "array<struct<_on: date, _wanted: array<string>>>"
     asked = raw.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), schema)))

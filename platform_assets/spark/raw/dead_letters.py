@@ -44,11 +44,7 @@ _MOST_PLAIN_DECIMALS = 6
 
 
 def payload(rows: DataFrame, columns: Sequence[str]) -> Column:
-    """Return some columns of every row as a JSON object, those without a value left out.
-
-    Args:
-        columns: in the object's order.
-    """
+    """Return some columns of every row as a JSON object, in their order, those without a value left out."""
     if not is_sail(rows.sparkSession):
         return F.to_json(F.struct(*columns))
     types = {field.name: field.dataType for field in rows.schema.fields}
@@ -56,15 +52,11 @@ def payload(rows: DataFrame, columns: Sequence[str]) -> Column:
 
 
 def as_json(types: Mapping[str, DataType]) -> Column:
-    """Return the text that Spark's `to_json` makes of a struct, without it.
+    """Return the text that Spark's `to_json` makes of a struct of columns of a contract, without it.
 
     What Spark wrote lies in quarantines, and their digests were taken of it. Sail's `to_json` writes `2.10` as `2.1`,
-    moments otherwise, and control characters in small letters: for it the text is put together type by type.
-
-    Of a double the text is the engine's own: Java has other digits, and the tables are refused for that.
-
-    Args:
-        types: of the columns, by name, in the object's order; names are those of a contract.
+    moments otherwise, and control characters in small letters: for it the text is put together type by type. Of a
+    double the text is the engine's own: Java has other digits, and the tables are refused for that.
     """
     fields = [F.concat(F.lit(f'"{name}":'), _value(F.col(name), type_)) for name, type_ in types.items()]
     text = F.concat(F.lit("{"), F.concat_ws(",", *fields), F.lit("}"))
@@ -126,8 +118,7 @@ def is_refused() -> Column:
 def commonest_faults(parsed: DataFrame, arrivals: Collection[str], pattern: str) -> dict[str, str]:
     """Return the first fault of most refused rows of each arrival, of several the last by name.
 
-    Args:
-        pattern: of a fault without its value, with two groups.
+    The pattern is of a fault without its value, with two groups.
     """
     fault = F.regexp_replace("_kind", f"(?s)^{pattern}.*$", "$1: $2")
     refused = parsed.where(is_refused() & F.col("_arrival").isin(list(arrivals)))
@@ -178,10 +169,9 @@ _FROM = ("_arrival", "_arrival_date", "_place")
 
 
 def is_erased(rows: DataFrame, keys: ErasedKeys) -> Column:
-    """Return whether rows are of an erased key, by their fields or by the text that was kept of them.
+    """Return whether rows of any table are of an erased key, by their fields or by the text that was kept of them.
 
-    Args:
-        rows: of any table; columns that they lack say nothing.
+    Columns that they lack say nothing.
     """
 
     def of_erased_key(*texts: str | None) -> bool:
@@ -193,12 +183,7 @@ def is_erased(rows: DataFrame, keys: ErasedKeys) -> Column:
 
 
 def without_erased(parsed: DataFrame, keys: ErasedKeys | None) -> DataFrame:
-    """Return parsed rows; those of erased keys are of kind `erased` and keep nothing but where they came from.
-
-    Args:
-        parsed: as `parse` returns them.
-        keys: that were erased; None where nothing was.
-    """
+    """Return parsed rows; those of erased keys are of kind `erased` and keep nothing but where they came from."""
     if keys is None:
         return parsed
     marked = parsed.withColumn("_is_erased", is_erased(parsed, keys))

@@ -38,11 +38,7 @@ MOST_BROADCAST = 500_000
 
 
 def file_order(names: Iterable[str]) -> Column:
-    """Compute `planning.replays.file_order` of the file that brought a row.
-
-    Args:
-        names: of all files that may be one of them.
-    """
+    """Compute `planning.replays.file_order` of the file that brought a row, of all that may be it."""
     name = F.substring_index("_arrival", "/", -1)
     spans = {tuple(number.span() for number in re.finditer("[0-9]+", each)) for each in names}
     places = spans.pop() if len(spans) == 1 else None
@@ -133,8 +129,7 @@ def greatest(
 def superseded(good: DataFrame, source: Contract) -> DataFrame:
     """Return the rows of each day of which another version of their key counts, with the arrival that brought that one.
 
-    Args:
-        good: rows that count and keep the rules, `in_order`.
+    Of rows that count and keep the rules, `in_order`.
     """
     newest_first = SortWindow.partitionBy(DAY, *source.key).orderBy(*(F.desc(name) for name in order_of(source)))
     ranked = good.withColumns(
@@ -325,12 +320,7 @@ def is_void(voided: str | None) -> Column:
 
 
 def with_broken_rules(raw: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """Return raw rows with `_broken`: the names of the rules that a row breaks.
-
-    Args:
-        raw: rows in `raw_schema`.
-        rules: of the silver table.
-    """
+    """Return raw rows with `_broken`: the names of the rules of silver that a row breaks."""
     names = [F.when(~keeps(rule), F.lit(rule.name)) for rule in rules]
     return _judged(raw, {"_broken": F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")})
 

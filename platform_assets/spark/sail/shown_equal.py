@@ -65,8 +65,7 @@ class Use(NamedTuple):
 def refused_contract(contract: Contract, source: Contract | None = None) -> Iterator[str]:
     """Yield what a contract declares that could not be compared or would differ, each as a sentence's end.
 
-    Args:
-        source: of silver, the raw table: its rows that break a rule are kept as a text.
+    Of silver also the raw table: its rows that break a rule are kept as a text.
     """
     for column in source.columns if source and contract.quarantine_rules else ():
         if column.type == "double":

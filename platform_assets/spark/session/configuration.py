@@ -189,11 +189,7 @@ def of_store(lake: str, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of Hadoop's ABFS for addresses that begin with `abfss://`.
-
-    Args:
-        environ: `AZURE_STORAGE_ACCOUNT_KEY`, and what says where an emulator is, as deltalake knows it.
-    """
+    """Return settings of Hadoop's ABFS for `abfss://`; an emulator is where deltalake finds it."""
     if not environ.get("AZURE_STORAGE_ACCOUNT_KEY"):
         raise SessionError(
             "Spark has nothing to show to Azure: there is no key of the storage account.",
@@ -224,11 +220,7 @@ def of_azure(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_s3(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of Hadoop's S3A for addresses that begin with `s3://`.
-
-    Args:
-        environ: `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` for stores other than Amazon's, and `AWS_REGION`.
-    """
+    """Return settings of Hadoop's S3A for `s3://`, also for stores other than Amazon's."""
     conf = {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
         "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",

@@ -234,11 +234,7 @@ def _end_half_started(error: BaseException) -> None:
 
 @dataclass(frozen=True)
 class Scratch:
-    """The folder of one JVM.
-
-    Args:
-        lock: an open lock file, which the JVM must inherit.
-    """
+    """The folder of one JVM, and an open lock file, which the JVM must inherit."""
 
     folder: Path
     lock: int

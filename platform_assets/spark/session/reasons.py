@@ -109,11 +109,7 @@ def _place(address: str, otherwise: int) -> tuple[tuple[str, int], ...]:
 
 
 def why_no_yarn(environ: Mapping[str, str], spark_conf: Collection[str]) -> str:
-    """Return what keeps Spark from finding YARN; empty if nothing does.
-
-    Args:
-        spark_conf: names of Spark's properties, which may give the address instead of `yarn-site.xml`.
-    """
+    """Return what keeps Spark from finding YARN by files or Spark's own properties; empty if nothing does."""
     folders = [Path(environ[name]) for name in HADOOP_FOLDERS if environ.get(name)]
     if not folders:
         return f"{' or '.join(HADOOP_FOLDERS)} is to name the folder of yarn-site.xml, and is not set"

@@ -182,9 +182,6 @@ def _wait_for_executors(context: SparkContext, settings: Settings, progress: OnP
     """Wait until a cluster has given the session its first executor: without one, every job would wait for ever.
 
     Where the cluster allocates them with the work (`spark.dynamicAllocation.enabled`), there is nothing to wait for.
-
-    Raises:
-        SessionError: none came within `spark_wait_s`.
     """
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
         return
@@ -258,10 +255,7 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def connect(settings: Settings, remote: SecretStr) -> SparkSession:
-    """Return a session of the server at an address.
-
-    Args:
-        remote: the address, `sc://host:port` with what follows it.
+    """Return a session of the server at an address, `sc://host:port` with what follows it.
 
     Raises:
         SessionError: packages are missing, the server does not answer, or it has another language.

@@ -91,12 +91,7 @@ def borrow(settings: Settings, key: str) -> Lease | None:
 
 
 def line_of(connection: socket.socket) -> dict[str, Any]:
-    """Return a line of JSON that the other side says.
-
-    Raises:
-        ValueError: it says something else, or nothing more.
-        OSError: it cannot be reached, or takes too long.
-    """
+    """Return a line of JSON that the other side says; ValueError where it says something else, or nothing more."""
     said = connection.makefile("rb", buffering=0).readline(_LONGEST_ANSWER)  # not buffered: the next line stays there
     if not said.endswith(b"\n"):
         raise ValueError("no whole line")
@@ -121,12 +116,7 @@ _LEASES: WeakKeyDictionary[JavaGateway, Lease] = WeakKeyDictionary()
 
 
 def attached(port: int, secret: str) -> SparkSession:
-    """Return the session of this process in a JVM where Spark runs already, with settings and views of its own.
-
-    Raises:
-        Py4JError: it does not answer.
-        OSError: nobody is there.
-    """
+    """Return the session of this process in a JVM where Spark runs already, with settings and views of its own."""
     with _told_of(port, secret):
         gateway = launch_gateway()
     remember_classes(gateway)
@@ -220,22 +210,14 @@ class LentJvm:
         return self.session.newSession()
 
     def lend(self) -> None:
-        """Note what is in it, before somebody else works with it.
-
-        Raises:
-            OSError: it does not answer, or not in time.
-        """
+        """Note what is in it, before somebody else works with it; OSError where it does not answer in time."""
         try:
             self._answered(self._note, _IS_LENT_WITHIN_S)
         except Py4JError as error:
             raise OSError("it does not answer") from error
 
     def take_back(self) -> str:
-        """Forget what somebody did with it.
-
-        Returns:
-            Why nobody else should work with it; empty where it is as good as new.
-        """
+        """Forget what somebody did with it; return why nobody else should work with it, empty if it is as new."""
         try:
             return self._answered(self._not_as_new, _IS_TAKEN_BACK_WITHIN_S)
         except (Py4JError, OSError):

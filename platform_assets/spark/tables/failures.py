@@ -81,11 +81,7 @@ class DiskFullError(PlatformError):
 
 @contextmanager
 def full_disk_explained(what: str) -> Iterator[None]:
-    """Turn Spark's error about a full disk into one that says what to do; all others pass.
-
-    Raises:
-        DiskFullError: the disk is full, or the user's share of it.
-    """
+    """Turn Spark's error about a full disk, or a full share of it, into one that says what to do; others pass."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

@@ -116,12 +116,7 @@ _OF_SPARK = (
 
 @contextmanager
 def lost_spark_explained(settings: Settings) -> Iterator[None]:
-    """Turn what Python hears of a Spark that died, or ran out of memory, into what to do; all else passes.
-
-    Raises:
-        SparkLostError: the JVM ended, or Spark in it.
-        SparkMemoryError: the memory of the JVM was not enough.
-    """
+    """Turn what Python hears of a Spark that died, or ran out of memory, into what to do; all else passes."""
     try:
         yield
     except Exception as error:
@@ -209,12 +204,9 @@ def lies_elsewhere(error: Exception, settings: Settings) -> OtherFolderError | N
 
 @contextmanager
 def found_here(spark: SparkSession, folder: Location) -> Iterator[None]:
-    """Around a write of Spark's to a folder: on a cluster, count the files.
+    """Refuse a write of a cluster's to a folder where fewer files lie than were written.
 
     Not in an object store, which all see alike, nor over Spark Connect, which does not tell how many were written.
-
-    Raises:
-        OtherFolderError: fewer lie there than were written.
     """
     if not shows_plans(spark) or is_one_process(spark) or is_object_store(str(folder)):
         yield

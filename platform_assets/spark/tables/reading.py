@@ -57,11 +57,9 @@ def read_days(
     schema: StructType,
     spans: Iterable[tuple[date, date]],
 ) -> DataFrame:
-    """Return some days of a table.
+    """Return the days of some ranges of a table, both ends included, from the files of its days.
 
-    Args:
-        files: of its days; none where the table was never published, which reads as no rows.
-        spans: first and last day of each range, both included.
+    A table that was never published has none, and reads as no rows.
     """
     spans = tuple(spans)
     wanted = [
@@ -74,11 +72,7 @@ def read_days(
 
 
 def read_staged(spark: SparkSession, folder: Location) -> DataFrame:
-    """Return the rows of a stage's folder, from the files that its log names.
-
-    Raises:
-        DamagedTableError: nothing was staged there.
-    """
+    """Return the rows of a stage's folder, from the files that its log names; refuse one without a stage."""
     staged = table_snapshot(folder)
     schema = StructType.fromJson(json.loads(staged.schema_string))
     return read_files(spark, folder, staged.files, schema)
@@ -87,8 +81,7 @@ def read_staged(spark: SparkSession, folder: Location) -> DataFrame:
 def read_files(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
     """Return the rows of some files of a table, each with the day that its folder says.
 
-    Args:
-        paths: of the files, from there, below the folders of several publications.
+    Their paths begin there, below the folders of several publications.
     """
     if not paths:
         return no_rows(spark, schema)

@@ -43,11 +43,7 @@ _WRITER = {
 
 
 def check_columns(table: str, frame: object, expected: StructType) -> None:
-    """Refuse a frame whose columns or types differ from the contract's; nothing is cast silently.
-
-    Raises:
-        TransformError: naming every column that is missing, not declared or of another type.
-    """
+    """Refuse a frame whose columns or types differ from the contract's, by every column; nothing is cast silently."""
     if not isinstance(frame, DataFrame):
         raise TransformError(
             f"The transform of {table} returns {frame!r:.80}, not a frame.", "Return the DataFrame that it describes."
@@ -125,9 +121,7 @@ SPARSE = 4
 def tasks_for(spark: SparkOnDemand, parts: Mapping[date, int], part_bytes: int) -> Iterator[SparkOnDemand]:
     """Spark for work on large days: it has a task for each part at least, and plans while it works.
 
-    Args:
-        spark: gives the session; its settings are changed with its first use, and put back.
-        parts: of each large day; nothing is changed where there are none.
+    The session's settings are changed with its first use, and put back; nothing is changed where no day is large.
     """
     before: dict[SparkSession, dict[str, str | None]] = {}
 
@@ -157,14 +151,11 @@ def plans_while_it_works(spark: SparkSession) -> bool:
 
 
 def in_parts(frame: DataFrame, parts: Mapping[date, int], columns: Sequence[str]) -> DataFrame:
-    """Return rows dealt out by day, and those of large days by day and a hash, which is added as `SHARE`.
+    """Return rows dealt out by day, those of large days by day and a hash of some columns, which is added as `SHARE`.
 
     A window over days, these columns and the share needs no further shuffle; the share tells nothing that the columns
     do not. On a cluster, where a task that has nothing costs requests to a store, Spark may join those with little.
-
-    Args:
-        parts: how many each large day has; at least one day.
-        columns: rows that are equal in them stay together.
+    At least one day has parts.
     """
     here = is_one_process(frame.sparkSession)
     tasks = max(sum(parts.values()), int(frame.sparkSession.conf.get(_TASKS) or 0))

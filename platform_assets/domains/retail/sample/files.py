@@ -70,12 +70,7 @@ def file_of_product() -> pl.Expr:
 
 
 def encode(rows: pl.DataFrame, contract: Contract, name: str) -> bytes:
-    """Return the content of a file.
-
-    Args:
-        rows: the contract's columns and, where lines can be broken, `malformation`.
-        name: of the file; its ending is the format.
-    """
+    """Return the content of a file in the format of its name, from a contract's columns and maybe `malformation`."""
     columns = list(contract.column_names)
     format_ = name.rpartition(".")[2]
     buffer = io.BytesIO()
@@ -116,11 +111,7 @@ def delivered_at(arrival: date) -> float:
 
 
 def write(file: Path, content: bytes, modified_s: float | None = None) -> None:
-    """Under a hidden name first, so that nobody ever sees half a file.
-
-    Args:
-        modified_s: when it was last changed, in seconds since 1970; now by default.
-    """
+    """Write under a hidden name first, so that nobody sees half a file; as last changed then, in seconds since 1970."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     unfinished.write_bytes(content)
     if modified_s is not None:

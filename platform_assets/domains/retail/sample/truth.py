@@ -109,11 +109,7 @@ _NAME = "recount-1.csv"
 
 @dataclass(frozen=True)
 class Recount:
-    """A file that corrects a few lines of one day.
-
-    Args:
-        path: below the landing root.
-    """
+    """A file that corrects a few lines of one day; its path is below the landing root."""
 
     path: str
     day: date
