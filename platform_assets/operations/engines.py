@@ -26,7 +26,7 @@ from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.code_version import Admission, EngineName
 from platform_assets.records.differences import Digest
 from platform_assets.spark.compare.profiles import Profile, rule_aggregates
-from platform_assets.spark.compare.reconciliation import compared
+from platform_assets.spark.compare.reconciliation import figures_by_key
 from platform_assets.spark.sail.server import ended_at_standstill
 from platform_assets.spark.sail.session import columns_for, sail_session, server_of, session_of
 from platform_assets.spark.sail.shown_equal import other_versions, refused_contract, refused_expressions
@@ -146,7 +146,7 @@ def _planned(platform: Platform, session: SparkSession, contract: Contract) -> l
     for declared in contract.reconciles:
         theirs = made.inputs[declared.upstream]
         assert not isinstance(theirs, History)  # a contract is refused that is reconciled with one
-        frames.append(compared(made.frame, theirs, declared, newest))
+        frames.append(figures_by_key(made.frame, theirs, declared, newest))
     return frames
 
 

@@ -128,7 +128,7 @@ def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | No
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
-    from platform_assets.spark.tables.failures import unreadable_session_told
+    from platform_assets.spark.tables.failures import explain_unreadable_session
 
     session = SparkSession.getActiveSession()
     if session is None:
@@ -139,6 +139,6 @@ def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | No
         )
     version = whole_snapshot(lake, table, release, days).version
     path = for_hadoop(str(lake.table_path(table)))
-    with unreadable_session_told(session):
+    with explain_unreadable_session(session):
         frame = session.read.format("delta").option("versionAsOf", version).load(path)
     return frame if days is None else frame.where(F.col(DAY).isin(sorted(days)))

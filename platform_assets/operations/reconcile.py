@@ -42,7 +42,7 @@ from platform_assets.spark.compare.row_diff import (
     day_digests,
     day_sums,
     golden_copy,
-    grouped,
+    group_sums,
     key_differences,
     readable,
 )
@@ -241,7 +241,7 @@ def _grouped(left: Side, right: Side, by: Sequence[str], summed: Mapping[str, in
     types = {name: left.types[name] for name in by} | {name: f"decimal(38,{scale})" for name, scale in summed.items()}
 
     def sums(side: Side) -> Side:
-        return replace(side, types=types, rows=lambda days: grouped(side.rows(days), by, summed), contents={})
+        return replace(side, types=types, rows=lambda days: group_sums(side.rows(days), by, summed), contents={})
 
     return sums(left), sums(right)
 

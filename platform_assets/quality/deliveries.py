@@ -234,9 +234,9 @@ def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]
         check="contract",
         day=day,
         severity="block" if is_too_many else "warn",
-        message=f"{contract.name} on {day}: {quarantined(figures)}, more than {most} %; {todo}",
+        message=f"{contract.name} on {day}: {quarantine_share(figures)}, more than {most} %; {todo}",
         expected=f"at most {most} % of the keys without a row that keeps the rules",
-        actual=quarantined(figures),
+        actual=quarantine_share(figures),
         numbers={"keys": keys, "keys_quarantined": bad},
     )
 
@@ -247,7 +247,7 @@ def error_class(reason: str) -> str:
     return f"{what[1]}: {what[2]}" if what else reason.partition(":")[0]
 
 
-def quarantined(figures: Mapping[str, int]) -> str:
+def quarantine_share(figures: Mapping[str, int]) -> str:
     """Return how much of a day is in quarantine, in words."""
     return f"of {figures['keys_quarantined']:,} of {figures['keys']:,} keys every row is in quarantine"
 

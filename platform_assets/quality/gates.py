@@ -272,7 +272,7 @@ def reconciliation_finding(
     )
 
 
-def reconciled(declared: Reconciliation) -> str:
+def reconciled_sentence(declared: Reconciliation) -> str:
     """Return what to say of a day on which nothing differs."""
     keys = f" for each {', '.join(declared.by)}" if declared.by else ""
     allowed = f", within {declared.allowed}" if declared.tolerance else ""

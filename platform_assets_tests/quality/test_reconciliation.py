@@ -12,7 +12,7 @@ from platform_assets.contracts import Amount, Reconciliation
 from platform_assets.contracts.checks import EXACT, Tolerance
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
 from platform_assets.quality.findings import Masking
-from platform_assets.quality.gates import reconciled, reconciliation_finding
+from platform_assets.quality.gates import reconciled_sentence, reconciliation_finding
 from platform_assets.quality.sides import (
     DayBeside,
     SidesBeside,
@@ -40,7 +40,7 @@ def unequal(*examples):
 
 def test_tables_that_agree_are_no_finding():
     assert reconciliation_finding(DAILY_SALES, BY_STORE, DAY, Differences(keys=9), MASKING) is None
-    assert reconciled(BY_STORE) == "lines, units, net as in silver.transactions for each store_id"
+    assert reconciled_sentence(BY_STORE) == "lines, units, net as in silver.transactions for each store_id"
 
 
 def test_what_differs_is_named_with_both_values_and_the_difference():
@@ -111,7 +111,7 @@ def test_each_comparison_has_a_severity_and_a_tolerance_of_its_own():
     warns = replace(BY_STORE, severity="warn", tolerance="0.05, 1200 keys")
     found = Differences(keys=9000, missing=1200, ours=(1, 1, Decimal(2)), theirs=(4, 1, Decimal(3)))
     assert reconciliation_finding(DAILY_SALES, warns, DAY, found, MASKING) is None
-    assert reconciled(warns).endswith("for each store_id, within 0.05, 1,200 keys")
+    assert reconciled_sentence(warns).endswith("for each store_id, within 0.05, 1,200 keys")
     finding = reconciliation_finding(DAILY_SALES, warns, DAY, replace(found, extra=1), MASKING)
     assert finding is not None
     assert not finding.blocks

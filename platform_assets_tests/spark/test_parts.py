@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Column, Contract, LandingFiles
-from platform_assets.spark.raw.versions import greatest, order_of
+from platform_assets.spark.raw.versions import greatest_versions, order_of
 from platform_assets.spark.tables.staging import in_parts, tasks_for
 
 SMALL, LARGE = date(2017, 1, 1), date(2017, 1, 2)
@@ -70,8 +70,8 @@ def test_a_large_day_has_as_many_tasks_as_parts_and_a_small_one_has_one(spark: S
 @pytest.mark.parametrize("heavy", [False, True])
 def test_the_greatest_versions_are_the_same_in_however_many_parts(spark: SparkSession, heavy: bool) -> None:
     raw = versions(spark)
-    whole = {tuple(row) for row in greatest(raw, RAW).collect()}
-    parts = greatest(raw, RAW, {LARGE: 5}, heavy=heavy)
+    whole = {tuple(row) for row in greatest_versions(raw, RAW).collect()}
+    parts = greatest_versions(raw, RAW, {LARGE: 5}, heavy=heavy)
     assert parts.columns == raw.columns
     assert {tuple(row) for row in parts.collect()} == whole
     assert len(whole) == raw.select(DAY, "key").distinct().count()
@@ -80,7 +80,8 @@ def test_the_greatest_versions_are_the_same_in_however_many_parts(spark: SparkSe
 
 def test_versions_of_a_heavy_key_do_not_meet_in_one_task(spark: SparkSession) -> None:
     """Each task sends on one version of a key, whatever it has read."""
-    plan = greatest(versions(spark), RAW, {LARGE: 5}, heavy=True)._jdf.queryExecution().executedPlan().toString()
+    newest = greatest_versions(versions(spark), RAW, {LARGE: 5}, heavy=True)
+    plan = newest._jdf.queryExecution().executedPlan().toString()
     assert plan.index("Final") < plan.index("Exchange") < plan.index("Partial")
 
 

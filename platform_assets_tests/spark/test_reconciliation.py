@@ -28,7 +28,7 @@ from platform_assets.contracts import (
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.differences import EXAMPLES, Difference, Differences
-from platform_assets.spark.compare.reconciliation import differences, differing_days
+from platform_assets.spark.compare.reconciliation import days_by_checksum, differences
 from platform_assets.spark.compare.row_diff import within_sql
 from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.installation import rows_as_frame
@@ -172,7 +172,7 @@ def test_differences_equal_those_of_dictionaries(
     wanted = {day: one for day, one in wanted.items() if one}
     assert 3 <= len(wanted) < len(DAYS)
     assert compared(frame(spark, ours), read, declared, DAYS) == wanted
-    checked = differing_days(frame(spark, ours), read, declared, DAYS)
+    checked = days_by_checksum(frame(spark, ours), read, declared, DAYS)
     assert checked == (set(wanted) if amounts == SUMS else None)
 
 
@@ -193,7 +193,7 @@ def test_checksums_differ_where_a_single_figure_does(spark: SparkSession, seed: 
         else:
             values = ours[day][one]
             ours[day][one] = (*values[:2], (values[2] or Decimal(0)) + Decimal("0.01"), *values[3:])
-    assert differing_days(frame(spark, ours), read, declared, DAYS) == spoilt
+    assert days_by_checksum(frame(spark, ours), read, declared, DAYS) == spoilt
 
 
 def test_figures_that_are_not_whole_numbers_of_some_digits_have_no_checksum(spark: SparkSession) -> None:
@@ -206,7 +206,7 @@ def test_figures_that_are_not_whole_numbers_of_some_digits_have_no_checksum(spar
         Amount("mixed", "sum(k)", "sum(cast(w as decimal(12,2)))"),
     ):
         declared = Reconciliation("silver.t", ("k",), (amount,))
-        assert differing_days(ours, ours, declared, [day]) is None
+        assert days_by_checksum(ours, ours, declared, [day]) is None
         assert differences(ours, ours, declared, [day]) == {}
         assert set(differences(ours, ours.limit(0), declared, [day])) == {day}
 

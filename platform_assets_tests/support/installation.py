@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.session.configuration import TUNING
 from platform_assets.spark.session.session import create_session, stop_session
-from platform_assets.spark.session.warm import attached
+from platform_assets.spark.session.warm import attached_session
 
 JARS = project_root() / ".platform" / "jars"
 """The project's own, so that nothing is downloaded a second time."""
@@ -67,7 +67,7 @@ class Jvm:
     def session(self) -> SparkSession:
         """The session of this process, which has its own configuration and views."""
         if SparkContext._active_spark_context is None:
-            cast("Any", attached(self.port, self.secret).sparkContext).stop = _not_stopped
+            cast("Any", attached_session(self.port, self.secret).sparkContext).stop = _not_stopped
         return SparkSession.builder.getOrCreate()
 
 

@@ -32,7 +32,7 @@ from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.replays import REPLAY, UNDATED
 from platform_assets.planning.windows import which
-from platform_assets.quality.deliveries import quarantined
+from platform_assets.quality.deliveries import quarantine_share
 from platform_assets.quality.findings import accepted_by_hand
 from platform_assets.records.code_version import shown_commits
 from platform_assets.records.differences import Digest
@@ -239,7 +239,7 @@ def origin_tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({
             tree.add(f"code version {record.code_version}, configuration {configuration}{commit}")
         if record.figures.get("keys_quarantined"):
             shown = f"`platform-assets read {quarantine_table(origin.table)}` shows them"
-            tree.add(f"[yellow]{quarantined(record.figures)}[/]: {shown}")
+            tree.add(f"[yellow]{quarantine_share(record.figures)}[/]: {shown}")
         if "files_read" in record.figures:
             files, days = record.figures["files_read"], record.figures["days_read"]
             tree.add(f"read {counted(files, 'file')} of {counted(days, 'day')} of its inputs, as executed")

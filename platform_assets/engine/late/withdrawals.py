@@ -25,7 +25,7 @@ from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent, TableChange
 from platform_assets.spark.compare.profiles import profile_raw
-from platform_assets.spark.raw.markers import taken_back, withdrawals
+from platform_assets.spark.raw.markers import rows_taken_back, withdrawals
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_staged
@@ -131,7 +131,7 @@ def _stage_markers(
     platform = snapshot.platform
     paths = [part.path for part in parts]
     days = published_with(platform, contract.name, parts)
-    found = taken_back(effective_raw_rows(spark, contract, days, snapshot), paths)
+    found = rows_taken_back(effective_raw_rows(spark, contract, days, snapshot), paths)
     counts: dict[str, int] = {}
     for (_, path), rows in found.items():
         counts[path] = counts.get(path, 0) + rows

@@ -38,12 +38,12 @@ from platform_assets.spark.raw.markers import (
     as_raw,
     effective_rows,
     is_undated,
-    reached,
+    reached_deletes,
     tombstones,
     tombstones_of_deletes,
-    waiting,
+    waiting_deletes,
 )
-from platform_assets.spark.raw.versions import identified
+from platform_assets.spark.raw.versions import with_places
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import kept_frames, read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
@@ -81,8 +81,8 @@ def stage_tombstones(
     present: DataFrame | None = None
     if there:
         rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
-        present = identified(effective_rows(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
-    arriving = identified(read_staged(spark, folder))  # approved rows may have waited since before raw had their place
+        present = with_places(effective_rows(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
+    arriving = with_places(read_staged(spark, folder))  # approved rows may have waited since before raw had their place
     with kept_frames() as keep:
         tombstone_rows = tombstones(arriving, present, contract, keep, few=few)
         if tombstone_rows is not None:
@@ -111,7 +111,7 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
         return {}
     with new_stage(platform, (contract.name,)) as (publication, folders), kept_frames() as keep:
         folder = folders[contract.name]
-        raw = identified(effective_raw_rows(spark(), contract, days, snapshot))
+        raw = with_places(effective_raw_rows(spark(), contract, days, snapshot))
         tombstone_rows = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract, keep)
         contents = unchanged(snapshot.files(contract.name), days)
         if tombstone_rows is not None:
@@ -198,9 +198,10 @@ def stage_undated(
         arriving = read_staged(spark, folder)
         new, old = arriving.where(is_undated(contract)), effective_rows(rows_of(deletes)).where(is_undated(contract))
         there = rows_of(may_share_keys(near, bringing, bounded_key(contract)))
-        pairs = keep(reached(new, arriving.unionByName(there), contract).unionByName(reached(old, arriving, contract)))
+        of_new = reached_deletes(new, arriving.unionByName(there), contract)
+        pairs = keep(of_new.unionByName(reached_deletes(old, arriving, contract)))
         stage(tombstones_of_deletes(pairs).select(*raw_schema(contract).fieldNames()), folder)
-        return waiting(new, pairs, contract) if bringing else {}
+        return waiting_deletes(new, pairs, contract) if bringing else {}
 
 
 def undated_files(files: Files, contract: Contract) -> Files:

@@ -36,7 +36,7 @@ from platform_assets.engine.step.read_proof import refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import refuse_what_cannot_repeat
 from platform_assets.errors import PlatformError
 from platform_assets.spark.compare.profiles import rule_aggregates
-from platform_assets.spark.compare.reconciliation import compared
+from platform_assets.spark.compare.reconciliation import figures_by_key
 from platform_assets.spark.raw.versions import keeps, with_verdict
 from platform_assets.spark.tables.failures import TransformError, causes, first_line, users_code
 from platform_assets.spark.tables.reading import no_rows
@@ -177,7 +177,7 @@ def _reconciliation_errors(
 ) -> None:
     ours, theirs = _empty(spark, contract), _empty(spark, source)
     given = theirs if read.window == Span(0, 0) else Windowed(theirs, read.window, [_ANY_DAY])
-    is_right = _is_right(lambda: compared(ours, given, declared, [_ANY_DAY]))
+    is_right = _is_right(lambda: figures_by_key(ours, given, declared, [_ANY_DAY]))
     if is_right and declared.allowed.is_exact:
         return
     before = len(errors)
@@ -194,7 +194,7 @@ def _reconciliation_errors(
                     errors.append(_without_tolerance(contract, declared, amount, expression, type_))
     if not is_right and len(errors) == before:
         with _noted(errors, contract, "reconciles", f"{contract.name} cannot be reconciled with {source.name}"):
-            compared(ours, given, declared, [_ANY_DAY]).schema  # noqa: B018
+            figures_by_key(ours, given, declared, [_ANY_DAY]).schema  # noqa: B018
 
 
 def _without_tolerance(

@@ -54,7 +54,7 @@ from platform_assets.quality.gates import (
     contract_findings,
     judged_in_check,
     moved_keys_finding,
-    reconciled,
+    reconciled_sentence,
     reconciliation_finding,
     rule_finding,
     rules_checked,
@@ -258,7 +258,7 @@ def _reconciliation(platform: Platform, contract: Contract, days: Collection[dat
         numbers = {
             name: sum(getattr(differing, name) for _, differing in compared) for name in ("missing", "extra", "unequal")
         }
-        said = "; ".join(reconciled(declared) for declared, _ in compared)
+        said = "; ".join(reconciled_sentence(declared) for declared, _ in compared)
         of_day = checked("reconciliation", [finding for finding in findings if finding], said, numbers)
         result[day] = replace(of_day, figures={MISMATCHES: sum(numbers.values())})
     return result

@@ -27,7 +27,7 @@ from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.steps import NO_PARTS, has_heavy_key
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.raw_rows import RECORD
-from platform_assets.spark.raw.dead_letters import quarantined
+from platform_assets.spark.raw.dead_letters import quarantined_rows
 from platform_assets.spark.raw.markers import (
     delivered_rows,
     newest_deliveries,
@@ -36,10 +36,10 @@ from platform_assets.spark.raw.markers import (
     within_reach_only,
 )
 from platform_assets.spark.raw.versions import (
-    greatest,
+    greatest_versions,
     in_order,
     row_balances,
-    superseded,
+    superseded_rows,
     valid_at_start,
     with_verdict,
 )
@@ -177,7 +177,7 @@ def _prepare_silver(
         frame,
         clustered=not heavy,
         parts=parts,
-        quarantined=quarantined(raw, source.column_names, rules, source.void_condition) if any_bad else None,
+        quarantined=quarantined_rows(raw, source.column_names, rules, source.void_condition) if any_bad else None,
         counts=counts,
         inputs={source.name: raw, **looked_into},
         own_jobs=own_jobs,
@@ -205,7 +205,7 @@ def staged_superseded(
     with new_stage(platform, (source.name,)) as (publication, folders):
         raw = _versions(spark(), source, contract, there, snapshot)
         good = with_verdict(raw, contract.quarantine_rules, source.void_condition).where("_good")
-        stage(superseded(good, source), folders[source.name])
+        stage(superseded_rows(good, source), folders[source.name])
         yield folders[source.name]
         discard_stage(platform, publication, (source.name,))
 
@@ -244,7 +244,7 @@ def _newest(
     source: Contract, contract: Contract, raw: DataFrame, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
     good = with_verdict(raw, contract.quarantine_rules, source.void_condition).where("_good").drop("_good")
-    newest = greatest(good, source, parts, heavy=heavy)
+    newest = greatest_versions(good, source, parts, heavy=heavy)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 
 

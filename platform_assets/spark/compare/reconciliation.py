@@ -51,11 +51,11 @@ def differences(
     Returns:
         One value per day that differs.
     """
-    differing = differing_days(ours, theirs, declared, days)
+    differing = days_by_checksum(ours, theirs, declared, days)
     suspects = days if differing is None else differing
     if not suspects:
         return {}
-    by_key = compared(ours, theirs, declared, suspects)
+    by_key = figures_by_key(ours, theirs, declared, suspects)
     counts = by_key.groupBy(DAY).agg(
         F.count(F.lit(1)).alias("keys"),
         *(F.count_if(F.col("_kind") == kind).alias(kind) for kind in _KINDS),
@@ -74,7 +74,7 @@ def differences(
     return {day: replace(of_day, examples=tuple(examples[day])) for day, of_day in by_day.items()}
 
 
-def compared(
+def figures_by_key(
     ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
 ) -> DataFrame:
     """Return one row per day and key with the figures of both tables; `_kind` says how they differ, null if not."""
@@ -174,7 +174,7 @@ class _Term:
     scale: int
 
 
-def differing_days(
+def days_by_checksum(
     ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
 ) -> set[date] | None:
     """Return the days on which the figures of any key differ; a key that is absent counts as zero.

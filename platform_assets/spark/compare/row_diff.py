@@ -373,11 +373,11 @@ def day_digests(rows: DataFrame, columns: Sequence[str]) -> dict[date, Digest]:
 
 def day_sums(rows: DataFrame, scales: Mapping[str, int]) -> dict[date, dict[str, Decimal | None]]:
     """Return the sums of some columns of each day; None where a sum has too many digits."""
-    figures = grouped(rows, (), scales).collect() if scales else []
+    figures = group_sums(rows, (), scales).collect() if scales else []
     return {row[DAY]: {name: row[name] for name in scales} for row in figures}
 
 
-def grouped(rows: DataFrame, by: Sequence[str], scales: Mapping[str, int]) -> DataFrame:
+def group_sums(rows: DataFrame, by: Sequence[str], scales: Mapping[str, int]) -> DataFrame:
     """Return one row for each day and group, with the sums of some columns, each with its digits after the point."""
     sums = (f"try_sum(CAST(`{name}` AS decimal(38,{scale}))) AS `{name}`" for name, scale in scales.items())
     return rows.groupBy(*dict.fromkeys((DAY, *by))).agg(*map(F.expr, sums))

@@ -98,7 +98,7 @@ def _decimal(column: Column, type_: DecimalType) -> Column:
     return F.when(is_plain, plain).when(digits == "", F.lit(f"0E-{type_.scale}")).otherwise(short)
 
 
-def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], voided: str | None) -> DataFrame:
+def quarantined_rows(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], voided: str | None) -> DataFrame:
     """Return the raw rows that break a rule, with the names of all rules they break."""
     is_broken = ~F.col("_good") | (F.col("_kind") == BREACH)
     broken = with_verdict(raw, rules, voided).where((F.col("_kind") != TOMBSTONE) & is_broken)

@@ -30,7 +30,7 @@ def is_undated(source: Contract) -> Column:
     return (F.col("_kind") == VOID) & F.isnull(source.event_time)
 
 
-def reached(deletes: DataFrame, raw: DataFrame, source: Contract) -> DataFrame:
+def reached_deletes(deletes: DataFrame, raw: DataFrame, source: Contract) -> DataFrame:
     """Return deletes that are `is_undated` with each day `_on` that has a record of their key within their reach."""
     records = raw.where(F.col("_kind") == RECORD).select(*source.key, F.col(DAY).alias(_ON)).distinct()
     return deletes.join(records, list(source.key)).where(takes(source, _ON))
@@ -46,13 +46,13 @@ def takes(source: Contract, day: str) -> Column:
 
 
 def tombstones_of_deletes(pairs: DataFrame) -> DataFrame:
-    """Return the tombstones by which other days know of the deletes that have `reached` them."""
+    """Return the tombstones by which other days know of the deletes that have reached them."""
     copies = {"_kind": F.lit(TOMBSTONE), "_rescued": F.lit(None).cast("string"), "_order_day": F.col(_ON)}
     return pairs.where(F.col(_ON) != F.col(DAY)).withColumns({**copies, DAY: F.col(_ON)}).drop(_ON)
 
 
-def waiting(deletes: DataFrame, pairs: DataFrame, source: Contract) -> Mapping[str, int]:
-    """Count the keys of deletes that have `reached` no record yet, by arrival."""
+def waiting_deletes(deletes: DataFrame, pairs: DataFrame, source: Contract) -> Mapping[str, int]:
+    """Count the keys of deletes that have reached no record yet, by arrival."""
     per_key = deletes.select("_arrival", *source.key).distinct()
     without = per_key.join(pairs, ["_arrival", *source.key], "left_anti")
     return {row["_arrival"]: row["count"] for row in without.groupBy("_arrival").count().collect()}
@@ -123,7 +123,7 @@ def with_withdrawn(
     }
 
 
-def taken_back(raw: DataFrame, arrivals: Collection[str]) -> dict[tuple[date, str], int]:
+def rows_taken_back(raw: DataFrame, arrivals: Collection[str]) -> dict[tuple[date, str], int]:
     """On which days some arrivals have rows that count, and how many were delivered; tombstones are none of those."""
     per_arrival = raw.where(F.col("_arrival").isin(*arrivals)).groupBy(DAY, "_arrival")
     return {

@@ -53,7 +53,7 @@ def file_order(names: Iterable[str]) -> Column:
     return F.concat(*parts, F.substring(name, at + 1, _TO_THE_END), F.lit("\t"), name)
 
 
-def identified(raw: DataFrame) -> DataFrame:
+def with_places(raw: DataFrame) -> DataFrame:
     """Return raw rows with a place each; those of before raw had it lie first in a file, ordered by its name.
 
     As a text: of regular expressions not every engine makes the same.
@@ -87,7 +87,7 @@ def in_order(
         replayed: first file of the same content, by arrival, as `planning.replays` finds it.
         numbers: by which the source orders its files, by arrival, where it declares more than their names.
     """
-    rows = identified(raw).withColumn("_void", is_void(source.void_condition))
+    rows = with_places(raw).withColumn("_void", is_void(source.void_condition))
     if replayed or numbers:
         places = {path: (None, None, number) for path, number in numbers.items()} | {
             path: (str(first.arrival_date), file_order_of(first.path), numbers.get(first.path))
@@ -104,7 +104,7 @@ def in_order(
     return rows
 
 
-def greatest(
+def greatest_versions(
     raw: DataFrame, source: Contract, parts: Mapping[date, int] = NO_PARTS, *, heavy: bool = False
 ) -> DataFrame:
     """Return the greatest version of each key and day, whatever its kind; each day, or part, in one Spark partition.
@@ -126,7 +126,7 @@ def greatest(
     return ranked.where(F.col("_rank") == 1).drop("_rank", SHARE)
 
 
-def superseded(good: DataFrame, source: Contract) -> DataFrame:
+def superseded_rows(good: DataFrame, source: Contract) -> DataFrame:
     """Return the rows of each day of which another version of their key counts, with the arrival that brought that one.
 
     Of rows that count and keep the rules, `in_order`.
@@ -174,7 +174,7 @@ def row_balances(raw: DataFrame, source: Contract, rules: Sequence[Rule]) -> dic
         By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys`, those of which
         no version is good, `keys_quarantined`, those whose version is not settled by what is declared, `rivals`, and
         how many versions a key has at most, `most_versions`. Counted from the keys and versions alone and independently
-        of `greatest`, so that the two can be held against each other.
+        of `greatest_versions`, so that the two can be held against each other.
     """
     tolerant = [rule for rule in rules if rule.allowed is not None]
     of_rules = [name for rule in tolerant for name in verdicts(rule)]

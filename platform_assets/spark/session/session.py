@@ -42,7 +42,7 @@ from platform_assets.spark.session.reasons import (
     why_nobody_listens,
     without_secrets,
 )
-from platform_assets.spark.session.warm import attached_by, borrow, detach, lease_of_jvm
+from platform_assets.spark.session.warm import borrow, detach, lease_of_jvm, leased_session
 from platform_assets.sql_settings import CODECS, OF_HADOOP, REQUIRED
 
 _NAME = "platform-assets"
@@ -102,7 +102,7 @@ def _lent(settings: Settings) -> SparkSession | None:
     Thread(target=_import_ahead, daemon=True).start()
     try:
         with _same_interrupt():
-            spark = attached_by(lease)
+            spark = leased_session(lease)
     except (Py4JError, OSError):
         lease.connection.close()  # without a word: its keeper then ends it
         end_jvm()

@@ -115,7 +115,7 @@ def _keeper(link: Path) -> str | None:
 _LEASES: WeakKeyDictionary[JavaGateway, Lease] = WeakKeyDictionary()
 
 
-def attached(port: int, secret: str) -> SparkSession:
+def attached_session(port: int, secret: str) -> SparkSession:
     """Return the session of this process in a JVM where Spark runs already, with settings and views of its own."""
     with _told_of(port, secret):
         gateway = launch_gateway()
@@ -126,9 +126,9 @@ def attached(port: int, secret: str) -> SparkSession:
     return SparkSession(SparkContext(gateway=gateway, jsc=java, conf=conf), first.newSession())
 
 
-def attached_by(lease: Lease) -> SparkSession:
+def leased_session(lease: Lease) -> SparkSession:
     """Return the session of this process in a JVM that was lent to it, until `detach`."""
-    spark = attached(lease.port, lease.secret)
+    spark = attached_session(lease.port, lease.secret)
     _LEASES[cast("Any", spark.sparkContext)._gateway] = lease
     return spark
 

@@ -221,7 +221,7 @@ _NO_FILES = re.compile(r'No FileSystem for scheme "(\w+)"')
 
 
 @contextmanager
-def unreadable_session_told(spark: SparkSession) -> Iterator[None]:
+def explain_unreadable_session(spark: SparkSession) -> Iterator[None]:
     """Say so where something fails because of how the session was started, or because it was stopped.
 
     What it was started with is asked only then, and only where tables were not found: a platform that has Delta built

@@ -31,7 +31,7 @@ from platform_assets.planning.key_scope import KeyScope, value_of
 from platform_assets.records.manifest import DataFile
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.on_demand import is_one_process
-from platform_assets.spark.tables.failures import unreadable_session_told
+from platform_assets.spark.tables.failures import explain_unreadable_session
 
 Keep = Callable[[DataFrame], DataFrame]
 """Gives a frame with the same rows that is computed only once."""
@@ -166,7 +166,7 @@ def register_views(spark: SparkSession, lake: Lake, release: Release) -> None:
         DamagedTableError: files of that release are gone; the views are as they were.
         LakeError: with this session no lake can be read; the message says what it lacks.
     """
-    with unreadable_session_told(spark):
+    with explain_unreadable_session(spark):
         for statement in list(statements(lake, release, "spark")):
             spark.sql(statement)
     for table in tables_without_view(lake, release):

@@ -167,7 +167,7 @@ _FORMATS = {
 }
 
 
-def named(rows: pl.DataFrame) -> pl.DataFrame:
+def with_malformation(rows: pl.DataFrame) -> pl.DataFrame:
     """Add `malformation`, its name or null, by the format of the row's `file`; and mark such rows in `kind`."""
     kind = pl.col("file").str.split(".").list.last()
     chosen: pl.Expr = pl.lit(None, pl.String)

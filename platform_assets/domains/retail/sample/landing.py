@@ -22,7 +22,7 @@ from platform_assets.domains.retail.sample.files import (
     delivered_at,
     encode,
     file_of_line,
-    named,
+    with_malformation,
     with_spoiled_values,
     write,
 )
@@ -385,7 +385,7 @@ def play(simulation: Simulation, lines: pl.DataFrame, start: date, end: date) ->
         made = pl.concat(
             [versions(copy_of(sold, number), simulation, number) for number in range(simulation.scale)]
         ).with_columns(file=file_of_line(simulation.last))
-        made = with_money(named(made))
+        made = with_money(with_malformation(made))
         on_its_way.append(_with_duplicates(made, simulation))
         waiting = pl.concat(on_its_way)
         complete = pl.col("arrival_date") <= until if until < simulation.last else pl.lit(True)
