@@ -111,19 +111,6 @@ def test_overdue_days_equal_brute_force(published, closed, today, within, delay)
     assert list(overdue_days(contract, published, CALENDAR, today, delay)) == expected
 
 
-@pytest.mark.parametrize(
-    ("within", "today", "overdue"), [(0, 0, 0), (0, 1, 1), (1, 1, 0), (1, 2, 1), (3, 3, 0), (3, 4, 1)]
-)
-def test_a_day_is_due_so_many_days_after_it_ended(within, today, overdue):
-    contract = replace(DAILY_SALES, freshness=Freshness(within))
-    assert len(overdue_days(contract, (), CALENDAR, day(today))) == overdue
-
-
-def test_a_hole_behind_the_newest_day_is_found():
-    published = set(CALENDAR.days()) - {day(10)}
-    assert overdue_days(DAILY_SALES, published, CALENDAR, date(2018, 1, 1)) == (day(10),)
-
-
 def test_a_finding_counts_all_days_and_names_the_first_as_ranges():
     missing = [day(n) for n in (0, 1, 2, 5, 7, 8, 10, 12, 14, 20, 21)]
     finding = freshness_finding(DAILY_SALES, missing)

@@ -1,4 +1,7 @@
-"""A day with half its rows is found, a day like its fellows is left alone, and a run of odd days blocks."""
+"""A day with half its rows is found, a day like its fellows is left alone, and a run of odd days blocks.
+
+Whether days are alike, their windows say. A loss that no history can judge is told until it is mended.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.contracts import Checks
-from platform_assets.domains.retail.contracts import DAILY_SALES, SILVER_PRODUCTS
-from platform_assets.planning.windows import Calendar
-from platform_assets.quality.baseline import Rhythm, Undecided, volume_finding, volume_verdicts
+from platform_assets.contracts import (
+    AllHistory,
+    Catalogue,
+    Checks,
+    Column,
+    Contract,
+    Domain,
+    EveryDays,
+    Input,
+    LandingFiles,
+    MonthToDate,
+    Span,
+    offsets,
+)
+from platform_assets.domains.retail import DOMAIN
+from platform_assets.domains.retail.contracts import DAILY_SALES, SILVER_PRODUCTS, SILVER_TRANSACTIONS
+from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.quality.baseline import (
+    Interval,
+    Rhythm,
+    RowHistory,
+    Undecided,
+    loss_finding,
+    not_missed,
+    rhythm_of,
+    rows_before,
+    scant_finding,
+    volume_finding,
+    volume_verdicts,
+    with_rows_before,
+)
+from platform_assets.quality.findings import DayChecks, Finding, checked
+from platform_assets.records.history import DayRecord
+from platform_assets_tests.support.domains.windows import DOMAIN as SAME_DAY
 
 MONDAY = date(2017, 1, 2)
 RHYTHM = Rhythm(Calendar(date(2016, 1, 1), date(2019, 1, 1)))
@@ -243,42 +276,29 @@ def test_a_finding_has_the_figures():
     assert finding.message == f"gold.daily_sales on {last(odd)}: too many rows: 1,000 rows; {finding.expected}"
 
 
-def test_what_readers_have_is_judged_alike_and_replaced_where_it_would_be_held_too():
-    known = noisy(3, 8)
-    day = last(known)
-    for shown, severity in ((None, "block"), (known[day], "block"), (0, "warn")):
-        there = {} if shown is None else {day: shown}
-        verdict = volume_verdicts(DAILY_SALES, RHYTHM, {day: 0}, known, (), there)[day]
-        assert verdict.severity == severity
-        excused = "the 0 that readers have would be held as well" in str(verdict)
-        assert excused == (severity == "warn")
-
-
-def test_what_is_odd_in_the_other_direction_is_no_excuse():
-    known = noisy(4, 8)
-    day = last(known)
-    strict = replace(DAILY_SALES, checks=Checks(volume="block"))
-    verdict = volume_verdicts(strict, RHYTHM, {day: 0}, known, (), {day: 100 * known[day]})[day]
-    assert verdict.severity == "block"
-
-
-def test_a_day_is_not_held_for_being_closer_to_what_is_usual():
+@pytest.mark.parametrize(
+    ("shown", "staged", "severity", "says"),
+    [
+        (None, 0, "block", ""),
+        (500, 0, "block", ""),
+        (0, 0, "warn", "the 0 that readers have would be held as well"),
+        (50_000, 0, "block", ""),
+        (50, 600, "warn", "the 50 that readers have are farther from that"),
+        (490, 600, "block", ""),
+        (5_000, 250, "warn", "the 5,000 that readers have are farther from that"),
+        (5_000, 20, "block", ""),
+        (100, 98, "warn", "the 100 that readers have would be held as well"),
+        (100, 3, "block", ""),
+        (2_500, 2_600, "warn", "the 2,500 that readers have would be held as well"),
+        (2_500, 250_000, "block", ""),
+    ],
+)
+def test_what_readers_have_excuses_what_is_alike_or_nearer_and_nothing_that_is_far_worse(shown, staged, severity, says):
     known = days([500] * 7 * 20)
     day, strict = last(known), replace(DAILY_SALES, checks=Checks(volume="block"))
-    for shown, staged, severity in ((50, 600, "warn"), (490, 600, "block"), (5_000, 250, "warn"), (5_000, 20, "block")):
-        verdict = volume_verdicts(strict, RHYTHM, {day: staged}, known, (), {day: shown})[day]
-        assert verdict.severity == severity, (shown, staged)
-        assert (f"the {shown:,} that readers have are farther from that" in str(verdict)) == (severity == "warn")
-
-
-def test_what_readers_have_is_no_excuse_for_what_is_far_worse():
-    """Somebody accepted a poor day; what a correction then leaves of it is as unusual for that day as it was."""
-    known = days([500] * 7 * 20)
-    day, strict = last(known), replace(DAILY_SALES, checks=Checks(volume="block"))
-    cases = ((100, 98, "warn"), (100, 3, "block"), (2_500, 2_600, "warn"), (2_500, 250_000, "block"))
-    for shown, staged, severity in cases:
-        verdict = volume_verdicts(strict, RHYTHM, {day: staged}, known, (), {day: shown})[day]
-        assert verdict.severity == severity, (shown, staged)
+    there = {} if shown is None else {day: shown}
+    verdict = volume_verdicts(strict, RHYTHM, {day: staged}, known, (), there)[day]
+    assert (verdict.severity, says in str(verdict)) == (severity, True)
 
 
 def test_few_rows_that_readers_have_are_no_excuse_for_none():
@@ -299,3 +319,186 @@ def test_a_row_or_two_more_are_nothing_odd_where_there_are_few_and_their_number_
         assert judge(known, last(known) + timedelta(days=1), rows).severity is not None
     always = days([3] * 64)
     assert judge(always, last(always) + timedelta(days=1), 1).severity is not None
+
+
+EVER = Calendar(date(2010, 1, 1), date(2030, 1, 1))
+KEY = Column("k", "long", "Key.", nullable=False)
+AT = Column("at", "date", "When.", nullable=False)
+YEAR = Calendar(date(2017, 1, 1), date(2018, 1, 1))
+retail = Catalogue.of([DOMAIN])
+
+
+def chain(windows):
+    raw = Contract("raw.t0", "", "", (KEY, AT), ("k",), source=LandingFiles("t"), event_time="at")
+    tables = [raw, Contract("silver.t1", "", "", (KEY,), ("k",), inputs=(Input("raw.t0", Span(0, 0)),))]
+    for n, window in enumerate(windows, start=2):
+        tables.append(Contract(f"gold.t{n}", "", "", (KEY,), ("k",), inputs=(Input(tables[-1].name, window),)))
+    return Catalogue.of([Domain("chain", tuple(tables), "nowhere")])
+
+
+windows = st.one_of(
+    st.builds(Span, st.integers(0, 9), st.integers(0, 9)),
+    st.sampled_from([MonthToDate(), offsets(-20, -1), offsets(3)]),
+)
+
+
+@given(st.lists(windows, max_size=3), st.dates(date(2017, 1, 1), date(2017, 3, 1)), st.integers(0, 90))
+def test_comparable_days_read_nothing_beyond_the_calendar(some, first, length):
+    catalogue = chain(some)
+    calendar = Calendar(first, first + timedelta(days=length))
+    full = set(calendar.days())
+    for window in some:
+        full = {day for day in full if full.issuperset(days_read(window, day, EVER))}
+    assert set(rhythm_of(catalogue, catalogue.names[-1], calendar).full.days()) == full
+
+
+def test_the_first_days_of_a_trailing_window_are_not_compared():
+    rhythm = rhythm_of(retail, "gold.household_28d", YEAR)
+    assert rhythm.unfit(date(2017, 1, 27)) == "the days it reads reach beyond the calendar"
+    assert rhythm.unfit(date(2017, 1, 28)) is None
+
+
+def test_a_month_to_date_is_compared_by_day_of_month_and_so_is_what_reads_it():
+    assert rhythm_of(retail, "gold.daily_sales", YEAR).season == "weekday"
+    assert rhythm_of(retail, "gold.sales_month_to_date", YEAR).season == "day of month"
+    catalogue = chain([MonthToDate(), Span(0, 0)])
+    assert rhythm_of(catalogue, "gold.t3", YEAR).season == "day of month"
+
+
+def test_reference_data_and_all_of_history_shorten_nothing():
+    assert rhythm_of(retail, "gold.daily_sales", YEAR).full == YEAR
+    assert rhythm_of(chain([Span(5, 0), AllHistory()]), "gold.t3", YEAR).full == YEAR
+
+
+def test_a_closed_day_is_not_compared():
+    assert rhythm_of(retail, "gold.daily_sales", YEAR).unfit(date(2017, 12, 25)) == "the day is closed"
+
+
+def test_days_overlap_where_anything_above_is_read_through_more_than_the_same_day():
+    overlapping = {contract.name for contract in retail if rhythm_of(retail, contract.name, YEAR).overlapping}
+    assert overlapping == {"gold.household_28d", "gold.sales_month_to_date"}
+    assert rhythm_of(chain([AllHistory(), Span(0, 0)]), "gold.t3", YEAR).overlapping
+
+
+def test_a_table_that_reads_only_the_same_day_expects_rows_when_its_inputs_do() -> None:
+    raw = replace(SAME_DAY.tables[0], delivers=EveryDays(14, date(2017, 1, 7)), closed_days=frozenset())
+    catalogue = Catalogue.of([replace(SAME_DAY, tables=(raw, *SAME_DAY.tables[1:]))])
+    january = Calendar(date(2017, 1, 1), date(2017, 1, 31))
+    closed = rhythm_of(catalogue, "silver.transactions", january).closed
+    assert {*january.days()} - closed == {date(2017, 1, 7), date(2017, 1, 21)}
+    assert not rhythm_of(catalogue, "gold.household_28d", january).closed
+
+
+DAY = date(2017, 1, 2)
+YOUNG = Undecided("3 of 14 days of history", lacks_history=True)
+SHORT = Rhythm(Calendar(date(2017, 1, 1), date(2017, 3, 1)))
+
+
+def loss(rows: int, before: int, gone: int = 0) -> Finding | None:
+    return loss_finding(SILVER_TRANSACTIONS, DAY, rows, before, YOUNG, gone=gone)
+
+
+def published(rows: int, *findings: Finding) -> DayRecord:
+    """The record of a day that was published with what volume found."""
+    day = DayChecks(rows, (checked("volume", findings, "", {}, judged=False),))
+    return DayRecord("silver.transactions", DAY, "p", "d", "f", rows, 1, 1, day.figures, {}, "c", 0.0)
+
+
+def test_a_halved_day_is_a_warning_with_both_numbers_and_says_why_nobody_can_judge_it() -> None:
+    finding = loss(480, 1000)
+    assert finding is not None
+    assert not finding.blocks
+    assert finding.actual == "rows fell from 1,000 to 480 with too little history to judge"
+    assert finding.message.startswith(f"silver.transactions on 2017-01-02: {finding.actual} (3 of 14 days of history)")
+    assert checked("volume", [finding], "", {}, judged=False).outcome == "warned"
+
+
+@pytest.mark.parametrize(
+    ("before", "rows", "warns"),
+    [
+        (1000, 0, True),
+        (1000, 498, True),
+        (1000, 499, False),
+        (1000, 3000, False),
+        (3, 0, True),
+        (3, 1, False),
+        (1, 0, True),
+        (0, 0, False),
+    ],
+)
+def test_half_may_go_and_one_row_more(before: int, rows: int, *, warns: bool) -> None:
+    assert (loss(rows, before) is not None) is warns
+
+
+def test_what_people_took_out_is_not_missed_but_the_rest_is() -> None:
+    assert loss(0, 1000, gone=1000) is None
+    assert loss(0, 1000, gone=1200) is None, "rows that had counted for nothing were withdrawn as well"
+    assert loss(400, 1000, gone=300) is None
+    finding = loss(100, 1000, gone=300)
+    assert finding is not None
+    assert finding.expected == "at least half of 700 rows; 300 are gone from what it is made from"
+
+
+def test_a_loss_stays_told_when_the_day_is_computed_again_and_ends_when_rows_come_back() -> None:
+    first = loss(480, rows_before(published(1000)))
+    assert first is not None
+    second = loss(481, rows_before(published(480, first)))
+    assert second is not None
+    assert second.actual.startswith("rows fell from 1,000 to 481")
+    assert loss(600, rows_before(published(481, second))) is None
+    assert rows_before(published(600)) == 600
+
+
+def test_rows_that_people_took_out_are_missed_where_others_came_in_their_place() -> None:
+    """A truncated repair is the likeliest of all losses."""
+    assert not_missed(withdrawn=10, came=0) == 10
+    assert not_missed(withdrawn=10, came=1) == 0
+    assert not_missed(withdrawn=-4, came=0) == 0, "they count again"
+    assert not_missed(withdrawn=3, came=-2) == 3, "some were erased"
+
+
+def test_what_was_withdrawn_from_a_day_that_is_warned_of_does_not_end_the_warning_once_it_comes_back() -> None:
+    first = loss(6, rows_before(published(20)))
+    assert first is not None
+    second = loss(0, rows_before(published(6, first)), gone=14)
+    assert second is not None
+    third = loss(6, rows_before(published(0, second)))
+    assert third is not None
+    assert third.actual.startswith("rows fell from 20 to 6")
+
+
+def test_a_step_of_all_days_has_no_other_days_and_still_knows_what_one_had_lost() -> None:
+    odd = Finding("volume", DAY, "warn", "too few rows", "900 to 1,100 rows", "400 rows", numbers={"rows": 400})
+    kept = with_rows_before(odd, 400, published(1000))
+    assert rows_before(published(400, kept)) == 1000
+    assert with_rows_before(odd, 400, published(500)) == odd
+    assert with_rows_before(odd, 400, None) == odd
+
+
+def test_only_a_lack_of_history_leaves_a_day_to_its_own_content() -> None:
+    days = {DAY + timedelta(days=n): 500 for n in range(20)}
+    rhythm = replace(SHORT, closed=frozenset({DAY}))
+    filled_later = replace(SHORT, full=Calendar(date(2017, 1, 20), date(2017, 3, 1)))
+    usual = {
+        "known": RowHistory(days, SHORT).usual(DAY),
+        "young": RowHistory(dict(list(days.items())[:5]), SHORT).usual(DAY),
+        "no whole window": RowHistory(days, filled_later).usual(DAY),
+        "closed": RowHistory(days, rhythm).usual(DAY),
+        "mostly empty": RowHistory({DAY + timedelta(days=n): 0 for n in range(40)}, SHORT).usual(DAY),
+        "one like it, empty": RowHistory({DAY + timedelta(days=7): 0}, SHORT).usual(DAY),
+    }
+    assert isinstance(usual.pop("known"), Interval)
+    told = {name for name, undecided in usual.items() if isinstance(undecided, Undecided) and undecided.lacks_history}
+    assert told == {"young", "no whole window", "one like it, empty"}
+
+
+def test_half_a_day_among_whole_ones_that_come_at_once_is_warned_of():
+    usual = Interval(low=900, high=1100, middle=1000, days=20, of="days")
+    finding = scant_finding(SILVER_TRANSACTIONS, DAY, 165, usual, YOUNG)
+    assert finding is not None
+    assert (finding.check, finding.severity, finding.numbers) == ("volume", "warn", {"rows": 165})
+    assert (
+        "165 rows, fewer than half of what is usual among the days that came with it; 900 to 1,100" in finding.message
+    )
+    for rows, beside in ((600, usual), (5000, usual), (165, YOUNG)):
+        assert scant_finding(SILVER_TRANSACTIONS, DAY, rows, beside, YOUNG) is None

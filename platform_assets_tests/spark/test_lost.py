@@ -14,7 +14,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from platform_assets.settings import load_settings
-from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
+from platform_assets.spark.tables.lost import SparkLostError, lost_spark_explained
 from platform_assets_tests.support.installation import JARS
 
 SETTINGS = load_settings(spark_driver_memory="2g")
@@ -105,7 +105,7 @@ def test_a_killed_jvm_is_told_as_such_with_what_to_set(tmp_path: Path) -> None:
 
 def test_memory_that_is_not_enough_is_told_with_what_to_set() -> None:
     said = "Job aborted due to stage failure: Lost task 0.0 (driver): java.lang.OutOfMemoryError: Java heap space"
-    with pytest.raises(SparkMemoryError, match=r"2g now.*PLATFORM_BATCH_DAYS"), lost_spark_explained(SETTINGS):
+    with pytest.raises(SparkLostError, match=r"2g now.*PLATFORM_BATCH_DAYS"), lost_spark_explained(SETTINGS):
         raise PySparkException(said)
 
 

@@ -1,21 +1,25 @@
-"""Views in Spark SQL, and scripts for other tools, show what readers of one release see."""
+"""Views in Spark SQL and scripts for other tools show what readers of a release see; plans show jobs and orders."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from threading import Thread
+from typing import Any, cast
 
 import duckdb
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
 
 import platform_assets
 from platform_assets.cli.app import main
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.spark.tables.scans import as_planned, with_own_jobs
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
@@ -141,3 +145,44 @@ def test_a_session_of_ones_own_that_finds_no_table_by_its_folder_is_told_the_set
     session.conf.set("spark.sql.runSQLOnFiles", "false")
     with pytest.raises(LakeError, match=r"has spark\.sql\.runSQLOnFiles=false"):
         platform_assets.views(session, settings=world.settings)
+
+
+def test_jobs_count_for_the_thread_that_started_them(spark: SparkSession) -> None:
+    def lets_others_work() -> DataFrame:
+        other = Thread(target=lambda: spark.range(5).count())
+        other.start()
+        other.join()
+        return spark.range(1)
+
+    def works() -> DataFrame:
+        return spark.range(spark.range(5).count())
+
+    assert with_own_jobs(spark, lets_others_work)[1] == 0
+    frame, jobs = with_own_jobs(spark, works)
+    assert jobs >= 1
+    assert frame.count() == 5
+    assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
+
+
+def sorts(frame: DataFrame) -> int:
+    """How often a frame is sorted where it is written by day, on the way that was planned before apart."""
+    plan = cast("Any", frame.sortWithinPartitions("event_date"))._jdf.queryExecution().executedPlan()
+    return str(plan.treeString()).count("Sort [")
+
+
+def test_rows_that_come_by_day_are_not_sorted_by_day_once_more(spark: SparkSession, tmp_path: Path) -> None:
+    made = spark.range(100).selectExpr("id", "date_add(date'2017-01-01', cast(id % 5 as int)) AS event_date")
+    made.write.parquet(str(tmp_path / "rows"))
+    # As rules do it: the optimiser takes that out, and has other names for the columns then
+    packed = (
+        spark.read.parquet(str(tmp_path / "rows")).select(F.struct("id", "event_date").alias("row")).select("row.*")
+    )
+    ranked = packed.withColumn("rank", F.row_number().over(Window.partitionBy("event_date", "id").orderBy("id")))
+    in_order = ranked.where("rank = 1").drop("rank")
+    planned = as_planned(in_order)
+    assert sorts(planned) == 0
+    assert sorted(planned.collect()) == sorted(in_order.collect())
+    by_day = [[row["event_date"] for row in part] for part in planned.rdd.glom().collect()]
+    assert all(days == sorted(days) for days in by_day)
+    assert sorts(as_planned(packed)) == 1, "they come as they are"
+    assert sorts(as_planned(packed.repartition(2, "event_date").sortWithinPartitions("id", "event_date"))) == 1
