@@ -162,7 +162,7 @@ class Undecided:
         return f"not judged: {self.why}"
 
 
-class History:
+class RowHistory:
     """Rows per day to compare with; days that cannot be compared are left out here."""
 
     def __init__(self, rows: Mapping[date, int], rhythm: Rhythm) -> None:
@@ -287,7 +287,7 @@ def volume_verdicts(
     """
     refused = set(refused) - set(staged)
     others = {day: rows for day, rows in published.items() if day not in staged and day not in refused}
-    history = History(others, rhythm)
+    history = RowHistory(others, rhythm)
     usual = {day: history.usual(day) for day in staged}
     sides = {day: interval.side(staged[day]) for day, interval in usual.items()}
     least, of = contract.checks.volume_blocks_after

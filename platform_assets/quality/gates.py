@@ -62,38 +62,20 @@ def contract_findings(
         without: a few keys of the rows without a value, by column.
         twice: a few of the keys of more than one row.
     """
-    findings: list[Finding] = []
+    faults: list[tuple[str, str, str, str, int, Keys]] = []
     for column, count in nulls.items():
-        examples = tuple(masking.shown_key(contract, contract.row_key, key) for key in (without or {}).get(column, ()))
-        findings.append(
-            Finding(
-                check="contract",
-                day=day,
-                severity="block",
-                message=f"{contract.name} on {day}: {counted(count, 'row')} without {column}, which may not be null"
-                + _first(examples),
-                expected=f"a value of {column} in every row",
-                actual=f"{counted(count, 'row')} without",
-                examples=examples,
-                numbers={f"rows_without_{column}": count},
-            )
-        )
+        lack, few = f"{counted(count, 'row')} without", (without or {}).get(column, ())
+        what, expected = f"{lack} {column}, which may not be null", f"a value of {column} in every row"
+        faults.append((what, expected, lack, f"rows_without_{column}", count, few))
     if repeated:
         key = ", ".join(contract.row_key)
         keys = f"{counted(repeated, 'key')} ({key}) with more than one row"
-        examples = tuple(masking.shown_key(contract, contract.row_key, values) for values in twice)
-        findings.append(
-            Finding(
-                check="contract",
-                day=day,
-                severity="block",
-                message=f"{contract.name} on {day}: {keys}{_first(examples)}",
-                expected=f"one row per key ({key})",
-                actual=keys,
-                examples=examples,
-                numbers={"repeated_keys": repeated},
-            )
-        )
+        faults.append((keys, f"one row per key ({key})", keys, "repeated_keys", repeated, twice))
+    findings: list[Finding] = []
+    for what, expected, actual, name, count, few in faults:
+        examples = tuple(masking.shown_key(contract, contract.row_key, key) for key in few)
+        message = f"{contract.name} on {day}: {what}{_first(examples)}"
+        findings.append(Finding("contract", day, "block", message, expected, actual, examples, {name: count}))
     return tuple(findings)
 
 

@@ -16,7 +16,7 @@ from platform_assets.words import counted
 
 _EXACT = Context(prec=100, traps=[InvalidOperation])
 
-Outcome = Literal["equal", "within tolerance", "different"]
+SideOutcome = Literal["equal", "within tolerance", "different"]
 Pair = tuple[Decimal | None, Decimal | None]
 
 
@@ -31,7 +31,7 @@ class DayBeside:
     """
 
     day: date
-    outcome: Outcome
+    outcome: SideOutcome
     rows: tuple[int, int]
     sums: Mapping[str, Pair]
     keys: KeyCounts | None = None
@@ -139,7 +139,7 @@ def days_to_join(differing: Collection[date], tolerance: Tolerance, *, drill: bo
     return tuple(differing) if drill or tolerance else ()
 
 
-def outcome_of(keys: KeyCounts | None, tolerance: Tolerance) -> Outcome:
+def outcome_of(keys: KeyCounts | None, tolerance: Tolerance) -> SideOutcome:
     """Return whether a day whose content differs does so by more than the tolerance.
 
     Keys that differ by more than the tolerance of figures count; None where they were not joined.

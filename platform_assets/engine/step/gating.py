@@ -70,7 +70,7 @@ from platform_assets.quality.settled import (
 from platform_assets.records.differences import Differences, Moves, Sum
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.profiles import (
-    Keys,
+    DayKeys,
     keys_in_quarantine,
     keys_not_as_expected,
     keys_of_rivals,
@@ -85,7 +85,7 @@ from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.spark.windows import History
 from platform_assets.words import counted
 
-_NONE: Keys = {}
+_NONE: DayKeys = {}
 ByDay = Mapping[date, Checked]
 
 
@@ -305,7 +305,7 @@ def _volume(
     left_out = {*step_days, *state.holds}
     rhythm = rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.calendar)
     rows = {**earlier, **{day: staged.digest(day).rows for day in state.ready}}
-    beside = baseline.History(rows, rhythm)
+    beside = baseline.RowHistory(rows, rhythm)
     verdicts = volume_verdicts(
         contract,
         rhythm,

@@ -16,7 +16,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import FilesRead, first_outside, which
-from platform_assets.spark.tables.scans import Scan, scans_of
+from platform_assets.spark.tables.scans import PlanInput, scans_of
 
 
 class UndeclaredReadError(PlatformError):
@@ -78,7 +78,7 @@ class _Input:
 
 
 def _declared(
-    lake: Lake, contract: Contract, days: Collection[date], inputs: Sequence[_Input], scan: Scan
+    lake: Lake, contract: Contract, days: Collection[date], inputs: Sequence[_Input], scan: PlanInput
 ) -> dict[str, set[Location]]:
     """Return what a scan reads of each input."""
     locations: defaultdict[str, set[Location]] = defaultdict(set)
@@ -105,7 +105,7 @@ def _declared(
     return locations
 
 
-def _what(lake: Lake, path: Location | None, scan: Scan) -> str:
+def _what(lake: Lake, path: Location | None, scan: PlanInput) -> str:
     if path is None:
         return f"what Spark calls {scan.what}"
     inside = path.below(lake.root)

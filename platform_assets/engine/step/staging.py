@@ -138,7 +138,7 @@ def stage_days(
         ScopeError: or rows of other keys.
         UndeclaredReadError: it read something else than what it was given.
         NotRepeatableError: it does not always give the same.
-        SessionSettingsError: the session would compute something else than all others.
+        SessionError: the session would compute something else than all others.
     """
     platform = snapshot.platform
     recorded = Counter[date]()

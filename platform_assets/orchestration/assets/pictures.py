@@ -23,7 +23,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import dataset, read_arrow
 from platform_assets.orchestration.assets.events import Metadata, with_pictures
 from platform_assets.orchestration.shown_text import markdown, table_row
-from platform_assets.quality.baseline import History, Interval, rhythm_of
+from platform_assets.quality.baseline import Interval, RowHistory, rhythm_of
 
 _PREVIEW_ROWS = 10
 _DAYS_WITH_CHARTS = 31
@@ -65,7 +65,7 @@ def _shown(value: object) -> str | int | float | bool | None:
 
 def _rows(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, dg.MetadataValue]:
     recorded = {day: record.rows for day, record in platform.ledger.current_days(contract.name).items()}
-    history = History(recorded, rhythm_of(platform.catalogue, contract.name, platform.calendar))
+    history = RowHistory(recorded, rhythm_of(platform.catalogue, contract.name, platform.calendar))
     # Raw days come as they are delivered, and are not held for their number.
     judged = [] if contract.layer == "raw" else window(days, recorded)
     intervals = {day: history.usual(day) for day in judged}

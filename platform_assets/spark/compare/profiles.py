@@ -198,16 +198,16 @@ def digests_in_files(
     return dict(digests)
 
 
-Keys = Mapping[date, Sequence[Key]]
+DayKeys = Mapping[date, Sequence[Key]]
 """The first keys by day, in order of their values, nulls last; a day without any is missing."""
 
 
-def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequence[str]) -> Keys:
+def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequence[str]) -> DayKeys:
     """Return keys of rows that have no value in a column."""
     return first_keys(of_days(rows, days).where(F.isnull(column)), key)
 
 
-def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> Keys:
+def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> DayKeys:
     """Return keys that more than one row of a day has."""
     return first_keys(of_days(rows, days).groupBy(*dict.fromkeys((DAY, *key))).count().where(F.col("count") > 1), key)
 
@@ -218,7 +218,7 @@ def keys_not_as_expected(
     days: Collection[date],
     source: Contract,
     rules: Sequence[Rule],
-) -> tuple[Keys, Keys]:
+) -> tuple[DayKeys, DayKeys]:
     """Return which keys of silver are lost, and which should not be there.
 
     Args:
@@ -240,7 +240,7 @@ def keys_not_as_expected(
         return first_keys(both.where("_should and not _is"), key), first_keys(both.where("_is and not _should"), key)
 
 
-def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> Keys:
+def keys_of_rivals(raw: DataFrame, days: Collection[date], source: Contract, rules: Sequence[Rule]) -> DayKeys:
     """Return keys whose version no declared order settled, each followed by the files that its versions came in."""
     found = rivals(of_days(raw, days), source, rules)
     files = F.array_join(F.transform(F.array_sort("_files"), lambda file: F.substring_index(file, "/", -2)), ", ")
@@ -263,7 +263,7 @@ def first_rows(rows: DataFrame, by: Sequence[str], order: Iterable[str], most: i
     return rows.withColumn("_rank", F.row_number().over(in_order)).where(F.col("_rank") <= most)
 
 
-def first_keys(rows: DataFrame, key: Sequence[str]) -> Keys:
+def first_keys(rows: DataFrame, key: Sequence[str]) -> DayKeys:
     """Return the first keys of some rows by day."""
     first = first_rows(rows.select(*dict.fromkeys((DAY, *key))).distinct(), [DAY], key, EXAMPLES)
     shown = first.select(DAY, "_rank", F.array(*as_text(key)).alias("_key"))
@@ -300,7 +300,7 @@ def breaking_beside_others(rule: Rule, rows: DataFrame, beside: Beside) -> dict[
 
 def keys_breaking(
     rule: Rule, rows: DataFrame, days: Collection[date], key: Sequence[str], beside: Beside
-) -> tuple[Sequence[str], Keys]:
+) -> tuple[Sequence[str], DayKeys]:
     """Return the first keys of rows that break a rule; of a rule about other rows, the values that it looks at.
 
     What the values are called comes first.
@@ -313,7 +313,7 @@ def keys_breaking(
     return columns, first_keys(found, columns)
 
 
-def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], source: Contract) -> Keys:
+def keys_in_quarantine(rule: Rule, raw: DataFrame, days: Collection[date], source: Contract) -> DayKeys:
     """Return the first keys of delivered rows that break a rule."""
     judged = with_verdict(of_days(raw, days), [rule], source.void_condition, [rule])
     counted = (F.col("_kind") != TOMBSTONE) & ~is_void(source.void_condition)

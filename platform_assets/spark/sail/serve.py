@@ -76,7 +76,8 @@ async def _relay(path: Path, port: int, limit_bytes: int) -> None:
         sys.stdout.flush()
         await ended.wait()
         watch.cancel()
-        os._exit(_cleaned(path.parent))
+        shutil.rmtree(path.parent, ignore_errors=True)
+        os._exit(0)
 
 
 async def _end_beyond(limit_bytes: int) -> None:
@@ -89,11 +90,6 @@ async def _end_beyond(limit_bytes: int) -> None:
             sys.stderr.flush()
             os.abort()
         await asyncio.sleep(_LOOKS_EVERY_S)
-
-
-def _cleaned(folder: Path) -> int:
-    shutil.rmtree(folder, ignore_errors=True)
-    return 0
 
 
 async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

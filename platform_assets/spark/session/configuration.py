@@ -21,7 +21,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from platform_assets.errors import PlatformError
 from platform_assets.places import for_hadoop, store_of
 from platform_assets.settings import Settings, project_root
 from platform_assets.spark.sail.session import is_sail, sail_version
@@ -257,16 +256,12 @@ _BESIDES = {*OF_PROCESSES, *OF_HADOOP}
 _SET = re.compile(r"(?:^\{|, )(spark\.sql\.[^=,]+)=([^,}]*)")
 
 
-class SessionSettingsError(PlatformError):
-    """Somebody gave the session settings with which days would have other content."""
-
-
 def refuse_other_settings(spark: SparkSession) -> None:
     """Refuse a session whose settings would compute other values, a server's or one changed since its start."""
     conf = _set_in(spark)
     unset = {name: value for name in REQUIRED if name not in conf and (value := _default(spark, name)) is not None}
     if problems := problems_of(conf | unset):
-        raise SessionSettingsError(
+        raise SessionError(
             f"The Spark session has other settings than days are computed with: it sets {'; '.join(problems)}.",
             "Take them out of the server's or cluster's configuration, or of the code that calls `spark.conf.set`; "
             "nothing was published with them.",

@@ -60,18 +60,13 @@ _TODO = (
 
 
 class SparkLostError(PlatformError):
-    """Spark ended in the middle of work; what was published stays."""
-
-
-class SparkMemoryError(PlatformError):
-    """Spark had too little memory for what it was asked; what was published stays."""
+    """Spark ended, ran out of memory or wrote elsewhere in the middle of work; what was published stays."""
 
 
 class _Loss(NamedTuple):
     """What Spark or Sail says when it has ended, and what a person is told then."""
 
     says: re.Pattern[str]
-    error: type[PlatformError]
     what: str
     todo: str
 
@@ -80,13 +75,11 @@ _LESS = "PLATFORM_BATCH_DAYS and PLATFORM_BATCH_MIB"
 _OF_SAIL = (
     _Loss(
         MEMORY,
-        SparkMemoryError,
         "Sail ran out of memory.",
         f"Give it more with {{sail}}, let it do less at once with {_LESS}, or compute with PLATFORM_ENGINE=spark.",
     ),
     _Loss(
         GONE,
-        SparkLostError,
         "Sail {ended} in the middle of work: it ran out of memory, or somebody killed it.",
         "Give it more with {sail} if logs/sail.log in the state folder speaks of memory, or compute with "
         "PLATFORM_ENGINE=spark.",
@@ -94,20 +87,17 @@ _OF_SAIL = (
 )
 _OF_CONNECT = _Loss(
     _SERVER_GONE,
-    SparkLostError,
     "The Spark Connect server of PLATFORM_SPARK_REMOTE ended, or cannot be reached any more, in the middle of work.",
     "Start it again, with more memory if its log says that it had too little.",
 )
 _OF_SPARK = (
     _Loss(
         _MEMORY,
-        SparkMemoryError,
         "Spark ran out of memory.",
         f"Give it more with {{spark}}, or let it do less at once with {_LESS}.",
     ),
     _Loss(
         _STOPPED,
-        SparkLostError,
         "Spark stopped in the middle of work: the machine was suspended or out of memory, or Spark was ended.",
         "The last lines of logs/spark.log in the state folder say more; for want of memory, change {spark}.",
     ),
@@ -146,7 +136,7 @@ def _told(chain: list[BaseException], settings: Settings) -> PlatformError | Non
         if loss := next((each for each in losses if each.says.search(said)), None):
             ended = (server.ended_within(_ENDS_WITHIN_S) if server else None) or _SILENT
             todo = loss.todo.format(spark=memory, sail=f"PLATFORM_SAIL_MEMORY ({settings.sail_memory} now)")
-            return loss.error(loss.what.format(ended=ended), f"{todo} {_AGAIN}")
+            return SparkLostError(loss.what.format(ended=ended), f"{todo} {_AGAIN}")
     if not any(_is_of_a_lost_connection(error) for error in chain):
         return None
     gone = _end_of_jvm()
@@ -189,17 +179,13 @@ def _end_of_jvm() -> str | None:
     return None
 
 
-class OtherFolderError(PlatformError):
-    """Executors have another folder at the path of the lake's."""
-
-
-def lies_elsewhere(error: Exception, settings: Settings) -> OtherFolderError | None:
+def lies_elsewhere(error: Exception, settings: Settings) -> SparkLostError | None:
     """Return what to tell where a cluster's executor did not find a file that lies in the lake; None if it did."""
     if computes_here(settings) or is_object_store(settings.lake):
         return None
     missing = (found[1] for text in causes(error) if (found := _MISSING.search(text)))
     file = next((path for path in missing if Path(path).is_relative_to(settings.lake) and Path(path).exists()), None)
-    return None if file is None else OtherFolderError(f"A machine of the cluster does not find {file}.", _TODO)
+    return None if file is None else SparkLostError(f"A machine of the cluster does not find {file}.", _TODO)
 
 
 @contextmanager
@@ -220,7 +206,7 @@ def found_here(spark: SparkSession, folder: Location) -> Iterator[None]:
         context.setLocalProperty(_DESCRIPTION, cast("str", said))
     written, found = _files_written(spark, mark), _files_in(folder) - before
     if written is not None and found < written:
-        raise OtherFolderError(
+        raise SparkLostError(
             f"Of {written:,} files that the cluster wrote into {folder}, {found:,} lie there: one of its machines has "
             "another folder at that path.",
             _TODO,

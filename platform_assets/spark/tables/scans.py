@@ -22,7 +22,7 @@ _CONSTANTS = {"LocalRelation", "OneRowRelation", "Range"}
 
 
 @dataclass(frozen=True)
-class Scan:
+class PlanInput:
     """One thing that a plan reads.
 
     Args:
@@ -63,7 +63,7 @@ def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tup
     return frame, len(context.statusTracker().getJobIdsForGroup(group))
 
 
-def scans_of(frame: DataFrame) -> list[Scan]:
+def scans_of(frame: DataFrame) -> list[PlanInput]:
     """Return everything that the optimised plan of a frame reads, constants apart."""
     plan = cast("Any", frame)._jdf.queryExecution().optimizedPlan()
     return [scan for leaf in _leaves(plan) for scan in _scans(leaf)]
@@ -119,19 +119,19 @@ def _leaves(plan: Any) -> Iterator[Any]:
         yield from _items(inner.collectLeaves())
 
 
-def _scans(leaf: Any) -> Iterator[Scan]:
+def _scans(leaf: Any) -> Iterator[PlanInput]:
     name = _name(leaf)
     if name in _CONSTANTS:
         return
     if name != "LogicalRelation" or not is_instance_of(SparkContext._gateway, leaf.relation(), _FILES):
-        yield Scan(None, frozenset(), name)
+        yield PlanInput(None, frozenset(), name)
         return
     location = leaf.relation().location()
     kind = str(location.getClass().getName())
     table = located(str(location.path().toUri().getPath())) if kind.startswith(_DELTA) else None
     files = {uri: _placed(uri) for uri in _input_files(location)}
-    yield Scan(table, frozenset(file for file in files.values() if file), kind)
-    yield from (Scan(None, frozenset(), uri) for uri, file in files.items() if file is None)
+    yield PlanInput(table, frozenset(file for file in files.values() if file), kind)
+    yield from (PlanInput(None, frozenset(), uri) for uri, file in files.items() if file is None)
 
 
 def _input_files(location: Any) -> list[str]:

@@ -26,7 +26,6 @@ from platform_assets.domains.retail.contracts import (
     SILVER_TRANSACTIONS,
 )
 from platform_assets.domains.retail.sample import (
-    OtherSampleError,
     Rates,
     SampleError,
     Simulation,
@@ -142,9 +141,7 @@ def test_a_file_that_went_missing_comes_back_the_same(month: Path) -> None:
 
 
 def test_other_parameters_are_refused_by_name(month: Path) -> None:
-    with pytest.raises(
-        OtherSampleError, match=r"days is 30 there and 31 here.*rate of late is 0.02 there and 0.5 here"
-    ):
+    with pytest.raises(SampleError, match=r"days is 30 there and 31 here.*rate of late is 0.02 there and 0.5 here"):
         land(Simulation(days=31, rates=Rates(late=0.5)), month, MONTH.last)
 
 

@@ -7,7 +7,6 @@ have an oracle. Here belongs everything about these arrivals, and nothing that t
 
 from platform_assets.domains.retail.sample.landing import Landed, land
 from platform_assets.domains.retail.sample.simulation import (
-    OtherSampleError,
     Rates,
     SampleError,
     Simulation,
@@ -16,7 +15,6 @@ from platform_assets.domains.retail.sample.truth import Recount, land_recount
 
 __all__ = [
     "Landed",
-    "OtherSampleError",
     "Rates",
     "Recount",
     "SampleError",

@@ -28,7 +28,6 @@ from platform_assets.domains.retail.sample.files import (
 )
 from platform_assets.domains.retail.sample.simulation import (
     LATEST_DAYS,
-    OtherSampleError,
     SampleError,
     Simulation,
     copy_of,
@@ -240,8 +239,7 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
         progress: told how many arrival dates are done, after every file of transactions that is due.
 
     Raises:
-        OtherSampleError: the landing area holds a sample with other parameters.
-        SampleError: the landing area cannot be written.
+        SampleError: the landing area holds a sample with other parameters, or cannot be written.
     """
     try:
         _remember(simulation, landing)
@@ -281,7 +279,7 @@ def _remember(simulation: Simulation, landing: Path) -> None:
         if noted.get(name) != wanted.get(name)
     ]
     if other:
-        raise OtherSampleError(
+        raise SampleError(
             f"{landing} holds another sample: {'; '.join(other)}.",
             "Land with the same parameters, or into another folder, or remove that folder to start over.",
         )

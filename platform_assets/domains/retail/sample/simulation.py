@@ -27,10 +27,6 @@ class SampleError(PlatformError):
     """The sample cannot be simulated or landed."""
 
 
-class OtherSampleError(SampleError):
-    """The landing area already holds a sample with other parameters."""
-
-
 @dataclass(frozen=True)
 class Rates:
     """Shares of all till lines, each from 0 to 1. A line can have several of these fates.
