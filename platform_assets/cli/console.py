@@ -198,10 +198,8 @@ def print_parts(parts: Iterable[Any]) -> None:
                     say("  [bold]What to do:[/]", part.todo)
             case Heading():
                 console.print(part.text, style="table.title", markup=False, highlight=False)
-            case Table():
+            case Table() | Facts():
                 console.print(Grid(part))
-            case Facts():
-                console.print(Entries(part))
             case Details():
                 print_parts(part.parts if part.everywhere else ())
             case Calendar() | Plot() | Listing():
@@ -259,17 +257,22 @@ _Row = Sequence[Text]
 
 
 class Grid:
-    """Draw a table whose numbers and names are never cut; Rich's own fill lines with blanks, and take 2 ms a row.
+    """Draw a table, or facts: numbers and names are never cut; Rich's own fill lines with blanks, and take 2 ms a row.
 
     Where its columns do not fit side by side, the first has a line of its own with the others below, once for rows in
     turn that have the same, and all but numbers may be folded; where that does not do, all stand one below another.
     """
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, part: Table | Facts) -> None:
+        self._part = part
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table, width = self._table, options.max_width
+        table, width = self._part, options.max_width
+        if isinstance(table, Facts):
+            facts = [[Text(visible(name), "bold"), _text(tuple(lines))] for name, lines in table.entries]
+            first = max((row[0].cell_len for row in facts), default=0)
+            yield from _block(console, facts, [table.right, False], [first, max(width - first - _BETWEEN, 1)], 0)
+            return
         head = [Text(visible(name), "table.header") for name in table.columns]
         rows = [[*map(_text, row), *[Text()] * (len(head) - len(row))] for row in table.rows]
         right = [name in table.right for name in table.columns]
@@ -296,19 +299,6 @@ class Grid:
             yield Segment.line()
         else:
             yield from _upright(console, head, rows, width)
-
-
-class Entries:
-    """Draw facts: of each its name, or its number, and beside it what there is to say of it."""
-
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = [[Text(visible(name), "bold"), _text(tuple(lines))] for name, lines in self._facts.entries]
-        first = max((row[0].cell_len for row in rows), default=0)
-        widths = [first, max(options.max_width - first - _BETWEEN, 1)]
-        yield from _block(console, rows, [self._facts.right, False], widths, 0)
 
 
 def _text(cell: Cell) -> Text:

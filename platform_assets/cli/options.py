@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import getpass
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
@@ -17,8 +16,6 @@ from platform_assets.cli.console import UsageError
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Author
-    from platform_assets.planning.selection import Draw
-    from platform_assets.settings import Settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, also of an error.")]
 _DAYS = "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas."
@@ -39,32 +36,18 @@ UntilLifted = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and change nothing.")]
 
-_QUOTED = re.compile(r'((?:^|,)\s*"(?:[^"]|"")*")\s*(?=,|\Z)')
-"""A value in double quotes with the blanks behind it, at which `csv` stops."""
-
-
-def drawn(days: str | None, sample: int | None, seed: int | None, by_default: int, settings: Settings) -> Draw | None:
-    """Return how days are drawn that are not named: `by_default` of them, other ones every day."""
-    from platform_assets.planning.selection import Draw
-
-    if days is None:
-        by = settings.current_day().toordinal() if seed is None else seed
-        return Draw(by_default if sample is None else sample, by)
-    if sample is not None or seed is not None:
-        raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
-    return None
-
 
 def parse_keys(options: Sequence[str]) -> dict[str, list[str]]:
     """Return the texts of values that a person names, by column; all of a column that is named several times.
 
-    Each option is COLUMN=VALUE,… with the values as a line of CSV; blanks around one do not belong to it.
+    Each option is COLUMN=VALUE,… with the values as a line of CSV; blanks around one do not belong to it, and none may
+    stand behind one in quotes.
     """
     asked: dict[str, list[str]] = {}
     for option in options:
         name, _, listed = option.partition("=")
         try:
-            line = csv.reader([_QUOTED.sub(r"\1", listed)], skipinitialspace=True, strict=True)
+            line = csv.reader([listed.strip()], skipinitialspace=True, strict=True)
             values = [value.strip() for value in next(line, [])]
         except csv.Error as error:
             raise _no_keys(option, f"The values {listed!r} cannot be told apart: {error}.") from error

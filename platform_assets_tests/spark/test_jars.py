@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.cli.commands.doctor import check_class_archive, check_jars
+from platform_assets.cli.commands.doctor import Finding, check_spark
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.class_archive import archive_path, recording_of
 from platform_assets.spark.session.jars import ALWAYS, JarsError, faults, needed, spark_jars
@@ -68,22 +68,27 @@ def test_jars_are_brought_once_without_a_word_and_then_need_neither_network_nor_
     assert sorted(path.name for path in settings.jars.iterdir()) == sorted([".lock", *(jar.file for jar in ALWAYS)])
 
 
+def looked(name: str, settings: Settings) -> Finding:
+    """What the doctor finds of it."""
+    return next(found for found in check_spark(settings) if found.name == name)
+
+
 @pytest.mark.parametrize("damage", [b"PK\x03\x04 half a jar", pytest.param(b"", marks=pytest.mark.proof)])
 def test_a_damaged_jar_is_noticed_and_brought_again(damage: bytes, registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
     path = spark_jars(settings)[0]
     path.write_bytes(damage)
-    assert not check_jars(settings).ok
+    assert not looked("Jars", settings).ok
     spark_jars(settings)
     assert not faults(settings.jars, ALWAYS)
-    assert check_jars(settings).ok
+    assert looked("Jars", settings).ok
 
 
 def test_a_class_archive_that_the_next_start_takes_is_told(tmp_path: Path) -> None:
     settings, java = load_settings(state=tmp_path, jars=tmp_path), find_java()
-    assert "No cache of Spark's classes yet" in check_class_archive(settings, java).message
+    assert "No cache of Spark's classes yet" in looked("Class archive", settings).message
     recording_of(archive_path(settings, java)).touch()
-    assert "was recorded; the next command" in check_class_archive(settings, java).message
+    assert "was recorded; the next command" in looked("Class archive", settings).message
 
 
 def test_jars_that_a_bucket_needs_as_well_are_counted(tmp_path: Path, brought: Path) -> None:
@@ -91,11 +96,11 @@ def test_jars_that_a_bucket_needs_as_well_are_counted(tmp_path: Path, brought: P
     settings.jars.mkdir()
     for jar in ALWAYS:
         shutil.copy(brought / jar.file, settings.jars)
-    found, every = check_jars(settings), needed(settings)
+    found, every = looked("Jars", settings), needed(settings)
     assert found.ok
     assert found.message.startswith(f"{len(every) - len(ALWAYS)} of {len(every)} files are not")
     (settings.jars / ALWAYS[0].file).write_bytes(b"damaged")
-    damaged = check_jars(settings)
+    damaged = looked("Jars", settings)
     assert (damaged.ok, "missing" in damaged.message, ALWAYS[0].file in damaged.message) == (False, False, True)
 
 

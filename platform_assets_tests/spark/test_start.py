@@ -52,7 +52,7 @@ def test_nobody_there_is_told_with_the_setting_and_without_the_token(tmp_path: P
     assert f"127.0.0.1:{port}" in said.message
     assert "PLATFORM_SPARK_REMOTE" in said.todo
     assert "t0ken" not in f"{said}"
-    said = check_spark(load_settings(state=tmp_path, spark_master=f"spark://127.0.0.1:{port}"))[-1]
+    *_, said = check_spark(load_settings(state=tmp_path, spark_master=f"spark://127.0.0.1:{port}"))
     assert (said.ok, "PLATFORM_SPARK_MASTER" in said.todo) == (False, True)
 
 
@@ -62,13 +62,13 @@ def test_of_yarn_settings_of_hadoop_are_missed_before_it_is_asked_for(
     for name in HADOOP_FOLDERS:
         monkeypatch.delenv(name, raising=False)
     yarn = load_settings(state=tmp_path, spark_master="yarn")
-    said = check_spark(yarn)[-1]
+    *_, said = check_spark(yarn)
     assert (said.ok, "HADOOP_CONF_DIR or YARN_CONF_DIR" in said.message) == (False, True)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    said = check_spark(yarn)[-1]
+    *_, said = check_spark(yarn)
     assert (said.ok, str(tmp_path) in said.message, "HADOOP_CONF_DIR" in said.todo) == (False, True, True)
     (tmp_path / "yarn-site.xml").touch()
-    said = check_spark(yarn)[-1]
+    *_, said = check_spark(yarn)
     assert (said.ok, said.todo) == (True, ""), "only Hadoop knows whom to ask"
     assert "HADOOP_CONF_DIR" in not_started(yarn, "Can't get Kerberos realm").todo
 

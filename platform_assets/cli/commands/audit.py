@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -120,9 +120,15 @@ def decisions(limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20)
     """List what people decided, newest first: what, about what, by whom and as which user of which machine, why."""
     with platform_to_look() as platform:
         chain = platform.ledger.decision_chain()
-    shown = chain[: -limit - 1 : -1]
+    shown = [(entry, _decision(entry)) for entry in chain[: -limit - 1 : -1]]
+    data = [
+        picked(entry, "number chain", decision=json.loads(entry.content))
+        if decision
+        else picked(entry, "number chain", decision=None, content=entry.content)
+        for entry, decision in shown
+    ]
     parts = _decisions_parts(shown, len(chain) - len(shown)) if shown else ["Nobody decided anything yet."]
-    return Report(parts, [_decision_json(entry) for entry in shown])
+    return Report(parts, data)
 
 
 @audit.command("put-back")
@@ -257,13 +263,18 @@ def _said(content: Content | None) -> str:
     return f"{counted(content.rows, 'row')}, digest {content.digest}" if content else "never computed"
 
 
-def _decisions_parts(entries: Sequence[Entry], more: int) -> Iterator[Part]:
+def _decision(entry: Entry) -> Decision | None:
+    """Return what an entry of the chain says; None if it says none."""
+    with suppress(ValueError):
+        return from_content(entry.content)
+    return None
+
+
+def _decisions_parts(entries: Sequence[tuple[Entry, Decision | None]], more: int) -> Iterator[Part]:
     """Show a row for each decision; one that cannot be read shows what lies in its place."""
     rows: list[Sequence[Cell]] = []
-    for entry in entries:
-        try:
-            decision = from_content(entry.content)
-        except ValueError:
+    for entry, decision in entries:
+        if decision is None:
             rows.append((str(entry.number), "", Mark("unreadable", "red"), entry.content))
             continue
         by = signed(decision.who, decision.as_user, decision.on_host)
@@ -273,15 +284,6 @@ def _decisions_parts(entries: Sequence[Entry], more: int) -> Iterator[Part]:
     yield Table("Decisions", names, rows, right=("number",), whole=names[:3])
     if more:
         yield f"{more:,} older ones: --limit {len(entries) + more}"
-
-
-def _decision_json(entry: Entry) -> dict[str, Any]:
-    """Return an entry of the chain; what it says is `decision`, or as text `content` where that is none."""
-    try:
-        from_content(entry.content)
-    except ValueError:
-        return picked(entry, "number chain", decision=None, content=entry.content)
-    return picked(entry, "number chain", decision=json.loads(entry.content))
 
 
 def _about(decision: Decision) -> str:

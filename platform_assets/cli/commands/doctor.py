@@ -209,29 +209,30 @@ def _release(settings: Settings) -> str:
     return f"Release {release.number} of {len(release.versions)} tables"
 
 
-def check_spark(settings: Settings) -> tuple[Finding, ...]:
+def check_spark(settings: Settings) -> Iterator[Finding]:
     """Look at Java, the jars and the class archive, in that order; with Spark Connect the server has all of them.
 
     A client of that needs packages that come with an extra only. Of a server or a cluster only that somebody listens
     there: whether it has room shows when it is asked for some.
     """
     if settings.spark_remote:
-        reached = _looked("Spark", lambda: _reached(settings, "Java and jars are the server's"))
         if lacking := [name for name in _PACKAGES_OF_CONNECT if find_spec(name) is None]:
             what = f"Spark Connect needs packages that are not installed: {', '.join(lacking)}."
-            return Finding("Packages", False, what, "Install them: uv sync --inexact --extra connect."), reached
-        return (reached,)
+            yield Finding("Packages", False, what, "Install them: uv sync --inexact --extra connect.")
+        yield _looked("Spark", lambda: _reached(settings, "Java and jars are the server's"))
+        return
     found: list[Java] = []
 
     def java() -> str:
         found.append(find_java())
         return f"Java {found[0].version} at {found[0].executable}."
 
-    findings = [_looked("Java", java), check_jars(settings)]
-    findings += [check_class_archive(settings, one) for one in found]
+    yield _looked("Java", java)
+    yield _looked("Jars", lambda: _jars(settings))
+    if found:
+        yield _looked("Class archive", lambda: _class_archive(settings, found[0]))
     if places_of(settings) or settings.spark_master == "yarn":
-        findings.append(_looked("Spark", lambda: _reached(settings, "executors come with the first work")))
-    return tuple(findings)
+        yield _looked("Spark", lambda: _reached(settings, "executors come with the first work"))
 
 
 def _reached(settings: Settings, more: str) -> str:
@@ -247,38 +248,33 @@ def _reached(settings: Settings, more: str) -> str:
     return f"{what}{answers}: {more}."
 
 
-def check_jars(settings: Settings) -> Finding:
+def _jars(settings: Settings) -> str:
     """Look at the jars: some not yet is fine, a damaged one is replaced at the next start, with the network at hand.
 
     A lake that moves into a bucket asks for dozens more than one in a folder, so those are counted.
     """
     jars = needed(settings)
     there = tuple(jar for jar in jars if (settings.jars / jar.file).exists())
-    problems = faults(settings.jars, there)
-    if problems:
-        return Finding(
-            "Jars", False, f"{'; '.join(problems)}.", "Start anything that uses Spark with the network at hand."
-        )
+    if problems := faults(settings.jars, there):
+        raise _WrongError(f"{'; '.join(problems)}.", "Start anything that uses Spark with the network at hand.")
     if not there:
-        return Finding("Jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
+        return f"Not there yet; the first start brings them to {settings.jars}."
     if lacking := len(jars) - len(there):
         what = f"{lacking} of {len(jars)} files are not in {settings.jars} yet"
-        return Finding("Jars", True, f"{what}; the next start of Spark brings them, for which it needs the network.")
-    return Finding("Jars", True, f"{len(jars)} files in {settings.jars}, as released.")
+        return f"{what}; the next start of Spark brings them, for which it needs the network."
+    return f"{len(jars)} files in {settings.jars}, as released."
 
 
-def check_class_archive(settings: Settings, java: Java) -> Finding:
+def _class_archive(settings: Settings, java: Java) -> str:
     """Look at the class archive, which only makes starts faster; whoever first reads of it is told so."""
     file = archive_path(settings, java)
-    if not file.is_file():
-        made = "the first command that uses Spark makes it, and Spark then starts about a third faster"
-        what = f"No cache of Spark's classes yet: {made}."
-        if recording_of(file).exists():
-            what = "A cache of Spark's classes was recorded; the next command that uses Spark starts with it."
-    elif is_as_recorded(file):
+    if is_as_recorded(file):
         size = f"{file.stat().st_size / 1e6:.0f} MB at {file}"
-        what = f"A cache of Spark's classes, with which it starts about a third faster: {size}."
-    else:
+        return f"A cache of Spark's classes, with which it starts about a third faster: {size}."
+    if file.is_file():
         why = "it was changed since it was made, or others can write it; the next command that uses Spark makes it anew"
-        what = f"The cache of Spark's classes, {file}, is not used: {why}."
-    return Finding("Class archive", True, what)
+        return f"The cache of Spark's classes, {file}, is not used: {why}."
+    if recording_of(file).exists():
+        return "A cache of Spark's classes was recorded; the next command that uses Spark starts with it."
+    made = "the first command that uses Spark makes it, and Spark then starts about a third faster"
+    return f"No cache of Spark's classes yet: {made}."

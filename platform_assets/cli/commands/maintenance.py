@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -12,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from platform_assets.cli.console import opened_platform
-from platform_assets.cli.options import DryRun
+from platform_assets.cli.options import DryRun, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing
-from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.platform import Platform
 from platform_assets.planning.retention import TASKS, Deletion, Task
 from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
@@ -73,8 +71,7 @@ def _done(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
     from platform_assets.operations.maintenance.maintenance import Maintenance
     from platform_assets.operations.maintenance.tasks import maintain
 
-    author = Author(run=f"process {os.getpid()}", why="maintenance", who=getpass.getuser())
-    done = Maintenance()
+    author, done = decided_by("maintenance", None), Maintenance()
     with computing(platform.settings, "maintenance") as (spark, progress):
         for task in tasks:
             done += maintain(platform, spark, task, author, progress)

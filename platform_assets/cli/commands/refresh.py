@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -123,8 +123,9 @@ def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResul
     held = held_days(platform, _asked_for(platform.ledger.holds(), request)) if published else ()
     others = _by_others(platform, ahead.release, author, ahead.plan) if published else ()
     ended = ended_rollbacks(platform, ahead.stood)
-    there = refused_of(platform, ahead.raw) if published else ()
-    problems = _not_taken(ahead.landed, result) if published else ()
+    there = _refused(platform, ahead.raw) if published else ()
+    met = (problem for done in result.ingests for problem in done.problems)
+    problems = each_once((*ahead.landed.problems, *met)) if published else ()
     is_part = request.tables or request.days is not None
     stale = not_asked_for(platform, request) if published and is_part else {}
     known = {(day.hold.table, str(day.hold.day)) for day in held}
@@ -211,13 +212,6 @@ def _by_others(platform: Platform, since: int, author: Author, plan: Plan) -> tu
     return published_meanwhile(platform, since, author.run, planned)
 
 
-def _not_taken(landed: Delivered, result: RefreshResult) -> tuple[Problem, ...]:
-    """Return what a refresh left in the landing area, its root included, of which no table speaks."""
-    told = {problem.path for problem in landed.problems}
-    met = each_once(problem for done in result.ingests for problem in done.problems)
-    return (*landed.problems, *(problem for problem in met if problem.path not in told))
-
-
 def refresh_report(
     result: RefreshResult,
     seconds: float,
@@ -237,12 +231,12 @@ def refresh_report(
     published = {done.table: len(done.published) for done in result.ingests if done.published}
     published |= {done.table: new for done in result.steps if (new := len(done.published) - len(done.unchanged))}
     left = [(done.table, day, why) for done in result.steps for day, why in sorted(done.not_published.items())]
-    refused_files = {arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None}
+    refused = {arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None}
     replays, undated = (
         {arrival.path: note for arrival in arrivals for note in arrival.notes if note.startswith(kind)}
         for kind in (REPLAY, UNDATED)
     )
-    broken = {done.table: broken for done in result.steps if (broken := done.newly_quarantined)}
+    broken = {done.table: broken.values() for done in result.steps if (broken := done.newly_quarantined)}
     warnings = [
         DayWarning(done.table, day, warned)
         for done in result.steps
@@ -255,12 +249,12 @@ def refresh_report(
         "struck": {table: len(days) for table, days in result.struck.items()},
         "left": [{"table": table, "day": str(day), "reason": why} for table, day, why in left],
         "files": len(taken),
-        "refused_files": [{"path": path, "reason": why} for path, why in refused_files.items()],
+        "refused_files": [{"path": path, "reason": why} for path, why in refused.items()],
         "refused_rows": _rows(taken, "refused"),
         "late_rows": _rows(taken, "late"),
         "replays": [{"path": path, "note": note} for path, note in replays.items()],
         "deletes_without_record": [{"path": path, "note": note} for path, note in undated.items()],
-        "quarantined": {name: {"rows": sum(days.values()), "days": len(days)} for name, days in broken.items()},
+        "quarantined": {table: {"rows": sum(rows), "days": len(rows)} for table, rows in broken.items()},
         "warnings": [warning.json() for warning in warnings],
         "growing_files": sum(len(done.growing) for done in result.ingests),
         "published_meanwhile": [
@@ -268,40 +262,21 @@ def refresh_report(
         ],
         "seconds": round(seconds, 1),
     }
+    untold = [(table, day, why) for table, day, why in left if (table, str(day)) not in told]
 
     def parts() -> Iterator[Part]:
-        for table, count in published.items():
-            yield f"{table}: {counted(count, 'day')} {f'in the stage {stage}' if stage else 'published'}"
-        for table, count in data["unchanged"].items():
-            yield f"{table}: {counted(count, 'day')} came out as before, readers see nothing new"
-        for table, count in data["struck"].items():
-            yield f"{table}: {counted(count, 'day')} struck: {result.why_struck}"
-        for other in others:
-            by = f"{other.by.run} of {other.by.who} ({other.by.why}), publication {other.by.publication}"
-            theirs = f"{other.table}: {counted(other.days, 'day')} not by this run but by {by}"
-            yield Note("", "published meanwhile", f"{theirs}, release {other.by.release}")
-        untold = [(table, day, why) for table, day, why in left if (table, str(day)) not in told]
+        yield from _days_parts(data, result, stage)
         for line in kept_lines(untold, result.stopped):
             yield Note("red", f"not {'staged' if stage else 'published'}", line)
-        yield from (Note("red", "refused", line) for line in refused_lines(refused_files))
-        for table, rows in data["refused_rows"].items():
-            files = [file for file in taken if file.table == table]
-            delivered = sum(file.landed for file in files)
-            shown = f"`platform-assets read {refused_table(table)}` shows them"
-            todo = remedy([file for file in files if file.refused], delivered)
-            of = f"{rows:,} of {counted(delivered, 'row')} delivered for {table}"
-            yield Note("red", "refused", f"{of}: {shown}; {todo}")
-        for table, rows in data["late_rows"].items():
-            came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
-            history = "A history that is loaded for the first time is taken by `late approve FILE`."
-            yield Note("yellow", "late", f"{came}: `platform-assets late list`. {history}")
+        yield from (Note("red", "refused", line) for line in refused_lines(refused))
+        yield from _rows_parts(data, taken)
         yield from (Note("yellow", "sent again", line) for line in refused_lines(replays))
         yield from (Note("yellow", "deletes nothing yet", line) for line in refused_lines(undated))
-        for table, days in broken.items():
-            broke = f"{counted(sum(days.values()), 'row')} of {counted(len(days), 'day')} broke a rule"
+        for table, broke in data["quarantined"].items():
+            what = f"{counted(broke['rows'], 'row')} of {counted(broke['days'], 'day')} broke a rule"
             # Those of a stage are nowhere yet that anybody reads.
             shown = "" if stage else f": `platform-assets read {quarantine_table(table)}` shows them"
-            yield Note("yellow", "quarantined", f"{table}: {broke}{shown}")
+            yield Note("yellow", "quarantined", f"{table}: {what}{shown}")
         yield from warnings_parts(warnings, stage)
         if stage:
             then = f"`stage compare {stage}`, `stage publish {stage} --reason …` or `stage drop {stage}`"
@@ -312,7 +287,36 @@ def refresh_report(
         grow = f"{stay} for the next refresh" if grows else ""
         yield f"{counted(len(taken), 'file')} taken{grow}. Done in {seconds:.1f} s."
 
-    return Report(parts(), data, bool(left or refused_files or data["refused_rows"]))
+    return Report(parts(), data, bool(left or refused or data["refused_rows"]))
+
+
+def _days_parts(data: Mapping[str, Any], result: RefreshResult, stage: str | None) -> Iterator[Part]:
+    became = f"in the stage {stage}" if stage else "published"
+    for name, what in (
+        ("staged" if stage else "published", became),
+        ("unchanged", "came out as before, readers see nothing new"),
+        ("struck", f"struck: {result.why_struck}"),
+    ):
+        yield from (f"{table}: {counted(count, 'day')} {what}" for table, count in data[name].items())
+    for other in data["published_meanwhile"]:
+        days = f"{other['table']}: {counted(other['days'], 'day')} not by this run but by"
+        by = "{run} of {who} ({why}), publication {publication}, release {release}".format(**other)
+        yield Note("", "published meanwhile", f"{days} {by}")
+
+
+def _rows_parts(data: Mapping[str, Any], taken: Sequence[Arrival]) -> Iterator[Part]:
+    """Show rows that were refused, or that wait, of files that were taken."""
+    for table, rows in data["refused_rows"].items():
+        files = [file for file in taken if file.table == table]
+        delivered = sum(file.landed for file in files)
+        shown = f"`platform-assets read {refused_table(table)}` shows them"
+        todo = remedy([file for file in files if file.refused], delivered)
+        of = f"{rows:,} of {counted(delivered, 'row')} delivered for {table}"
+        yield Note("red", "refused", f"{of}: {shown}; {todo}")
+    for table, rows in data["late_rows"].items():
+        came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
+        history = "A history that is loaded for the first time is taken by `late approve FILE`."
+        yield Note("yellow", "late", f"{came}: `platform-assets late list`. {history}")
 
 
 def _rows(files: Iterable[Arrival], kind: str) -> dict[str, int]:
@@ -425,7 +429,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
     raw = frozenset(contract.name for contract in platform.catalogue if contract.source and days.get(contract.name))
     there = delivered(platform, raw)
     landed = Delivered() if stage else there
-    refused = () if stage else refused_of(platform, raw)
+    refused = () if stage else _refused(platform, raw)
     wanted = [name for name, some in days.items() if some]
     stops = {table: hold for table, hold in snapshot.stopped.items() if table in wanted}
     if request.keys is None:
@@ -462,7 +466,7 @@ class NotReadyError(PlatformError):
     """Days were asked for that read a day never loaded."""
 
 
-def refused_of(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
+def _refused(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
     """Return files of some tables that lie there refused, and wait to be repaired or taken away."""
     return tuple(file for file in refused_files(platform).there if file.table in raw)
 

@@ -31,7 +31,7 @@ from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, leading, ordered
 from platform_assets.planning.selection import Selection
 from platform_assets.planning.windows import Calendar, day_range
-from platform_assets.report import Note, Report, picked
+from platform_assets.report import Note, Report, Tone, picked
 from platform_assets.words import counted
 
 _Mark = tuple[str, str]
@@ -60,8 +60,8 @@ def stale(
         only = selected(None if table is None else platform.catalogue[table].name, days, platform.settings)
         plans = outlook(platform, intakes(platform))
         calendar = platform.calendar
-        holds = [h for h in platform.ledger.holds() if only.has_table(h.table) and only.has_day(h.day)]
         planned = {(step.table, day) for step in plans.everything.steps for day in step.days}
+        holds = [hold for hold in platform.ledger.holds() if only.has_table(hold.table) and only.has_day(hold.day)]
         held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) not in planned])
     steps = _chosen(plans.everything.steps, only)
     protected = _chosen(plans.everything.waiting, only)
@@ -96,13 +96,12 @@ def stale(
         yield from held_parts(held)
         yield from (Note("yellow", "stale, cannot be computed", line) for line in blocked_lines(plan, only))
         yield from (Note("yellow", "out of date", line) for line in bereft_lines(plan, only))
-        stuck = [table for table, some in changes.items() if need_of(some) == "another table"]
         for table, some in changes.items():
-            # What one of them needs, all enter with.
-            for change in (replace(one, needs=need_of(some)) if one.needs != "nothing" else one for one in some):
-                yield Note(
-                    "red" if change.needs == "another table" else "yellow", "contract changed", f"{table}: {change}"
-                )
+            for one in some:  # what one of them needs, all enter with
+                change = one if one.needs == "nothing" else replace(one, needs=need_of(some))
+                tone: Tone = "red" if change.needs == "another table" else "yellow"
+                yield Note(tone, "contract changed", f"{table}: {change}")
+        stuck = [table for table, some in changes.items() if need_of(some) == "another table"]
         files = intake_lines(plan.intakes)
         yield from (Note("yellow", "waiting", line) for line in files)
         if waiting := sum(len(waits[step.table]) for step in steps):

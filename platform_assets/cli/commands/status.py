@@ -84,13 +84,13 @@ def _status(platform: Platform, *, with_metrics: bool) -> Status:
         held=held_days(platform, platform.ledger.holds()),
         warned=platform.ledger.warned(platform.catalogue.names, at=snapshot.number),
         refused=refused_files(platform),
-        problems=([root] if root else []) + list(each_once(in_folders)),
+        landing=([root] if root else []) + list(each_once(in_folders)),
         unread=unread_folders(platform.settings, platform.catalogue),
-        pending=sum(len(listing.pending) for listing in listings),
-        late=sum(count.waiting for count in counts),
-        ahead=sum(count.ahead for count in counts),
+        pending_files=sum(len(listing.pending) for listing in listings),
+        late_rows=sum(count.waiting for count in counts),
+        rows_ahead=sum(count.ahead for count in counts),
         outbox=platform.ledger.outbox.open_by_target(),
-        by_spark=not_by_sail(platform, platform.catalogue.names),
+        computed_by_spark=not_by_sail(platform, platform.catalogue.names),
         metrics=table_metrics(snapshot, {one.table: one.newest for one in tables}) if with_metrics else {},
         stopped=tuple(dict.fromkeys(hold.reason for hold in stopped(platform).values())),
     )
@@ -176,13 +176,13 @@ class Status:
     held: Sequence[HeldDay]
     warned: Sequence[DayRecord]
     refused: RefusedFiles
-    problems: Sequence[Problem]
+    landing: Sequence[Problem]
     unread: Mapping[str, str]
-    pending: int
-    late: int
-    ahead: int
+    pending_files: int
+    late_rows: int
+    rows_ahead: int
     outbox: Mapping[str, Mapping[MessageState, int]]
-    by_spark: Mapping[str, str]
+    computed_by_spark: Mapping[str, str]
     stopped: Sequence[str]
     metrics: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
@@ -196,41 +196,37 @@ class Status:
         """Return whether a person should do something."""
         incomplete = any(table.missing or table.stale for table in self.tables)
         given_up = any(counts.get("given up") for counts in self.outbox.values())
-        return any((self.held, self.refused.there, self.problems, self.late, given_up, incomplete, self.stopped))
+        return any((self.held, self.refused.there, self.landing, self.late_rows, given_up, incomplete, self.stopped))
 
     def json(self) -> dict[str, object]:
         """Return all of it for programs."""
         refused = self.refused
-        return {
-            "tables": self.tables,
-            "held": [plain(day.hold) | held_json(day) for day in self.held],
-            "warnings": warnings_json(self.warned),
-            "refused_files": refused_json(refused.there),
-            "refused_files_gone": refused_json(refused.gone),
-            "refused_files_repaired": [
-                picked(file, "table path reason", by=other) for file, other in refused.repaired.items()
-            ],
-            "files_with_many_refused": [picked(file, "path landed refused") for file in refused.in_large_part],
-            "landing": self.problems,
-            "unread_folders": list(self.unread),
-            "pending_files": self.pending,
-            "late_rows": self.late,
-            "rows_ahead": self.ahead,
-            "outbox": {
+        return picked(
+            self,
+            "tables landing pending_files late_rows rows_ahead computed_by_spark stopped metrics",
+            held=[plain(day.hold) | held_json(day) for day in self.held],
+            warnings=warnings_json(self.warned),
+            refused_files=refused_json(refused.there),
+            refused_files_gone=refused_json(refused.gone),
+            refused_files_repaired=[picked(file, "table path reason", by=by) for file, by in refused.repaired.items()],
+            files_with_many_refused=[picked(file, "path landed refused") for file in refused.in_large_part],
+            unread_folders=list(self.unread),
+            outbox={
                 target: {"waiting": counts.get("waiting", 0), "given_up": counts.get("given up", 0)}
                 for target, counts in self.outbox.items()
             },
-            "computed_by_spark": self.by_spark,
-            "stopped": self.stopped,
-            "metrics": self.metrics,
-        }
+        )
 
 
 def status_parts(known: Status) -> Iterator[Part]:
     """Show the tables, then what is to be looked at, files before rows."""
     if known.is_new:
         where = "no file waits that can be taken: docs/first-table.md says where they go"
-        wait = f"{counted(known.pending, 'file', 'wait')}: run `platform-assets refresh`" if known.pending else where
+        wait = (
+            f"{counted(known.pending_files, 'file', 'wait')}: run `platform-assets refresh`"
+            if known.pending_files
+            else where
+        )
         yield Note("bold", "Nothing was loaded yet;", f"{wait}.")
     yield from (Note("red", "stopped", sentence) for sentence in known.stopped)
     yield from _tables_parts(known)
@@ -242,13 +238,13 @@ def status_parts(known: Status) -> Iterator[Part]:
             yield Note("red", "given up", took)
         if waiting := counts.get("waiting", 0):
             yield Note("", "to be told", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
-    yield from by_spark_parts(known.by_spark)
-    if known.pending and not known.is_new:
-        yield f"{counted(known.pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them."
+    yield from by_spark_parts(known.computed_by_spark)
+    if known.pending_files and not known.is_new:
+        yield f"{counted(known.pending_files, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them."
 
 
 def _files_parts(known: Status) -> Iterator[Part]:
-    for problem in known.problems:
+    for problem in known.landing:
         yield Note("yellow", f"not taken{' yet' if problem.is_growing else ''}", f"{problem.path} {problem.message}")
     yield from (Note("red", "refused", f"{file.path} {file.reason}") for file in known.refused.there)
     yield from (Note("yellow", "refused", _in_large_part(file)) for file in known.refused.in_large_part)
@@ -301,7 +297,7 @@ def _tables_parts(known: Status) -> Iterator[Part]:
 
 def _of_files_parts(known: Status) -> Iterator[Part]:
     refused = known.refused
-    yield from left_parts([problem for problem in known.problems if not problem.is_growing], refused.there)
+    yield from left_parts([problem for problem in known.landing if not problem.is_growing], refused.there)
     yield from (Note("yellow", "refused", _in_large_part(file)) for file in refused.in_large_part[:_SHOWN])
     if (more := len(refused.in_large_part) - _SHOWN) > 0:
         many = f"many rows of {counted(more, 'more file')}; `platform-assets status --files` names them"
@@ -310,7 +306,7 @@ def _of_files_parts(known: Status) -> Iterator[Part]:
         gone = counted(len({file.path for file in refused.gone}), "refused file")
         away = f"{gone}, no longer in the landing area; `platform-assets status --files` says which and why"
         yield Note("", "taken away", away)
-    growing = growing_lines([problem for problem in known.problems if problem.is_growing])
+    growing = growing_lines([problem for problem in known.landing if problem.is_growing])
     yield from (Note("yellow", "not taken yet", line) for line in growing)
     for folder, meant in known.unread.items():
         did = f"; did you mean {meant}?" if meant else ""
@@ -320,10 +316,14 @@ def _of_files_parts(known: Status) -> Iterator[Part]:
 
 def _rows_parts(known: Status) -> Iterator[Part]:
     yield from warned_tables_parts(known.warned)
-    if known.late:
-        yield Note("yellow", "late", f"{counted(known.late, 'row', 'wait')} for a decision: platform-assets late list")
-    if known.ahead:
-        yield Note("", "ahead", f"{counted(known.ahead, 'row', 'wait')} for the day to come: platform-assets late list")
+    if known.late_rows:
+        yield Note(
+            "yellow", "late", f"{counted(known.late_rows, 'row', 'wait')} for a decision: platform-assets late list"
+        )
+    if known.rows_ahead:
+        yield Note(
+            "", "ahead", f"{counted(known.rows_ahead, 'row', 'wait')} for the day to come: platform-assets late list"
+        )
     for table in known.tables:
         if days_outside := table.days_outside:
             days = f"{counted(len(days_outside), 'day')} that the calendar does not have, {which(days_outside)}"

@@ -8,10 +8,11 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from ruamel.yaml import YAML
@@ -111,9 +112,13 @@ def up(
     if not as_json:
         tell_what_is_left(settings)
     sys.stdout.flush()
+    _run(settings, environment, password, port, read_only=read_only)
+
+
+def _run(settings: Settings, environment: Mapping[str, str], password: str, port: int, *, read_only: bool) -> None:
+    """Run all that belongs to it until one of them ends, or until this process is told to stop."""
     for number in _STOPS:
         signal.signal(number, _stop)
-    stopped_by = 0
     with TemporaryDirectory(prefix="platform-assets-") as folder:
         processes = Processes(project_root(), environment, Path(folder))
         try:
@@ -129,14 +134,20 @@ def up(
                     keeper = _module("platform_assets.orchestration.warm.keeper", str(Path(folder) / _SPARK_SOCKET))
                     processes.start(_SPARK, keeper)
             _wait(processes, port)
-        except _StopRequested as request:
-            stopped_by = request.number
         finally:
-            for number in _STOPS:
-                signal.signal(number, signal.SIG_IGN)
+            _ignore_stops()
             processes.end()
-    if stopped_by == signal.SIGINT:
-        raise KeyboardInterrupt  # told as of every command, now that nothing is left running
+
+
+def _ignore_stops() -> None:
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    """Leave the wait for the processes, which are ended on the way out; a Ctrl-C is told as of every command."""
+    _ignore_stops()
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(0)
 
 
 def describe_automation(settings: Settings, catalogue: Catalogue) -> str:
@@ -272,17 +283,3 @@ def _require_free(port: int) -> None:
                 f"Port {port} of 127.0.0.1 cannot be used: {error.strerror}.",
                 "Stop what listens there, or choose another port with --port.",
             ) from error
-
-
-class _StopRequested(BaseException):
-    """Leave the wait for the server, which a signal handler could not wait for itself."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    for other in _STOPS:
-        signal.signal(other, signal.SIG_IGN)
-    raise _StopRequested(number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,11 +16,10 @@ import typer
 from platform_assets.cli.changes_view import columns_parts, comparison_json
 from platform_assets.cli.commands.read import column_names
 from platform_assets.cli.console import UsageError, opened_platform, parse_days, platform_to_look, selected, write_page
-from platform_assets.cli.options import Days, TableName, drawn
+from platform_assets.cli.options import Days, TableName, decided_by
 from platform_assets.cli.session import computing
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
-from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.planning.selection import Draw
 from platform_assets.quality.sides import SidesBeside, difference, facts, key_sentence
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _DRAWN = 3
+Seed = Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")]
 _VERDICTS: tuple[Verdict, ...] = ("equal", "different", "not verifiable")
 
 
@@ -45,7 +44,7 @@ def verify(
     sample: Annotated[
         int | None, typer.Option(min=0, help=f"Days to draw besides the newest of each table; {_DRAWN} by default.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")] = None,
+    seed: Seed = None,
     keys: Annotated[bool, typer.Option("--keys", help="Name keys of silver that lie on two days instead.")] = False,
 ) -> Report:
     """Compute published days again from what they were made from; exit code 1 if one comes out otherwise."""
@@ -54,11 +53,21 @@ def verify(
         if (days, sample, seed) != (None, None, None):
             raise UsageError("--keys looks at whole tables.", "Leave out --days, --sample and --seed.")
         return _look_at_keys(settings, table)
-    draw = drawn(days, sample, seed, _DRAWN, settings)
+    draw = _drawn(days, sample, seed, _DRAWN, settings)
     tables = _verified(settings, table, days, draw)
     seed = draw.seed if draw else None
     data = {"seed": seed, "tables": [_json(verified) for verified in tables]}
     return Report(_parts(tables, seed), data, any(verified.of("different") for verified in tables))
+
+
+def _drawn(days: str | None, sample: int | None, seed: int | None, by_default: int, settings: Settings) -> Draw | None:
+    """Return how days are drawn that are not named: `by_default` of them, other ones every day."""
+    if days is None:
+        by = settings.current_day().toordinal() if seed is None else seed
+        return Draw(by_default if sample is None else sample, by)
+    if sample is not None or seed is not None:
+        raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
+    return None
 
 
 def _look_at_keys(settings: Settings, table: str | None) -> Report:
@@ -108,20 +117,25 @@ def _parts(tables: Sequence[TableVerified], seed: int | None) -> Iterator[Part]:
     names = ("table", "days", *_VERDICTS)
     yield Table("Computed again and compared", names, rows, right=names[1:], whole=names)
     for verified in tables:
-        for day in verified.of("different"):
-            yield Note("red", "different", f"{verified.table} {day.day}: {day.reason}")
-            yield Note("", "  published", f"{counted(day.expected.rows, 'row')}, digest {day.expected}")
-            if day.actual is not None:
-                yield Note("", "  found    ", f"{counted(day.actual.rows, 'row')}, digest {day.actual}")
-            yield from (f"    {example}" for example in day.examples)
-        by_reason: dict[str, list[date]] = {}
-        for day in verified.of("not verifiable"):
-            by_reason.setdefault(day.reason, []).append(day.day)
-        for reason, days in by_reason.items():
-            more = f" and {counted(len(days) - 1, 'more day')}" if len(days) > 1 else ""
-            yield Note("yellow", "not verifiable", f"{verified.table} {days[0]}{more}: {reason}")
+        yield from _differing_parts(verified)
     if seed is not None:
         yield f"Drawn by --seed {seed}."
+
+
+def _differing_parts(verified: TableVerified) -> Iterator[Part]:
+    """Show each day that came out otherwise, and of those that cannot be verified one for each reason."""
+    for day in verified.of("different"):
+        yield Note("red", "different", f"{verified.table} {day.day}: {day.reason}")
+        yield Note("", "  published", f"{counted(day.expected.rows, 'row')}, digest {day.expected}")
+        if day.actual is not None:
+            yield Note("", "  found    ", f"{counted(day.actual.rows, 'row')}, digest {day.actual}")
+        yield from (f"    {example}" for example in day.examples)
+    by_reason: dict[str, list[date]] = {}
+    for day in verified.of("not verifiable"):
+        by_reason.setdefault(day.reason, []).append(day.day)
+    for reason, days in by_reason.items():
+        more = f" and {counted(len(days) - 1, 'more day')}" if len(days) > 1 else ""
+        yield Note("yellow", "not verifiable", f"{verified.table} {days[0]}{more}: {reason}")
 
 
 def _json(verified: TableVerified) -> dict[str, Any]:
@@ -230,19 +244,18 @@ def verify_engines(
     sample: Annotated[
         int | None, typer.Option(min=0, help=f"Days to draw besides the newest; {_DRAWN_BESIDE} by default.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")] = None,
+    seed: Seed = None,
 ) -> Report:
     """Compute published days on Spark and on Sail; the table is admitted to Sail if all come out as published.
 
     That holds for this code version and contract. Exit code 1 if the table is not admitted.
     """
-    from platform_assets.lakehouse.staging_folders import private_folder
     from platform_assets.operations.engines import verify_engine
 
-    draw = drawn(days, sample, seed, _DRAWN_BESIDE, load_settings())
+    draw = _drawn(days, sample, seed, _DRAWN_BESIDE, load_settings())
     with opened_platform() as platform:
         named = None if days is None else parse_days(days, platform.settings)
-        author = Author(run=f"engine verify {table}", why="engine verify", who=getpass.getuser())
+        author = decided_by("engine verify", None)
         with (
             private_folder(platform.lake) as folder,
             computing(platform.settings, "verify") as (spark, progress),
@@ -252,11 +265,11 @@ def verify_engines(
     data = picked(found, "table", admitted=not admission.refused, why_not=admission.refused)
     data |= picked(admission, "days rows") | {
         "engines": {
-            engine: [
+            name: [
                 {"table": one.table} | {verdict: [day.day for day in one.of(verdict)] for verdict in _VERDICTS}
                 for one in tables
             ]
-            for engine, tables in found.by_engine.items()
+            for name, tables in found.by_engine.items()
         }
     }
     return Report(_verified_parts(found), data, bool(admission.refused))
@@ -291,15 +304,11 @@ def compare(
 
 
 def _verified_parts(found: EngineVerified) -> Iterator[Part]:
-    for engine, tables in found.by_engine.items():
-        for of_table in tables:
-            counts = ", ".join(f"{len(of_table.of(verdict)):,} {verdict}" for verdict in _VERDICTS)
-            yield Note("", engine.capitalize(), f"{of_table.table}: {counts}")
-            for day in of_table.of("different"):
-                yield Note("red", "different", f"{of_table.table} {day.day}: {day.reason}")
-                yield from (f"    {example}" for example in day.examples)
-            for day in of_table.of("not verifiable")[:1]:
-                yield Note("yellow", "not verifiable", f"{of_table.table} {day.day}: {day.reason}")
+    for name, tables in found.by_engine.items():
+        for verified in tables:
+            counts = ", ".join(f"{len(verified.of(verdict)):,} {verdict}" for verdict in _VERDICTS)
+            yield Note("", name.capitalize(), f"{verified.table}: {counts}")
+            yield from _differing_parts(verified)
     if why := found.admission.refused:
         yield Note("yellow", "not admitted", f"{found.table} is computed by Spark: {why}.")
     else:
