@@ -1,24 +1,33 @@
-"""`backup` and `restore`: what a person takes, tries and gets back, without Spark."""
+"""backup and restore, and a ledger that is damaged or moved."""
 
 from __future__ import annotations
 
 import shutil
 import stat
 from pathlib import Path
+from random import Random
 
 import pytest
 
+import platform_assets
+from platform_assets.lakehouse import publish as publishing
+from platform_assets.lakehouse.errors import DamagedTableError, MovedLakeError
 from platform_assets.lakehouse.horizon import Cut, Horizon
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import newest_release
+from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.decisions import LateDecision
 from platform_assets.records.manifest import Erasure
 from platform_assets.secret import installation_secret, secret_file
-from platform_assets.settings import Settings
+from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.cli.products import DAY
+from platform_assets_tests.support.ledger_records import approval, hold
 from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.shelf import day, staged_manifest
+from platform_assets_tests.support.postgres import PostgresServer
+from platform_assets_tests.support.shelf import contents, day, publish_elsewhere, staged_manifest
 
 
 @pytest.fixture
@@ -94,7 +103,7 @@ def test_a_generation_from_before_an_erasure_does_not_come_back_silently(
     assert [each["erased_since"] for each in listed] == [1, 0]
     shutil.rmtree(published.state)
     back = run("restore", folder, "--generation", first)
-    shown = " ".join(back.out.split())
+    shown = back.words
     assert (back.code, "Erased rows are back" in shown, "what zoe erased" in shown, "request 17" in shown) == (
         1,
         *[True] * 3,
@@ -184,3 +193,252 @@ def test_a_folder_that_is_no_backup_is_refused(run: Run, published: Settings, tm
     (tmp_path / "own" / "lake").mkdir(parents=True)
     said = run(*command, str(tmp_path / "own"))
     assert (said.code, str(tmp_path / "own") in said.err, "Traceback" in said.err) == (3, True, False)
+
+
+@pytest.mark.parametrize("point", ["replace.after_commit", "release.after_commit"])
+def test_a_dead_publication_is_finished_indexed_and_named(
+    run: Run, published: Settings, tmp_path: Path, point: str
+) -> None:
+    lake = Lake.at(published.lake)
+    dying = staged_manifest(lake, {TABLE: {day(2): [("x", 1)]}, "gold.other": {day(2): [("y", 2)]}})
+    publish_elsewhere(lake, dying, tmp_path, point)
+    said = run("recover")
+    assert (said.code, said.err) == (0, "")
+    if point == "replace.after_commit":
+        assert f"Finished publication {dying.publication} as release 2." in said.out
+    assert f"The ledger is up to date; it lacked {dying.publication} (release 2)." in said.out
+    assert contents(lake, "gold.other") == {day(2): [("y", 2)]}
+    assert run("recover").out == "Nothing to recover: release 2 shows all that was begun.\n"
+    assert run("audit", "verify").code == 0
+
+
+def test_what_cannot_be_finished_is_undone_where_a_person_says_so(
+    run: Run, published: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody died half-way who had lost the lock, and was to publish on a release that others went beyond."""
+    lake = Lake.at(published.lake)
+    shown = contents(lake, TABLE)
+    dying = staged_manifest(lake, {TABLE: {day(2): [("x", 1)]}, "gold.new": {day(2): [("y", 2)]}})
+    dying = dying.model_copy(update={"on_release": 1})
+    publish_elsewhere(lake, dying, tmp_path, "publish.before_release")
+    with monkeypatch.context() as lost:
+        lost.setattr(publishing, "finish_pending", lambda *_: None)  # it had looked before the other one began
+        publishing.publish(lake, staged_manifest(lake, {"gold.other": {day(0): [("z", 3)]}}))
+    refused = run("recover")
+    assert refused.code == 3
+    assert f"ahead of release 2, by publications {dying.publication}" in refused.err
+    assert "platform-assets recover --undo" in refused.error
+    assert run("recover", "--undo").code == 2, "a decision needs a reason"
+
+    said = run("recover", "--undo", "--reason", "the file server was restarted")
+    assert (said.code, said.err) == (0, "")
+    assert run("audit", "decisions", "--json").json[0]["decision"]["kind"] == "recovery"
+    assert f"Undid {dying.publication} in {TABLE}, which no release shows." in said.out
+    assert contents(lake, TABLE) == shown
+    assert contents(lake, "gold.other") == {day(0): [("z", 3)]}
+    assert run("recover").out == "Nothing to recover: release 3 shows all that was begun.\n"
+    assert publishing.publish(lake, staged_manifest(lake, {TABLE: {day(2): [("x", 2)]}})) == 4
+
+
+def test_where_nothing_was_published_there_is_nothing_to_recover(run: Run) -> None:
+    assert run("recover").out == "Nothing to recover: nothing was published yet.\n"
+
+
+COMMANDS = (["releases"], ["release", "show", "0"], ["status"], ["refresh"], ["release", "pin", "0", "--reason", "x"])
+READERS = (["read", TABLE], ["read", TABLE, "--release", "0"], ["views"])
+
+
+def indexed(settings: Settings) -> dict[str, int]:
+    with open_platform(settings) as platform:
+        return platform.ledger.indexed()
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_lake_that_is_gone_is_named_and_found_again_elsewhere(
+    run: Run, published: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: bool
+) -> None:
+    before, moved = indexed(published), tmp_path / "moved here"
+    shutil.move(published.lake_folder, moved)
+    if empty:
+        published.lake_folder.mkdir()
+    for command in (*COMMANDS, *READERS):
+        said = run(*command)
+        assert said.code == 3, command
+        assert f"up to 1 (publication {max(before)}), and the lake {published.lake_folder} has no release" in said.err
+        assert "name its folder in PLATFORM_LAKE" in said.err
+    with pytest.raises(MovedLakeError, match="PLATFORM_LAKE"):
+        platform_assets.read(TABLE)
+    assert run("doctor").code == 1
+    assert "PLATFORM_LAKE" in run("doctor", "--json").out
+    assert list(published.lake_folder.rglob("*")) == []
+    assert published.lake_folder.exists() == empty
+
+    monkeypatch.setenv("PLATFORM_LAKE", str(moved))
+    assert platform_assets.read(TABLE).num_rows == 3
+    assert [one["release"] for one in run("releases", "--json").json] == [1, 0]
+
+
+def test_another_lake_in_its_place_is_named_and_taken_only_if_asked_for(run: Run, published: Settings) -> None:
+    before = indexed(published)
+    shutil.rmtree(published.lake_folder)
+    lake = Lake.at(published.lake_folder)
+    publish(lake, staged_manifest(lake, {TABLE: {day(0): [("other", 1)]}}))
+    for command in COMMANDS:
+        said = run(*command)
+        assert said.code == 3, command
+        assert "none of these releases but others" in said.err
+    assert run("ledger", "rebuild").code == 0
+    assert len(indexed(published)) == 1
+    assert not indexed(published).keys() & before.keys()
+
+
+def test_a_lake_copied_without_a_table_or_its_files_says_which(run: Run, published: Settings) -> None:
+    shutil.rmtree(published.lake_folder / "gold" / "daily_sales" / "_delta_log")
+    said = run("read", TABLE)
+    assert said.code == 3
+    assert f"{TABLE} has no version 1" in said.err
+    with pytest.raises(DamagedTableError, match="restore the table from a backup"):
+        platform_assets.read(TABLE, engine="duckdb")
+
+
+LOOKING = (["status"], ["stale"], ["why", TABLE, "2017-01-01"], ["late", "list"], ["audit", "verify"])
+
+
+@pytest.fixture
+def file(published: Settings) -> Path:
+    with open_platform(published) as platform:
+        platform.ledger.decide(approval())
+    return published.state / "ledger.db"
+
+
+def damage(file: Path, seed: int, bytes_: int) -> None:
+    content, random = bytearray(file.read_bytes()), Random(seed)
+    for place in random.sample(range(4096, len(content)), bytes_):
+        content[place] ^= 1 + random.randrange(255)
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_command_ends_in_a_traceback_and_a_rebuild_makes_it_good(
+    run: Run, published: Settings, file: Path, seed: int
+) -> None:
+    before = run("status", "--json").out
+    damage(file, seed, 200)
+    damaged = file.read_bytes()
+    for command in LOOKING:
+        said = run(*command)
+        assert said.code in (1, 3), (command, said.out)
+        assert "is damaged or is not a ledger" in said.out + said.err
+        assert "ledger rebuild" in said.out + said.err
+    done = run("ledger", "rebuild", "--json").json
+    assert Path(done["set_aside"]).read_bytes() == damaged
+    assert done["publications"] == 2
+    assert run("status", "--json").out == before
+    assert run("audit", "verify").code == 0
+
+
+def test_what_people_decided_is_read_out_of_what_is_left(run: Run, published: Settings, file: Path) -> None:
+    content = file.read_bytes()
+    # A name in a row is no longer what the index of rows says it is; decisions lie on other pages.
+    with Ledger.open(published.ledger_url.get_secret_value(), read_only=True) as ledger:
+        decided = ledger.decisions(LateDecision)
+        name = next(iter(ledger.indexed()))
+    assert decided
+    file.write_bytes(content.replace(name.encode(), name.encode()[:-1] + b"!", 1))
+    assert run("status").code == 3
+    said = run("ledger", "rebuild")
+    assert (said.code, "2 rows of holds and people's decisions" in said.out) == (0, True), said.err
+    with Ledger.open(published.ledger_url.get_secret_value(), read_only=True) as ledger:
+        assert ledger.decisions(LateDecision) == decided
+
+
+def test_of_a_chain_that_is_damaged_in_the_middle_the_entries_before_are_kept(
+    run: Run, published: Settings, file: Path
+) -> None:
+    with open_platform(published) as platform:
+        for n in range(60):
+            platform.ledger.decide(approval(f"{n} {'x' * 200}.csv"))
+        head = platform.ledger.decision_head()
+    content = bytearray(file.read_bytes())
+    page = content.index(b'"30 xxx') // 4096 * 4096
+    content[page : page + 4096] = bytes(4096)
+    file.write_bytes(content)
+    for ending in ("-wal", "-shm"):
+        file.with_name(f"{file.name}{ending}").unlink(missing_ok=True)
+    assert run("status").code == 3
+    assert "not all could be read of: decisions" in run("ledger", "rebuild").out
+    assert run("audit", "verify").code == 0
+    kept = run("audit", "head", "--json").json["decisions"]["number"]
+    assert 0 < kept < 32
+    said = run("audit", "verify", "--expect", f"releases=none,decisions={head}")
+    assert (said.code, f"they end at {kept}: history was cut since" in said.out) == (1, True)
+
+
+def test_a_file_that_never_was_a_ledger_is_left_where_it_is(run: Run, published: Settings, file: Path) -> None:
+    for beside in published.state.glob("ledger.db*"):
+        beside.unlink()
+    file.write_text("somebody's notes")
+    said = run("ledger", "rebuild")
+    assert (said.code, "no SQLite database" in said.err) == (3, True)
+    assert file.read_text() == "somebody's notes"
+
+
+TOLD = (("status", "--json"), ("releases", "--json"), ("audit", "decisions", "--json"), ("audit", "head", "--json"))
+
+
+@pytest.fixture
+def decided(published: Settings) -> Settings:
+    """A platform on SQLite, with a hold and a decision."""
+    with open_platform(published) as platform:
+        platform.ledger.hold([hold(DAY)])
+        platform.ledger.decide(approval())
+    return published
+
+
+def test_a_ledger_is_moved_dumped_lost_and_restored(
+    run: Run,
+    decided: Settings,
+    postgres_server: PostgresServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = [run(*command).out for command in TOLD]
+    url = postgres_server.new_database()
+    monkeypatch.setenv("PLATFORM_LEDGER_URL", url)
+    said = run("ledger", "move")
+    assert (said.code, "Moved" in said.out, "PLATFORM_LEDGER_URL" in said.out) == (0, True, True)
+    assert [run(*command).out for command in TOLD] == before
+    assert run("audit", "verify").code == 0
+
+    dump, backup = tmp_path / "ledger.dump", tmp_path / "backup"
+    postgres_server.run("pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
+    assert run("backup", str(backup)).code == 0
+
+    shutil.rmtree(load_settings().lake_folder)
+    lost = postgres_server.new_database()
+    monkeypatch.setenv("PLATFORM_LEDGER_URL", lost)
+    postgres_server.run("pg_restore", "--no-owner", f"--dbname={lost}", str(dump))
+    assert run("restore", str(backup)).code == 0
+    assert [run(*command).out for command in TOLD] == before
+    assert run("audit", "verify").code == 0
+    assert run("read", TABLE, "--json").json["rows"]
+    with Ledger.open(lost) as ledger:
+        assert (len(ledger.holds()), len(ledger.decisions(LateDecision))) == (1, 1)
+        ledger.decide(approval())
+
+
+def test_who_still_has_the_old_setting_is_told_where_it_is(
+    run: Run, decided: Settings, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as moving:
+        moving.setenv("PLATFORM_LEDGER_URL", postgres_server.new_database())
+        assert run("ledger", "move", "--json").json["rows"]["publications"] == 2
+    for command in (["status"], ["stale"], ["why", TABLE, "2017-01-01"], ["refresh"], ["ledger", "rebuild"]):
+        said = run(*command)
+        assert (said.code, "was moved to postgresql" in said.err) == (3, True), command
+    assert "was moved to postgresql" in run("doctor", "--json").out
+
+
+def test_it_is_moved_only_to_a_server(run: Run, decided: Settings) -> None:
+    said = run("ledger", "move")
+    assert (said.code, "is moved to PostgreSQL" in said.err) == (3, True)

@@ -83,7 +83,7 @@ def refused(run, folder: Path, *command: str, code: int = FAILED) -> str:
     assert said.code == code, said
     assert "What to do:" in said.err
     assert files(folder) == before
-    return " ".join(said.err.split())
+    return str(said.error)
 
 
 @pytest.mark.parametrize("name", ["PLATFORM_CALENDAR_LAST", "PLATFORM_TODAY"])

@@ -1,4 +1,4 @@
-"""A domain that `init` writes is right as it is, overwrites nothing, and the guide that begins with it holds."""
+"""A domain that init writes is right; check tells all mistakes at once, and other commands refuse to begin with any."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import pytest
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import function_mistakes
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.support.cli.commands import Run
+from platform_assets_tests.support.cli.commands import Run, run_apart
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 
 DOMAIN = "init_shop"
 GUIDE = project_root() / "docs" / "first-table.md"
@@ -120,3 +121,123 @@ def test_the_guide_to_a_first_table_holds(tmp_path: Path) -> None:
         until = end + 1
     for name, block in re.findall(r"<!-- example: shop/(\S+) -->\n```python\n(.*?)```", text, re.DOTALL):
         assert block in (tmp_path / "shop" / name).read_text(encoding="utf-8")
+
+
+CIRCLE = (
+    ('silver.sales", span(6)),)', 'silver.sales", span(6)), Input("gold.tills", same_day()))'),
+    ('silver.sales", same_day()),)', 'silver.sales", same_day()), Input("gold.week", same_day()))'),
+)
+WEEKS_COLUMNS = '"Per till and week.", "me", (K, Column("paid", "decimal(18,2)"'
+OF_RAW = '"raw.sales", same_day()'
+TWO = {"silver": (("def sales(sales)", "def sales(rows)"),), "gold": (("def week", "def weak"),)}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the domain lies."""
+    monkeypatch.setenv("PLATFORM_DOMAINS", PACKAGE)
+    with importable(tmp_path):
+        yield tmp_path
+
+
+@pytest.mark.parametrize("command", [["check"], ["refresh"], ["refresh", "--explain"], ["up"]])
+def test_contracts_with_mistakes_are_all_told(run: Run, home: Path, command: list[str]) -> None:
+    write_domain(home, contracts=(('"decimal(12,2)"', '"money"'), ("span(6)", "span")))
+    said = run(*command)
+    assert said.code == 3
+    told = said.out + said.err
+    assert "unknown type 'money'" in told
+    assert "span stands there without brackets" in told
+    assert f"{PACKAGE}/contracts.py, line 7" in told.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "table", "field", "says"),
+    [
+        ((WEEKS_COLUMNS, WEEKS_COLUMNS.replace("decimal(18,2)", "money")), "gold.week", "paid", "unknown type 'money'"),
+        ((OF_RAW, OF_RAW.replace("()", "")), "silver.sales", "window", "same_day stands there without brackets"),
+        ((OF_RAW, OF_RAW.replace("same_day()", 'span("x")')), "silver.sales", "before", "before='x'"),
+    ],
+)
+def test_a_mistake_in_a_part_names_its_table_and_is_told_once(
+    run: Run, home: Path, wrong: tuple[str, str], table: str, field: str, says: str
+) -> None:
+    write_domain(home, contracts=(wrong,))
+    [mistake] = run("check", "--json").json["mistakes"]
+    assert (mistake["table"], mistake["field"]) == (table, field)
+    assert says in mistake["what"] + mistake["todo"]
+    assert f"{table} {field}: " in run("check").out
+
+
+def test_tables_in_a_circle_are_told_with_the_place_of_one(run: Run, home: Path) -> None:
+    write_domain(home, contracts=CIRCLE)
+    said = run("check", "--json")
+    assert said.code == 3
+    [wrong] = said.json["mistakes"]
+    assert " is made from itself: it reads " in wrong["what"]
+    file, _, line = wrong["what"].partition(". It is declared in ")[2].rpartition(", line ")
+    declared = Path(file).read_text().splitlines()[int(line.rstrip(".")) - 1]
+    assert f'Contract("{wrong["table"]}"' in declared
+
+
+@pytest.mark.parametrize("command", [["refresh"], ["refresh", "--explain"], ["up"]])
+def test_functions_with_mistakes_keep_work_from_beginning(run: Run, home: Path, command: list[str]) -> None:
+    write_domain(home, **TWO)
+    said = run(*command)
+    assert said.code == 3
+    assert "needs a function sales(sales)" in said.err
+    assert "needs a function week(sales)" in said.err
+
+
+def test_the_doctor_names_them_first(run: Run, home: Path) -> None:
+    write_domain(home, **TWO)
+    said = run("doctor", "--json")
+    assert said.code == 1
+    assert said.json[0]["name"] == "Tables"
+    assert "needs a function week(sales)" in said.json[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "init", ["", "DOMAIN = 1", "from own_till.contracts import TABLE", "import own_till.contracts", "DOMAIN = ("]
+)
+def test_a_package_without_a_domain_is_no_traceback(run: Run, home: Path, init: str) -> None:
+    write_domain(home)
+    (home / PACKAGE / "__init__.py").write_text(init + "\n")
+    said = run("check", "--json")
+    assert said.code == 3
+    assert said.json["mistakes"][0]["package"] == PACKAGE
+
+
+@pytest.mark.proof
+def test_functions_and_expressions_are_told_together_and_then_all_is_well(run: Run, home: Path) -> None:
+    """Spark is started for it, twice."""
+    write_domain(home, gold=TWO["gold"], contracts=(("paid >= 0", "payed >= 0"),))
+    said = run_apart("check", "--json", PYTHONPATH=str(home))
+    assert said.code == 3, said.err
+    assert {(wrong["table"], wrong["field"]) for wrong in said.json["mistakes"]} == {
+        ("gold.week", None),
+        ("silver.sales", "paid_known"),
+    }
+    assert "Java" not in said.err
+    write_domain(home, contracts=(("paid >= 0", "paid >= 1"),))
+    said = run_apart("check", "gold.tills", PYTHONPATH=str(home))
+    assert said.code == 0, said.err
+    assert "raw.sales, silver.sales, gold.tills" in said.out
+
+
+FED = (
+    ('("till", "at"),\n                  inputs', '("till",),\n                  inputs'),
+    ('Column("paid", "decimal(12,2)", "Dollars.")', 'Column("paid", "timestamp", "When.")'),
+    ('("till", "at"), source', '("till",), updated_at="paid", source'),
+    ('Rule("paid_known", "paid >= 0"', 'Rule("not_deleted", "string(till) <> \'D\'"'),
+)
+
+
+@pytest.mark.proof
+def test_what_lets_deleted_and_moved_records_count_on_is_pointed_out(run: Run, home: Path) -> None:
+    """A rule in place of `voided`, and an event time that can be corrected. It starts Spark."""
+    write_domain(home, contracts=FED)
+    told = run_apart("check", "silver.sales", PYTHONPATH=str(home))
+    assert told.code == 0, told.err
+    assert "look raw.sales voided: the rule 'not_deleted' of silver.sales" in told.out.replace("  ", " ")
+    assert "look raw.sales moves_within_days: moves_within_days=0 says that no key's at" in told.out.replace("  ", " ")

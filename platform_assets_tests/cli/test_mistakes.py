@@ -17,10 +17,6 @@ ARRIVAL = "transactions/2017-01-01/a.csv"
 DECIDED = ("--reason", "the till was offline", "--by", "Zoë")
 
 
-def flat(text: str) -> str:
-    return " ".join(text.split())
-
-
 def test_a_wrong_command_line_is_explained(run, published):
     """Some sixty of them."""
     for command, says in (
@@ -56,7 +52,6 @@ def test_a_wrong_command_line_is_explained(run, published):
         (["stale", "--days", "2017-01-03..2017-01-04"], "2017-01-04 is outside the calendar, 2017-01-01 to 2017-01-03"),
         (["why", "gold.nothing", "2017-01-01"], "There is no table 'gold.nothing'."),
         (["refresh", "raw.transactions"], "raw.transactions has no transform: it holds what was delivered."),
-        (["refresh", "--days", "soon"], "'soon' is not a day."),
         (["reed"], "No such command 'reed'"),
         (["land", "--until", "soon"], "'soon' is not a day."),
         (["land", "--rate", "late"], "'late' is not a rate. What to do: Write <name>=<share>, with one of corrected"),
@@ -68,13 +63,9 @@ def test_a_wrong_command_line_is_explained(run, published):
         (["land", "--days", "400"], "The source has sales from 2017-01-01 to 2018-01-01"),
         (["land", "--scale", "0"], "Invalid value for '--scale'"),
         (["demo", "--days", "0"], "Invalid value for '--days'"),
-        (["verify", "--days", "soon"], "'soon' is not a day."),
         (["verify", "--days", "2017-01-01", "--sample", "2"], "Days are either named or drawn."),
         (["verify", "--sample", "-1"], "Invalid value for '--sample'"),
         (["up", "--port", "0"], "Invalid value for '--port'"),
-        (["late", "approve", ARRIVAL, "--by", "Zoë"], "A decision needs --reason"),
-        (["late", "approve", ARRIVAL, "--reason", " ", "--by", "Zoë"], "A decision needs --reason"),
-        (["late", "refuse", ARRIVAL, "--reason", "x", "--by", " "], "A decision needs --by"),
         (["late", "approve", *DECIDED], "Say which rows"),
         (["late", "approve", ARRIVAL, "--days", "2017-01-02", *DECIDED], "Say which rows"),
         (["late", "refuse", "--table", "raw.transactions", *DECIDED], "Say which rows"),
@@ -82,27 +73,23 @@ def test_a_wrong_command_line_is_explained(run, published):
         (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..2017-01-02", *DECIDED], "ends before"),
         (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..soon", *DECIDED], "'soon' is not a day."),
         (["accept", TABLE, *DECIDED], "Say which days were looked at."),
-        (["accept", TABLE, "--days", "2017-01-02", "--by", "Zoë"], "A decision needs --reason"),
         (["accept", "gold.nothing", "--days", "2017-01-02", "--dry-run"], "There is no table 'gold.nothing'."),
-        (["withdraw", ARRIVAL], "A decision needs --reason"),
         (["audit", "verify", "--fast", "--digests"], "--fast looks at no files."),
         (["audit", "show", "gold.nothing", "2017-01-01"], "There is no table 'gold.nothing'."),
         (["audit", "show", TABLE, "2016-12-31"], "2016-12-31 is outside the calendar"),
-        (["audit", "put-back", TABLE], "A decision needs --reason"),
         (["backup"], "Missing argument"),
-        (["withdraw", ARRIVAL, "--reason", "x", "--by", ""], "A decision needs --by"),
     ):
         said = run(*command)
         assert (said.code, said.out) == (USAGE, ""), command
-        assert says in flat(said.err)
+        assert says in said.error
 
 
 def test_the_sample_is_not_landed_for_tables_that_do_not_take_it(run, state, monkeypatch):
     monkeypatch.setenv("PLATFORM_DOMAINS", GOODS)
     said = run("land", "--days", "1")
     assert said.code == USAGE
-    assert "platform_assets.domains.retail, which PLATFORM_DOMAINS does not name" in flat(said.err)
-    assert f"{state}/landing/<folder of the source>/<date they arrive>/" in flat(said.err)
+    assert "platform_assets.domains.retail, which PLATFORM_DOMAINS does not name" in said.error
+    assert f"{state}/landing/<folder of the source>/<date they arrive>/" in said.error
     assert not (state / "landing").exists()
 
 
@@ -135,7 +122,7 @@ def test_a_decision_about_nothing_is_explained(run, published):
     ):
         said = run(*command)
         assert said.code == FAILED, command
-        assert says in flat(said.err)
+        assert says in said.error
 
 
 def test_a_domain_that_is_not_there_is_named(run, monkeypatch):
@@ -154,8 +141,8 @@ def test_an_error_in_a_domain_is_told_with_its_place_and_no_traceback(run, monke
     for command in (["status"], ["refresh", "--explain"], ["read", TABLE]):
         said = run(*command)
         assert said.code == FAILED
-        assert "The domain 'own_contracts' cannot be loaded: TypeError in" in flat(said.err)
-        assert "own_contracts.py, line 3: Contract.__init__() got an unexpected keyword" in flat(said.err)
+        assert "The domain 'own_contracts' cannot be loaded: TypeError in" in said.error
+        assert "own_contracts.py, line 3: Contract.__init__() got an unexpected keyword" in said.error
     assert "own_contracts.py, line 3" in run("doctor", "--json").out
 
 

@@ -229,6 +229,3 @@ def test_a_plan_that_nobody_knows_is_named(products: Settings, run: Run, name: s
     told = run("plan", "status", name)
     assert told.code == 3
     assert f"No plan '{name}' was ever applied" in told.err
-
-
-FILE = PlanFile.model_validate({"name": "a", "reason": "a", "owner": "a", "tables": [SILVER], "days": {"stale": True}})

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -35,8 +35,27 @@ class Said:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def words(self) -> str:
+        """What it printed, without line breaks and columns."""
+        return " ".join(self.out.split())
+
+    @property
+    def error(self) -> str:
+        """What it said on standard error, in one line."""
+        return " ".join(self.err.split())
+
 
 Run = Callable[..., Said]
+
+
+def assert_refused(run: Run, *command: str, cases: Iterable[tuple[Sequence[str], str]]) -> None:
+    """A command refuses each of these arguments by name, and says what to do."""
+    for args, says in cases:
+        said = run(*command, *args)
+        assert said.code in (2, 3), args
+        assert says in said.error, args
+        assert "What to do:" in said.error or "--help" in said.error, args
 
 
 @pytest.fixture
