@@ -18,6 +18,7 @@ from platform_assets.cli.commands.up import PATIENT
 from platform_assets.settings import project_root
 
 ROOT = project_root()
+TESTS = ROOT / "platform_assets_tests"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 UNCLEAR = (
     "another one", "anew", "as it is", "as it was", "beside", "is none", "lie", "lies", "likewise", "nobody",
@@ -111,6 +112,12 @@ def test_whatever_the_pages_for_engineers_point_at_is_there(page: str) -> None:
     named = re.findall(r"`([a-z_.]+/[a-z_/]+(?:\.\w+)?)`", text)
     assert len(named) > 20
     assert not [name for name in named if not (ROOT / "platform_assets" / name).exists() and not (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_test_that_a_page_points_at_is_there(page: Path) -> None:
+    named = set(re.findall(r"`([a-z_/]+/test_\w+\.py)`", page.read_text(encoding="utf-8"))) - {"shop/test_shop.py"}
+    assert not [name for name in named if not (TESTS / name).exists() and not (ROOT / name).exists()]
 
 
 def test_every_page_is_in_the_list_of_pages() -> None:
