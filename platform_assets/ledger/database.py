@@ -1,9 +1,7 @@
 """An open database with the ledger's tables: questions, and transactions that nobody else writes beside.
 
-The schema brought up to date, from the migrations packaged beside this module.
-
-Alembic takes a second to import, so it is only imported when there is something to do; commands that read must answer
-faster than that.
+A new ledger is made as `ledger.schema` says. An older one is brought up to date by the migrations packaged beside this
+module, and only then Alembic is imported, which takes a second.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Engine, Select, column, inspect, select, table
+from sqlalchemy import Connection, Engine, Select, delete, insert, inspect, select
 
 from platform_assets.lakehouse.errors import masked
 from platform_assets.ledger import schema
@@ -31,7 +29,7 @@ from platform_assets.ledger.connection import (
     writing,
 )
 from platform_assets.ledger.errors import LedgerVersionError, corrupt, explained, read_only_error
-from platform_assets.ledger.schema import VERSION_TABLE
+from platform_assets.ledger.schema import versions
 
 
 class Database:
@@ -147,6 +145,8 @@ def _empty() -> Database:
 
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+_BEFORE_RELEASE = ("0001", "0002", "0003", "0004")
+"""Revisions from before the first release, from which the first migration goes."""
 
 _alembic = threading.Lock()
 """Alembic hands migrations their connection through module globals: one upgrade at a time in a process."""
@@ -169,8 +169,8 @@ def schema_state(engine: Engine) -> Literal["blank", "old", "current"]:
         return _state(connection)
 
 
-def upgrade(engine: Engine, to: str = "head") -> None:
-    """Bring the schema to a revision, in one transaction; whoever comes second finds it done.
+def upgrade(engine: Engine) -> None:
+    """Make the ledger, or bring it up to date, in one transaction; whoever comes second finds it done.
 
     Raises:
         LedgerVersionError: the schema is newer than this code.
@@ -178,25 +178,31 @@ def upgrade(engine: Engine, to: str = "head") -> None:
     """
     switch_to_wal(engine.url)
     with _alembic, writing(engine) as connection:
-        if _state(connection) != "current":
-            _run(connection, to)
+        state = _state(connection)
+        if state == "blank":
+            versions.create(connection, checkfirst=True)
+            schema.metadata.create_all(connection)
+            connection.execute(insert(versions).values(version_num=revisions()[-1]))
+        elif state == "old":
+            _migrate(connection)
 
 
-def _run(connection: Connection, to: str) -> None:
+def _migrate(connection: Connection) -> None:
     from alembic import command
     from alembic.config import Config
 
+    connection.execute(delete(versions).where(versions.c.version_num.in_(_BEFORE_RELEASE)))
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, to)
+    command.upgrade(config, "head")
 
 
 def _state(connection: Connection) -> Literal["blank", "old", "current"]:
-    if not inspect(connection).has_table(VERSION_TABLE):
+    if not inspect(connection).has_table(versions.name):
         return "blank"
-    revision = connection.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar()
-    known = revisions()
+    revision = connection.execute(select(versions.c.version_num)).scalar()
+    known = (*_BEFORE_RELEASE, *revisions())
     if revision is not None and revision not in known:
         raise LedgerVersionError(
             f"The ledger {masked(connection.engine.url)} has schema {revision}, which this code does not know; "

@@ -1,7 +1,7 @@
 """The ledger's tables.
 
-Every name starts with `ledger_`, so that a database may be shared with Dagster's own storage.
-Changes need a migration in `migrations/versions`; a test compares the two.
+Every name starts with `ledger_`, so that a database may be shared with Dagster's own storage. A new ledger is made from
+what stands here; changes need a migration in `migrations/versions` besides, for those that there are.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Date,
     DateTime,
     Dialect,
@@ -22,15 +23,18 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    String,
     Table,
     Text,
     TypeDecorator,
     UniqueConstraint,
+    event,
+    text,
 )
 
 from platform_assets.records.history import kept_text
 
-VERSION_TABLE = "ledger_version"
+versions = Table("ledger_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Where Alembic keeps the revision; its default name is Dagster's already."""
 
 
@@ -282,3 +286,29 @@ catch_ups = Table(
     Column("text", FreeText, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
 )
+
+_ALL = "DELETE FROM ledger_looks"
+_ITS_RELEASE = "SELECT p.release FROM ledger_publications p WHERE p.publication = NEW.publication"
+_SAID_OF_DAYS = 'publication, "table", day, digest, fingerprint, rows, code_version, configuration'
+_FORGETS = {
+    f"UPDATE OF {_SAID_OF_DAYS} ON ledger_days": _ALL,
+    "UPDATE OF replaced_at ON ledger_days": f"{_ALL} WHERE release >= OLD.replaced_at OR release >= NEW.replaced_at",
+    "INSERT ON ledger_days": f"{_ALL} WHERE release >= ({_ITS_RELEASE})",
+    "DELETE ON ledger_days": _ALL,
+    "UPDATE ON ledger_publications": _ALL,
+    "DELETE ON ledger_publications": _ALL,
+    "UPDATE ON ledger_arrivals": _ALL,
+    "DELETE ON ledger_arrivals": _ALL,
+}
+"""What is written otherwise than as the newest publication, by whatever tool, and which looks it does away with."""
+
+
+@event.listens_for(metadata, "after_create")
+def _make_triggers(_: MetaData, connection: Connection, tables: list[Table], **__: object) -> None:
+    for number, (written, forget) in enumerate(_FORGETS.items() if looks in tables else ()):
+        name, does = f"ledger_looks_{number}", f"BEGIN {forget}; END"
+        if connection.dialect.name == "postgresql":
+            body = f"$$ BEGIN {forget}; RETURN NULL; END $$"
+            connection.execute(text(f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS {body}"))
+            does = f"EXECUTE FUNCTION {name}()"
+        connection.execute(text(f"CREATE TRIGGER {name} AFTER {written} FOR EACH ROW {does}"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from alembic import context
 
-from platform_assets.ledger.schema import VERSION_TABLE, metadata
+from platform_assets.ledger.schema import metadata, versions
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    version_table=VERSION_TABLE,
+    version_table=versions.name,
     render_as_batch=True,
 )
 with context.begin_transaction():
