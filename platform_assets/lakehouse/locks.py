@@ -11,7 +11,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
 from secrets import token_hex
@@ -46,7 +46,6 @@ SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_t
 """A lock is waited for and held for as long as its holder works, whatever time the server gives others; older
 servers know only the first."""
 
-_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 BATCHES = "batches.json"
 """The ending of the file that names what a stage consists of."""
 
@@ -92,9 +91,9 @@ def plan_lock(lake: Lake, name: str) -> Lock:
     return _lock(lake, f"plan-{name}", PRIVATE_TIMEOUT_S)
 
 
-def begin_lock(lake: Lake, timeout_s: float = BEGIN_TIMEOUT_S) -> Lock:
+def begin_lock(lake: Lake) -> Lock:
     """Begin a plan alone, from the look at what others come to until they see this one."""
-    return _lock(lake, "begin", timeout_s)
+    return _lock(lake, "begin", BEGIN_TIMEOUT_S)
 
 
 def plan_holder(lake: Lake, name: str) -> str:
@@ -159,28 +158,24 @@ def _held_by(lake: Lake, name: str) -> str:
 @contextmanager
 def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
     holder = lake.locks_path / f"{name}.holder.json"
-    _require_writable(lake, holder)
-    with _session_or_file(lake, name, timeout_s) as session_holds:
-        # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
-        # of whoever took it since tells the one who held it.
-        turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
-        holder.write_in_place([turn.encode()])  # also on a full disk, or nothing could be removed from it
+    # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
+    # of whoever took it since tells the one who held it.
+    turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
+    with ExitStack() as held:
+        try:
+            holder.parent.make()
+            session_holds = held.enter_context(_session_or_file(lake, name, timeout_s))
+            holder.write_in_place([turn.encode()])  # also on a full disk, or nothing could be removed from it
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            raise LakeError(
+                f"The lake {lake.root} cannot be written: {error.strerror} ({error.filename}); what was published "
+                "stays.",
+                "Give this user the right to write there, mount it so that it can be written, or name another folder "
+                "in PLATFORM_LAKE.",
+            ) from error
         yield session_holds or partial(_require_turn, holder, turn)
-
-
-def _require_writable(lake: Lake, holder: Location) -> None:
-    """Whoever takes a lock is about to write: told before, a lake that cannot be written is left as it is."""
-    try:
-        holder.parent.make()
-        holder.ensure_writable()
-    except OSError as error:
-        if error.errno not in _FORBIDDEN:
-            raise
-        raise LakeError(
-            f"The lake {lake.root} cannot be written: {error.strerror} ({error.filename}); what was published stays.",
-            "Give this user the right to write there, mount it so that it can be written, or name another folder in "
-            "PLATFORM_LAKE.",
-        ) from error
 
 
 def _require_turn(holder: Location, turn: str) -> None:
