@@ -141,7 +141,7 @@ def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Call
     put(lake, lake.deletions_path / f"{token_hex(8)}{_ANNOUNCED}", listed, still_held)
     yield
     for file, announcement in _announcements(lake):
-        if not any((lake.table_path(table) / path).exists() for table, path in _each(announcement)):
+        if not any((lake.table_path(table) / path).exists() for table, paths in announcement.items() for path in paths):
             file.remove(durable=False)
 
 
@@ -192,7 +192,3 @@ def _announcements(lake: Lake) -> Iterator[tuple[Location, dict[str, set[str]]]]
                 f"{file} cannot be read: {error.errors()[0]['msg']}.",
                 "It lists files that are being deleted. If no maintenance is running, remove it and run maintenance.",
             ) from error
-
-
-def _each(files: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
-    return ((table, path) for table, paths in files.items() for path in paths)

@@ -69,11 +69,6 @@ class Lake:
         return self.root / "_releases"
 
     @property
-    def publications_path(self) -> Location:
-        """The folder of all manifests."""
-        return self.root / "_publications"
-
-    @property
     def locks_path(self) -> Location:
         """The folder of lock files."""
         return self.lock_folder or self.root / "_locks"
@@ -123,7 +118,7 @@ class Lake:
         Raises:
             LakeError: the name must not become a path.
         """
-        return self.publications_path / checked_publication(publication)
+        return self.root / "_publications" / checked_publication(publication)
 
     def stage_path(self, table: str, publication: str) -> Location:
         """Return the folder inside a table's where the files of a publication are staged.

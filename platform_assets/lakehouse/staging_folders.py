@@ -16,7 +16,7 @@ from deltalake.schema import PrimitiveType
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.commits import added_by
+from platform_assets.lakehouse.delta.commits import files_changed
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.new_commit import errors_numbered
 from platform_assets.lakehouse.layout import Lake
@@ -101,16 +101,11 @@ def private_folder(lake: Lake) -> Iterator[Location]:
     """
     with private_lock(lake):
         try:
-            _empty(lake.private_path)
+            lake.private_path.remove(durable=False)
             lake.private_path.make()
             yield lake.private_path
         finally:
-            _empty(lake.private_path)
-
-
-def _empty(folder: Location) -> None:
-    if folder.exists():
-        folder.remove()
+            lake.private_path.remove(durable=False)
 
 
 def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:
@@ -143,7 +138,9 @@ def _staged_on(folder: Location) -> int:
 
 def _referred_to(table_path: Location, publication: str, staged_on: int) -> bool:
     versions = range(staged_on + 1, commits.head_version(table_path) + 1)
-    return any(file.startswith(f"{publication}/") for version in versions for file in added_by(table_path, version))
+    return any(
+        file.startswith(f"{publication}/") for version in versions for file in files_changed(table_path, version)[1]
+    )
 
 
 Keep = Callable[[Collection[str]], None]

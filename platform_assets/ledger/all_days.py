@@ -70,20 +70,7 @@ class Counts:
             by_table[row["table"]].add(row["day"])
         return dict(by_table)
 
-
-def _total(*names: str) -> ColumnElement[int]:
-    """Return the sum of figures of days."""
-    counted = (func.coalesce(days.c.figures[name].as_integer(), 0) for name in names)
-    return cast(func.sum(sum(counted, literal(0))), BigInteger)
-
-
-class Timings:
-    """What days took, publication by publication."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def of(self, tables: Collection[str]) -> tuple[Timing, ...]:
+    def timings(self, tables: Collection[str]) -> tuple[Timing, ...]:
         """Every recomputation of some tables that took its time, oldest first; also those replaced since."""
         seconds = func.sum(days.c.seconds)
         query = select(
@@ -94,6 +81,14 @@ class Timings:
         return tuple(Timing(**row) for row in self._database.rows(query.order_by(days.c.publication)))
 
 
+def _total(*names: str) -> ColumnElement[int]:
+    """Return the sum of figures of days."""
+    counted = (func.coalesce(days.c.figures[name].as_integer(), 0) for name in names)
+    return cast(func.sum(sum(counted, literal(0))), BigInteger)
+
+
+_WAITS_S = 1
+"""How long others that write are waited for to write down a look, which may as well not be written."""
 _OLDEST = 1_000
 """Releases after which a look for what nobody looks for any more is thrown away."""
 
@@ -115,7 +110,7 @@ class Looks:
         its = select(looks).join(publications, publications.c.publication == looks.c.publication)
         its = its.where(looks.c.look_for == look_for, publications.c.release == looks.c.release, looks.c.release <= at)
         rows = self._database.rows(its)
-        if not rows or not _is_whole(rows[0]):
+        if not rows or not rows[0]["found"] or rows[0]["checksum"] != _checksum(rows[0], rows[0]["checksum"][:16]):
             return None
         look, release = Look.model_validate_json(rows[0]["found"]), rows[0]["release"]
         if look.last > calendar.last or look.today > today:
@@ -137,7 +132,7 @@ class Looks:
         """
         if self._database.read_only:
             return ""
-        with self._database.writing_soon() as connection:
+        with self._database.writing(_WAITS_S) as connection:
             _wait_for_writers(connection)
             shown = connection.execute(_shown_at(at)).scalar()
             mine = looks.c.look_for == look_for
@@ -162,7 +157,7 @@ class Looks:
         """
         if self._database.read_only:
             return
-        with self._database.writing_soon() as connection:
+        with self._database.writing(_WAITS_S) as connection:
             if (shown := connection.execute(_shown_at(at)).scalar()) is not None:
                 row = {"look_for": look_for, "release": at, "publication": shown, "found": look.model_dump_json()}
                 # In place: on a server whoever deletes the row meanwhile is waited for, or waits and deletes this one.
@@ -221,10 +216,6 @@ def _wait_for_writers(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         tables = ", ".join(table.name for table in (arrivals, days, publications))
         connection.execute(text(f"LOCK TABLE {tables} IN SHARE MODE"))
-
-
-def _is_whole(row: Mapping[str, Any]) -> bool:
-    return bool(row["found"]) and row["checksum"] == _checksum(row, row["checksum"][:16])
 
 
 def _checksum(row: Mapping[str, object], salt: str) -> str:

@@ -33,7 +33,7 @@ from platform_assets.ledger.errors import (
     read_only_error,
 )
 
-_BUSY_TIMEOUT_S = 30
+BUSY_TIMEOUT_S = 30
 _CONNECT_TIMEOUT_S = 5
 _INSUFFICIENT_PRIVILEGE = "42501"
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
@@ -167,7 +167,7 @@ def switch_to_wal(url: URL) -> None:
     file = sqlite_file(url)
     if file is None:
         return
-    deadline = time.monotonic() + _BUSY_TIMEOUT_S
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
             with closing(sqlite3.connect(file)) as connection:
@@ -200,19 +200,15 @@ def texts_of_any_bytes(connection: Connection) -> Iterator[None]:
     if not isinstance(driver, sqlite3.Connection):  # a server takes none
         yield
         return
-    before, driver.text_factory = driver.text_factory, _text_of
+    before, driver.text_factory = driver.text_factory, lambda content: content.decode("utf-8", "backslashreplace")
     try:
         yield
     finally:
         driver.text_factory = before
 
 
-def _text_of(content: bytes) -> str:
-    return content.decode("utf-8", "backslashreplace")
-
-
 @contextmanager
-def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Connection]:
+def writing(engine: Engine, *, waits_s: int = BUSY_TIMEOUT_S) -> Iterator[Connection]:
     """Begin a transaction nobody else writes beside; all of it happens or nothing.
 
     Args:
@@ -227,7 +223,7 @@ def writing(engine: Engine, *, waits_s: int = _BUSY_TIMEOUT_S) -> Iterator[Conne
             connection.begin(),
         ):
             if engine.dialect.name == "postgresql":
-                if waits_s != _BUSY_TIMEOUT_S:
+                if waits_s != BUSY_TIMEOUT_S:
                     connection.execute(text(f"SET LOCAL lock_timeout = '{waits_s}s'"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITERS})
             yield connection
@@ -251,7 +247,7 @@ def _behave(engine: Engine, *, writable: bool) -> None:
     @event.listens_for(engine, "connect")
     def _on_connect(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves; the driver would only do so before an INSERT
-        connection.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_S * 1000}")
+        connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_S * 1000}")
         connection.execute("PRAGMA foreign_keys=ON")
         # NORMAL may lose the last commits at a power cut. The index would come back from the lake, a hold or an
         # approval would not; a commit synced to disk costs a few milliseconds, a few times per run.
@@ -265,15 +261,15 @@ def _behave(engine: Engine, *, writable: bool) -> None:
         if not options.get("ledger_writes", False):
             connection.exec_driver_sql("BEGIN")
             return
-        waits_s = options.get("ledger_waits_s", _BUSY_TIMEOUT_S)
+        waits_s = options.get("ledger_waits_s", BUSY_TIMEOUT_S)
         try:
-            if waits_s != _BUSY_TIMEOUT_S:
+            if waits_s != BUSY_TIMEOUT_S:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout={waits_s * 1000}")
             # IMMEDIATE waits for the other writer here; a plain BEGIN would fail at its first INSERT instead.
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         finally:
-            if waits_s != _BUSY_TIMEOUT_S:
-                connection.exec_driver_sql(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_S * 1000}")
+            if waits_s != BUSY_TIMEOUT_S:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_TIMEOUT_S * 1000}")
 
 
 def connect_reader(file: Path) -> sqlite3.Connection:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, Select, delete, insert, inspect, sele
 from platform_assets.lakehouse.errors import masked
 from platform_assets.ledger import schema
 from platform_assets.ledger.connection import (
+    BUSY_TIMEOUT_S,
     connect_reader,
     memory_engine,
     open_engine,
@@ -62,25 +63,18 @@ class Database:
         """Return a transaction for questions."""
         return reading(self.engine)
 
-    def writing(self) -> AbstractContextManager[Connection]:
+    def writing(self, waits_s: int = BUSY_TIMEOUT_S) -> AbstractContextManager[Connection]:
         """Return a transaction nobody else writes beside.
+
+        Args:
+            waits_s: how long for others that write.
 
         Raises:
             LedgerReadOnlyError: the database was opened for reading.
         """
         if self.read_only:
             raise read_only_error(self.engine.url, "it was opened for reading")
-        return writing(self.engine)
-
-    def writing_soon(self) -> AbstractContextManager[Connection]:
-        """Begin to write what may as well not be written: others that write are waited for a second.
-
-        Raises:
-            LedgerReadOnlyError: as for `writing`.
-        """
-        if self.read_only:
-            raise read_only_error(self.engine.url, "it was opened for reading")
-        return writing(self.engine, waits_s=1)
+        return writing(self.engine, waits_s=waits_s)
 
 
 def open_database(url: str, *, read_only: bool) -> Database:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, case, func, insert, literal, select, update
+from sqlalchemy import Connection, bindparam, case, func, insert, literal, select, update
 
 from platform_assets.failpoints import failpoint
 from platform_assets.ledger.database import Database
@@ -58,17 +58,13 @@ def lift_read(connection: Connection, read: Iterable[Hold]) -> None:
     end(connection, [{name: row[name] for name in key} for row in map(with_columns, read)])
 
 
-def ended_of_day(table: str, day: date) -> Select[Any]:
-    """Return the holds of a day that ended, in the order in which they did."""
+def ended_of_day(database: Database, table: str, day: date) -> Iterator[EndedHold]:
+    """Yield the holds of a day that ended, in the order in which they did."""
     ended = ended_holds.c
     asked = select(*(ended[column.name] for column in holds.columns), ended.ended_at)
-    return asked.where(ended.table == table, ended.day == day).order_by(ended.id)
-
-
-def to_ended(row: Mapping[Any, Any]) -> EndedHold:
-    """Return what one of its rows is of."""
-    fields = without_columns(row)
-    return EndedHold(ended_at=fields.pop("ended_at"), hold=Hold(**fields))
+    for row in database.rows(asked.where(ended.table == table, ended.day == day).order_by(ended.id)):
+        fields = without_columns(row)
+        yield EndedHold(ended_at=fields.pop("ended_at"), hold=Hold(**fields))
 
 
 def renew(connection: Connection, given: Iterable[Hold]) -> None:

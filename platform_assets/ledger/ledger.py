@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, delete, func, select
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import masked
 from platform_assets.ledger import queries, schema
-from platform_assets.ledger.all_days import Counts, Looks, Timings, forget_looks
+from platform_assets.ledger.all_days import Counts, Looks, forget_looks
 from platform_assets.ledger.database import Database, copied_database, open_database
 from platform_assets.ledger.decisions import D, append, append_carried_out, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
@@ -26,7 +26,6 @@ from platform_assets.ledger.holds import (
     hold_put_back,
     lift_read,
     renew,
-    to_ended,
 )
 from platform_assets.ledger.outbox import Notes, Outbox, forget_messages, write_messages
 from platform_assets.ledger.queries import (
@@ -62,8 +61,8 @@ class Ledger:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.notes, self.outbox, self.timings = Notes(database), Outbox(database), Timings(database)
-        self.looks, self.counts, self.verdicts = Looks(database), Counts(database), Verdicts(database)
+        self.notes, self.outbox, self.verdicts = Notes(database), Outbox(database), Verdicts(database)
+        self.counts, self.looks = Counts(database), Looks(database)
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False) -> Ledger:
@@ -324,7 +323,7 @@ class Ledger:
 
     def ended_holds(self, table: str, day: date) -> tuple[EndedHold, ...]:
         """Return what a day was held for and is no longer, in the order in which it ended."""
-        return tuple(map(to_ended, self._database.rows(ended_of_day(table, day))))
+        return tuple(ended_of_day(self._database, table, day))
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
         """Return what is held, by table and day, oldest first."""

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Connection,
     ScalarSelect,
     Select,
-    Subquery,
     Table,
     and_,
     bindparam,
@@ -96,7 +95,7 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
     if table is not None:
         inner = inner.where(arrivals.c.table == table)
     ranked = inner.subquery()
-    query = _columns(ranked, arrivals)
+    query = select(*(ranked.c[column.name] for column in arrivals.columns))
     if refused_only:
         is_refused = (ranked.c.refused > 0) | ranked.c.reason.is_not(None)
         query = query.where(ranked.c.newest == 1, ranked.c.kind != "replay", is_refused)
@@ -282,10 +281,6 @@ def delete_each(connection: Connection, table: Table, keys: Sequence[Row]) -> No
         matches = [table.c[name] == bindparam(f"key_{name}") for name in keys[0]]
         bound = [{f"key_{name}": value for name, value in key.items()} for key in keys]
         connection.execute(delete(table).where(*matches), bound)
-
-
-def _columns(ranked: Subquery, table: Table) -> Select[Any]:
-    return select(*(ranked.c[column.name] for column in table.columns))
 
 
 _COLUMNS = ("refused_day", "fingerprint", "code_version", "configuration")

@@ -127,8 +127,9 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
     for name in released:
         progress(Progress("reading", "manifests", len(records), len(released), "publication"))
         records.append(record_of(name))
+    is_another_lake = bool(indexed and released) and indexed.keys().isdisjoint(released)
     with meanwhile(progress, "writing the ledger"):
-        lifted = ledger.reindex(tuple(indexed), records, lift=is_of_another_lake(indexed, released))
+        lifted = ledger.reindex(tuple(indexed), records, lift=is_another_lake)
     for table, rows in _rows_by_table(records).items():
         progress(Progress("indexing", table, len(rows), len(rows), rows=sum(rows.values()), finished=True))
     return RebuildResult(
@@ -249,16 +250,6 @@ def _arrival(arrival: Arrival, publication: str) -> ArrivalRecord:
 _FOLLOW = "let the ledger follow the lake with `platform-assets ledger rebuild`"
 
 
-def is_of_another_lake(indexed: Mapping[str, int], released: Mapping[str, int]) -> bool:
-    """Return whether a ledger was made from another lake.
-
-    Args:
-        indexed: release of every publication that the ledger knows.
-        released: release of every publication that the lake shows.
-    """
-    return bool(indexed and released) and indexed.keys().isdisjoint(released)
-
-
 def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mapping[str, int]) -> None:
     """Refuse a ledger that knows what the lake does not have; one that only lacks something catches up.
 
@@ -284,13 +275,10 @@ def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mappin
             "If the lake was restored from a backup and the newer one is lost, "
             f"{_FOLLOW}; what was delivered since is then taken again. Else put the newer lake back.",
         )
+    shown = next((name for name, number in released.items() if number == first), "no publication")
     raise OtherHistoryError(
-        f"The lake {lake.root} and the ledger have parted: release {first} shows publication {_at(released, first)}, "
-        f"the ledger has {gone[first]} there; nothing was written.",
+        f"The lake {lake.root} and the ledger have parted: release {first} shows publication {shown}, the "
+        f"ledger has {gone[first]} there; nothing was written.",
         "One of them was restored from a backup and worked with since. If the lake is right, "
         f"{_FOLLOW}; else put the other lake back.",
     )
-
-
-def _at(publications: Mapping[str, int], release: int) -> str:
-    return next((name for name, number in publications.items() if number == release), "no publication")

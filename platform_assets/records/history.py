@@ -280,7 +280,9 @@ class StagedDays(BaseModel):
         """With what was computed besides; of days that were there already, what is new."""
         tables = dict(self.tables)
         for change in changes:
-            tables[change.table] = _together(tables[change.table], change) if change.table in tables else change
+            earlier = tables.get(change.table, change.model_copy(update={"days": {}, "seconds": 0.0}))
+            both = {"days": {**earlier.days, **change.days}, "seconds": earlier.seconds + change.seconds}
+            tables[change.table] = change.model_copy(update=both)
         held = {(hold.table, hold.day): hold for hold in (*self.holds, *holds)}
         return StagedDays(tables=tables, holds=tuple(held.values()), over=tuple(dict.fromkeys((*self.over, *over))))
 
@@ -299,8 +301,3 @@ class StagedDays(BaseModel):
             holds=tuple(hold for hold in self.holds if not goes(hold.table, hold.day)),
             over=tuple(hold for hold in self.over if not goes(hold.table, hold.day)),
         )
-
-
-def _together(earlier: TableChange, later: TableChange) -> TableChange:
-    """Return days of one table that were computed in two batches."""
-    return later.model_copy(update={"days": {**earlier.days, **later.days}, "seconds": earlier.seconds + later.seconds})

@@ -103,7 +103,7 @@ def test_history_before_the_window_goes_and_what_later_releases_share_stays(lake
     assert [path.name for path in on_disk(lake.table_path(SALES)).glob("*/event_date=*")].count(
         "event_date=2017-01-01"
     ) == 2
-    assert len(list(on_disk(lake.publications_path).iterdir())) == 4, "manifests stay"
+    assert len(list(on_disk(lake.root / "_publications").iterdir())) == 4, "manifests stay"
     assert delete_before(lake, 2) == 0
 
 

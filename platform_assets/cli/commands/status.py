@@ -357,7 +357,7 @@ def table_metrics(snapshot: LakeSnapshot, newest: Mapping[str, date | None]) -> 
     """
     ledger = snapshot.platform.ledger
     took: dict[str, list[float]] = {table: [] for table in newest}
-    for timing in ledger.timings.of(newest):
+    for timing in ledger.counts.timings(newest):
         took[timing.table].append(timing.seconds)
     found: dict[str, dict[str, object]] = {}
     for table, last in newest.items():

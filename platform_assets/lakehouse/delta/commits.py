@@ -184,11 +184,6 @@ def require_ours(table: str, committed: Commit) -> str:
     return committed.publication
 
 
-def added_by(table_path: Location, version: int) -> Iterator[str]:
-    """Return the files that a commit made part of a table."""
-    return files_changed(table_path, version)[1]
-
-
 def files_changed(path: Location, version: int) -> tuple[Iterator[str], Iterator[str]]:
     """Return the files that leave with a commit, and those that enter."""
     said = actions(path, version)

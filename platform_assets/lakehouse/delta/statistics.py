@@ -236,11 +236,8 @@ def _bounds_of(file: DataFile, column: str) -> Bounds | None:
 def _bounds_in(stats_json: str, column: str) -> Bounds | None:
     stats = from_json(stats_json)
     both = (stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column))
-    return both if {type(bound) for bound in both} in ({int}, {str}) and not any(map(_is_odd, both)) else None
-
-
-def _is_odd(bound: int | str) -> bool:
-    return isinstance(bound, str) and _NO_FOUR_DIGITS.fullmatch(bound) is not None
+    odd = any(isinstance(bound, str) and _NO_FOUR_DIGITS.fullmatch(bound) for bound in both)
+    return both if {type(bound) for bound in both} in ({int}, {str}) and not odd else None
 
 
 def _merged(bounds: Collection[Bounds]) -> list[Bounds]:

@@ -199,7 +199,7 @@ class Location(ABC):
 
 
 def about_to_appear() -> None:
-    """Return where whoever writes a file can die with nobody having seen it."""
+    """Pass the point at which whoever writes a file can die with nobody having seen it."""
     failpoint("write.before_rename")
 
 
@@ -209,16 +209,15 @@ def sync(locations: Iterable[Location]) -> None:
     Raises:
         FileNotFoundError: one of them does not exist.
     """
-    every = list(locations)
-    if len(every) < _SYNC_THREADS:
-        for location in every:
-            location.sync()
-        return
 
     def sync_each(locations: list[Location]) -> None:
         for location in locations:
             location.sync()
 
+    every = list(locations)
+    if len(every) < _SYNC_THREADS:
+        sync_each(every)
+        return
     # A share for each thread: to hand out thousands of files one by one takes longer than to force them to disk.
     with ThreadPoolExecutor(_SYNC_THREADS) as threads:
         list(threads.map(sync_each, (every[start::_SYNC_THREADS] for start in range(_SYNC_THREADS))))

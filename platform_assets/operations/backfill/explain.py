@@ -163,7 +163,7 @@ def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, 
 
 def experience_of(platform: Platform, tables: Collection[str]) -> Experience:
     """Return what the parts of a backfill of some tables take here, by all that was taken before."""
-    timings = platform.ledger.timings.of(platform.catalogue.names)
+    timings = platform.ledger.counts.timings(platform.catalogue.names)
     by_publication: defaultdict[str, dict[str, Timing]] = defaultdict(dict)
     for timing in timings:
         by_publication[timing.publication][timing.table] = timing

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.commits import added_by
+from platform_assets.lakehouse.delta.commits import files_changed
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import StillNeededError
 from platform_assets.lakehouse.horizon import NO_CUT, Cut, announced, horizon_of, write_horizon
@@ -283,7 +283,7 @@ def _protected_since(lake: Lake, usage: Usage, kept: RetainedReleases) -> dict[s
     for table in lake.table_names():
         path, head = lake.table_path(table), usage.heads.get(table, -1)
         new = range(head + 1, commits.head_version(path) + 1)
-        protected[table] = {file for version in new for file in added_by(path, version)}
+        protected[table] = {file for version in new for file in files_changed(path, version)[1]}
     for number in sorted({*kept.pinned} - {*usage.kept.pinned}):
         for table, version in release(lake, number).versions.items():
             protected[table] |= table_snapshot(lake.table_path(table), version).files.keys()
