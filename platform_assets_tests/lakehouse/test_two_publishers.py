@@ -17,7 +17,7 @@ from platform_assets.lakehouse.errors import InterruptedPublicationError, LockLo
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.publish import publish, recover
-from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.lakehouse.releases import published
 from platform_assets.records.manifest import Manifest
 from platform_assets_tests.support.shelf import (
     PUBLISHING,
@@ -68,32 +68,10 @@ def test_of_two_publishers_of_one_day_one_wins_and_the_other_is_told_which_day(l
     }
 
 
-def test_publishers_of_disjoint_days_all_win(lake: Lake, tmp_path: Path) -> None:
-    publish(lake, staged_manifest(lake, {SALES: {day(n): [("a", 0)] for n in range(4)}}))
-    said = race(lake, tmp_path, *(staged_manifest(lake, {SALES: {day(n): [("a", n + 1)]}}) for n in range(4)))
-    assert sorted(said) == ["1", "2", "3", "4"]
-    assert contents(lake, SALES) == {day(n): [("a", n + 1)] for n in range(4)}
-
-
 def test_one_publication_asked_for_by_two_processes_is_released_once(lake: Lake, tmp_path: Path) -> None:
     what = staged_manifest(lake, {SALES: {day(0): [("a", 1)]}})
     assert race(lake, tmp_path, what, what) == ["0", "0"]
     assert list(published(lake)) == [(0, what.publication)]
-
-
-def test_readers_never_see_half_of_a_publication_while_it_happens(lake: Lake, tmp_path: Path) -> None:
-    tables = [SALES, STORES, "gold.third"]
-    publish(lake, staged_manifest(lake, {table: {day(0): [("n", 0)]} for table in tables}))
-    manifests = [staged_manifest(lake, {table: {day(n): [("n", n)]} for table in tables}) for n in range(1, 7)]
-    processes = [process for process, _ in started(lake, tmp_path, *manifests)]
-    seen = 0
-    while any(process.is_alive() for process in processes):
-        now = current_release(lake)
-        first, *others = (contents(lake, table, now) for table in tables)
-        assert all(other == first for other in others)
-        seen += 1
-    assert seen > 3
-    assert current_release(lake).number == 6
 
 
 PASSED_WITH_LOCK = PUBLISHING[PUBLISHING.index("publish.locked") : PUBLISHING.index("publish.after_release")]

@@ -87,23 +87,6 @@ def test_parts_of_another_publication_are_a_mistake_of_the_caller() -> None:
         publication_record(1, [day_record(name_of(2), nth(0))])
 
 
-def test_a_day_is_what_its_highest_release_made_of_it(ledger: Ledger) -> None:
-    # Recorded out of order, as when two processes finish at the same time.
-    ledger.record(simple(3, 1, digest="3-3-3-3-3"))
-    ledger.record(simple(1, 0, 1, 2, digest="1-1-1-1-1"), simple(2, 1, 2, digest="2-2-2-2-2"))
-    current = ledger.current_days(TABLE)
-    assert [(day, record.digest[0]) for day, record in current.items()] == [(nth(0), "1"), (nth(1), "3"), (nth(2), "2")]
-    assert ledger.current_days("gold.other") == {}
-
-
-def test_a_release_shows_the_days_as_they_were_then(ledger: Ledger) -> None:
-    ledger.record(simple(1, 0, digest="1-1-1-1-1"), simple(2, 0, 1, digest="2-2-2-2-2"), simple(5, 0))
-    assert {day: record.digest[0] for day, record in ledger.current_days(TABLE, at=1).items()} == {nth(0): "1"}
-    assert [record.publication for record in ledger.current_days(TABLE, at=4).values()] == [name_of(2)] * 2
-    assert ledger.current_days(TABLE, at=5) == ledger.current_days(TABLE)
-    assert ledger.current_days(TABLE, at=0) == {}
-
-
 def test_the_history_of_a_day_is_newest_first(ledger: Ledger) -> None:
     ledger.record(simple(2, 1), simple(1, 0, 1), simple(3, 0))
     assert [record.publication for record in ledger.history(TABLE, nth(1))] == [name_of(2), name_of(1)]
@@ -131,20 +114,14 @@ def test_every_release_shows_the_same_in_whatever_order_publications_are_indexed
             }
             found = {day: record.publication for day, record in ledger.current_days(TABLE, at=at).items()}
             assert found == shown
+        assert ledger.current_days(TABLE) == ledger.current_days(TABLE, at=39)
+        assert ledger.current_days(TABLE) == ledger.current_days(TABLE, at=39)
 
 
 def test_an_emptied_day_is_loaded_and_empty(ledger: Ledger) -> None:
     empty = replace(day_record(name_of(1), nth(0)), rows=0, bytes=0, files=0, digest="0-0-0-0-0")
     ledger.record(publication_record(1, [empty]))
     assert ledger.current_days(TABLE) == {nth(0): empty}
-
-
-def test_forgetting_a_publication_shows_the_one_before(ledger: Ledger) -> None:
-    ledger.record(simple(1, 0, digest="1-1-1-1-1"), simple(2, 0, digest="2-2-2-2-2"))
-    ledger.reindex([name_of(2), "unknown"], ())
-    assert ledger.current_days(TABLE)[nth(0)].digest == "1-1-1-1-1"
-    assert ledger.indexed() == {name_of(1): 1}
-    assert len(ledger.history(TABLE, nth(0))) == 1
 
 
 def test_forgetting_everything_keeps_holds_and_decisions(ledger: Ledger) -> None:
