@@ -131,7 +131,7 @@ _FILES = TypeAdapter(dict[str, set[str]])
 
 
 @contextmanager
-def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Callable[[], None]) -> Iterator[None]:
+def announcement(lake: Lake, files: Mapping[str, Collection[str]], still_held: Callable[[], None]) -> Iterator[None]:
     """Announce what is deleted meanwhile; to be called under the publish lock, after everything was decided.
 
     Raises:
@@ -140,12 +140,12 @@ def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Call
     listed = _FILES.dump_json({table: set(paths) for table, paths in files.items()})
     put(lake, lake.deletions_path / f"{token_hex(8)}{_ANNOUNCED}", listed, still_held)
     yield
-    for file, announcement in _announcements(lake):
-        if not any((lake.table_path(table) / path).exists() for table, paths in announcement.items() for path in paths):
+    for file, left in _announcements(lake):
+        if not any((lake.table_path(table) / path).exists() for table, paths in left.items() for path in paths):
             file.remove(durable=False)
 
 
-def going(lake: Lake) -> dict[str, set[str]]:
+def files_going(lake: Lake) -> dict[str, set[str]]:
     """Return the files that are being deleted, or were when who deleted them died: paths by table.
 
     Raises:
@@ -166,7 +166,7 @@ def require_files(lake: Lake, manifest: Manifest) -> None:
     Raises:
         StagedFileError: naming the table, the day and the file.
     """
-    gone = going(lake)
+    gone = files_going(lake)
     for change in manifest.tables:
         of_table = gone.get(change.table, set())
         for day, content in change.days.items():

@@ -70,7 +70,7 @@ def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None
     """
     find = _find(lake, ledger.release_of)
     failpoint("ledger.before_record")
-    ledger.record(flattened(_settled(lake, manifest, release), release, find))
+    ledger.record(index_record(_settled(lake, manifest, release), release, find))
     failpoint("ledger.recorded")
 
 
@@ -155,7 +155,7 @@ def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], Pu
         release_of: the release of a publication: of those asked for, and of those that computed what they put back.
     """
     find = _find(lake, release_of)
-    return lambda name: flattened(find(name), release_of(name), find)
+    return lambda name: index_record(find(name), release_of(name), find)
 
 
 def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:
@@ -176,7 +176,7 @@ def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
     return manifest.model_copy(update={"tables": tuple(settled)})
 
 
-def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
+def index_record(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
     """Return what the ledger keeps of a manifest: everything but the files and their statistics.
 
     Args:

@@ -10,7 +10,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import BeyondWindowError
-from platform_assets.lakehouse.horizon import going, horizon_of, require_whole
+from platform_assets.lakehouse.horizon import files_going, horizon_of, require_whole
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.planning.rollback import NEVER, Restoration, TableDay, is_back_already
 from platform_assets.records.history import COMPACTION, ERASURE, RELOAD, ROLL_BACK, DayRecord, PublicationRecord
@@ -100,7 +100,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
 
 def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
     """Refuse days whose files went with the rollback window; any other missing file is damage, told on reading."""
-    horizon, gone = horizon_of(platform.lake), going(platform.lake)
+    horizon, gone = horizon_of(platform.lake), files_going(platform.lake)
     for change in changes if horizon.before else ():
         path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
         for day, content in change.days.items():

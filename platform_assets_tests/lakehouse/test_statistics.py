@@ -213,8 +213,8 @@ def round_(value: Decimal, unit: Decimal) -> Decimal:
     ("type_", "bound"),
     [
         ("long", 1.0), ("long", True), ("date", "+12921-08-18"), ("date", "-0495-11-20"), ("double", None),
-        ("timestamp", "+18029-12-31T00:00:00Z"), ("decimal(18,2)", 9999999999999999.99), ({"type": "struct"}, {"a": 1}),
-        ("string", None), ("binary", "x"),
+        ("timestamp", "+18029-12-31T00:00:00Z"), ("decimal(18,2)", 9999999999999999.99),
+        ('{"type": "struct"}', {"a": 1}), ("string", None), ("binary", "x"),
     ],
 )  # fmt: skip
 def test_a_file_has_no_bounds_where_one_of_them_says_nothing(type_: Any, bound: Any) -> None:

@@ -12,7 +12,7 @@ from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.ledger import sync as index
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.sync import RebuildResult, SyncResult, flattened, rebuild, sync
+from platform_assets.ledger.sync import RebuildResult, SyncResult, index_record, rebuild, sync
 from platform_assets.records.code_version import Attempt, Version
 from platform_assets.records.decisions import LateDecision, PinDecision
 from platform_assets.records.history import ROLL_BACK, PublicationRecord
@@ -86,7 +86,7 @@ def _everything(ledger: Ledger) -> dict[str, PublicationRecord | None]:
 
 
 def test_a_manifest_is_flattened_without_its_files() -> None:
-    record = flattened(_manifest(2), 7, lambda name: pytest.fail(name))
+    record = index_record(_manifest(2), 7, lambda name: pytest.fail(name))
     assert (record.release, record.kind, record.created_at) == (7, "recompute", NOON + timedelta(hours=2))
     assert [(day.table, day.day) for day in record.days] == [(RAW, nth(0)), *((TABLE, nth(n)) for n in range(2, 6))]
     first = record.days[1]
@@ -101,7 +101,7 @@ def test_a_reason_with_a_nul_is_indexed_as_the_manifest_is_flattened(ledger: Led
     manifest = _manifest(1)
     refused = manifest.arrivals[0].model_copy(update={"reason": "the columns are 'id, a\0b'"})
     texts = {"arrivals": (refused,), "who": "a\0da", "why": "file 'a\0b'"}
-    record = flattened(manifest.model_copy(update=texts), 0, lambda name: pytest.fail(name))
+    record = index_record(manifest.model_copy(update=texts), 0, lambda name: pytest.fail(name))
     assert record.arrivals[0].reason == "the columns are 'id, a\N{REPLACEMENT CHARACTER}b'"
     ledger.record(record)
     assert ledger.publication(record.publication) == record

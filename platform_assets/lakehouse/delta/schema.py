@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta import commits
@@ -38,9 +37,11 @@ def _schema_at(table_path: Location, version: int, committed: datetime | None) -
 
 
 def types_in(schema_string: str) -> dict[str, str]:
-    """Return the type of every column of a Delta schema, by name and in order."""
+    """Return the type of every column of a Delta schema, by name and in order; of a nested one Delta's JSON."""
     fields = json.loads(schema_string)["fields"]
-    return {field["name"]: _type(field["type"]) for field in fields}
+    return {
+        each["name"]: each["type"] if isinstance(each["type"], str) else json.dumps(each["type"]) for each in fields
+    }
 
 
 def differing_columns(left: Mapping[str, str], right: Mapping[str, str]) -> set[str]:
@@ -117,18 +118,3 @@ def _problems_of_staying_files(
     has = sorted(differing.intersection(names_in(path / wrong[0])))
     more = f" and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
     return [f"{', '.join(has)} of files that stay would not read right any more: {wrong[0]}{more}"]
-
-
-def _type(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    match value["type"]:
-        case "struct":
-            inner = ", ".join(f"{f['name']}: {_type(f['type'])}" for f in value["fields"])
-            return f"struct<{inner}>"
-        case "array":
-            return f"array<{_type(value['elementType'])}>"
-        case "map":
-            return f"map<{_type(value['keyType'])}, {_type(value['valueType'])}>"
-        case other:
-            return str(other)

@@ -26,6 +26,7 @@ from platform_assets.contracts import DAY
 from platform_assets.contracts.columns import digits_of
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
+from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
@@ -52,17 +53,11 @@ _EXACT = {"byte": int, "short": int, "integer": int, "long": int, "boolean": boo
 """Types whose bounds come through as they are, with what JSON makes of them."""
 
 
-def types_of(schema_string: str) -> dict[str, Any]:
-    """Return the type of every column of a Delta schema but the day: a text, or a value of its own for a nested one."""
-    fields = json.loads(schema_string)["fields"]
-    return {field["name"]: field["type"] for field in fields if field["name"] != DAY}
-
-
-def trustworthy(stats: str, types: Mapping[str, Any]) -> str:
+def trustworthy(stats: str, types: Mapping[str, str]) -> str:
     """Statistics of a file by which no reader misses a row; to the letter where its bounds can stay as they are.
 
     Args:
-        types: of the columns, as `types_of` gives them.
+        types: of the columns but the day, as `types_in` gives them.
     """
     parsed = json.loads(stats, parse_float=Decimal)
     low, high = (parsed.get(side) or {} for side in _SIDES)
@@ -86,10 +81,8 @@ def without_bounds(stats: str) -> str:
     return json.dumps({name: value for name, value in parsed.items() if name not in _SIDES}, ensure_ascii=False)
 
 
-def _bounds(type_: Any, low: Any, high: Any) -> Bounds | None:
+def _bounds(type_: str, low: Any, high: Any) -> Bounds | None:
     """Bounds of a column that holds values as they may stay; None where nothing can be said."""
-    if not isinstance(type_, str):
-        return None
     if type_ in _EXACT:
         return (low, high) if {type(low), type(high)} == {_EXACT[type_]} else None
     if type_ == "double":
@@ -159,7 +152,7 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
             "Write the computed days there as a Delta table before publishing.",
         )
     staged = table_snapshot(folder)
-    types = types_of(staged.schema_string)
+    types = {name: type_ for name, type_ in types_in(staged.schema_string).items() if name != DAY}
     files = {
         day: tuple(
             file.model_copy(
@@ -172,7 +165,7 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
     return staged.schema_string, files
 
 
-def _stats(file: Location, stats: str, types: Mapping[str, Any]) -> str:
+def _stats(file: Location, stats: str, types: Mapping[str, str]) -> str:
     """Statistics of a file that can be trusted; deltalake passes over parts of one whose bounds are no numbers."""
     if "double" in types.values():
         with opened(file) as parquet:

@@ -18,7 +18,7 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import files_changed
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import StillNeededError
-from platform_assets.lakehouse.horizon import NO_CUT, Cut, announced, horizon_of, write_horizon
+from platform_assets.lakehouse.horizon import NO_CUT, Cut, announcement, horizon_of, write_horizon
 from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.locks import is_staging, publish_lock
 from platform_assets.lakehouse.publish import finish_pending
@@ -235,7 +235,7 @@ def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> li
             todo = [left for deletion in some if (left := _without(deletion, protected.get(deletion.table, set())))]
             if any(deletion.is_history for deletion in todo):
                 _move_horizon(lake, kept, usage.cut, still_held)
-            with announced(lake, _paths(todo), still_held):
+            with announcement(lake, _paths(todo), still_held):
                 for deletion in todo:
                     _delete(lake, deletion)
             done += todo
