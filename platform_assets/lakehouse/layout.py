@@ -129,7 +129,7 @@ class Lake:
         return self.table_path(table) / checked_publication(publication)
 
     def table_names(self) -> tuple[str, ...]:
-        """Tables that have a Delta log, sorted; tables with staged files only are not among them."""
+        """Return the tables that have a Delta log, sorted; tables with staged files only are not among them."""
         return tuple(
             f"{layer}.{table}"
             for layer in sorted(LAYERS)

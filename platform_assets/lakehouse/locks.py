@@ -144,7 +144,7 @@ def _stage(publication: str) -> str:
 
 
 def _held_by(lake: Lake, name: str) -> str:
-    """Found out by taking the lock for a moment, since no other sign of it outlives no holder."""
+    """Find out by taking the lock for a moment: every other sign of it outlives its holder."""
     holder = lake.locks_path / f"{name}.holder.json"
     if not holder.exists():
         return ""

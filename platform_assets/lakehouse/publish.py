@@ -133,7 +133,7 @@ def _check(manifest: Manifest) -> None:
 
 
 def _write(lake: Lake, manifest: Manifest) -> bool:
-    """Store a manifest; whether it was not stored yet, so that nobody can have released it before."""
+    """Store a manifest; return whether it was not stored yet, so that nobody can have released it before."""
     file = manifest_file(lake, manifest.publication)
     content = manifest.model_dump_json().encode()
     if file.write_new(content):

@@ -195,7 +195,7 @@ def row_reader(
 
 
 def _of_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Values as the table has them; for what is so already Arrow would import all of its functions."""
+    """Return values as the table has them; for what is so already Arrow would import all of its functions."""
     return values if values.type == wanted else values.cast(wanted)
 
 
@@ -210,7 +210,7 @@ def _repeated(day: date | None, rows: int) -> pa.Array:
 
 
 def rows_of_files(table_path: Location, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
-    """Rows of some days, from their files, whether a release has them or a stage, with every column that one has."""
+    """Return the rows of some days from their files, of a release or a stage, with every column that one has."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -235,7 +235,7 @@ def read_arrow(
     columns: Iterable[str] | None = None,
     release: int | Release | None = None,
 ) -> pa.Table:
-    """Rows of a table as Arrow.
+    """Return the rows of a table as Arrow.
 
     Args:
         table: `<layer>.<table>`.
@@ -281,7 +281,7 @@ def spark_view(table: str) -> str:
 
 
 def tables_without_view(lake: Lake, release: Release) -> tuple[str, ...]:
-    """Tables that came after a release: views of them would show another one."""
+    """Return the tables that came after a release: views of them would show another one."""
     return tuple(sorted(current_release(lake).versions.keys() - release.versions.keys()))
 
 

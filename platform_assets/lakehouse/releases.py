@@ -57,7 +57,7 @@ def current_release(lake: Lake) -> Release:
 
 
 def release(lake: Lake, number: int) -> Release:
-    """One release.
+    """Return one release.
 
     Raises:
         UnknownReleaseError: there is none of this number.

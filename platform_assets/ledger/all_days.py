@@ -71,7 +71,7 @@ class Counts:
         return dict(by_table)
 
     def timings(self, tables: Collection[str]) -> tuple[Timing, ...]:
-        """Every recomputation of some tables that took its time, oldest first; also those replaced since."""
+        """Return every recomputation of some tables that took its time, oldest first; also those replaced since."""
         seconds = func.sum(days.c.seconds)
         query = select(
             days.c.table, func.count().label("days"), seconds.label("seconds"), publications.c.run, days.c.publication
@@ -219,6 +219,6 @@ def _wait_for_writers(connection: Connection) -> None:
 
 
 def _checksum(row: Mapping[str, object], salt: str) -> str:
-    """Hash a look: what was damaged counts no more. Of no two looks the same, so that it tells them apart, too."""
+    """Hash a look: what was damaged counts no more. No two looks have the same, so it tells them apart, too."""
     kept = "|".join([salt, *(str(row[name]) for name in ("look_for", "release", "publication", "found"))])
     return salt + hashlib.sha256(kept.encode()).hexdigest()[:32]

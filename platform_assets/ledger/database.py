@@ -147,7 +147,7 @@ _alembic = threading.Lock()
 
 
 def revisions() -> tuple[str, ...]:
-    """Revisions this code knows, oldest first, as the migrations' files are named: `r<revision>_<subject>.py`."""
+    """Return the revisions that this code knows, oldest first, as files are named: `r<revision>_<subject>.py`."""
     names = sorted(file.stem for file in (MIGRATIONS / "versions").glob("r*.py"))
     return tuple(name[1:].partition("_")[0] for name in names)
 

@@ -174,7 +174,7 @@ class Ledger:
         return count == release + 1
 
     def head(self, publication: str) -> PublicationRecord | None:
-        """One publication without its days and arrivals."""
+        """Return one publication without its days and arrivals."""
         heads = self._database.rows(select(schema.publications).where(schema.publications.c.publication == publication))
         return PublicationRecord(**heads[0]) if heads else None
 
@@ -185,7 +185,7 @@ class Ledger:
         return tuple(PublicationRecord(**row) for row in self._database.rows(query))
 
     def publication(self, publication: str) -> PublicationRecord | None:
-        """One publication with its days and arrivals."""
+        """Return one publication with its days and arrivals."""
         if (head := self.head(publication)) is None:
             return None
         days, arrivals = (self._database.rows(query) for query in queries.parts(publication))
@@ -194,7 +194,7 @@ class Ledger:
     def current_days(
         self, table: str, *, at: int | None = None, among: Collection[date] | None = None
     ) -> dict[date, DayRecord]:
-        """Content of every day that was ever published, oldest first: what the highest release made of it.
+        """Return the content of every day that was ever published, oldest first: what the highest release made of it.
 
         Args:
             at: as readers of this release see it, whatever was published since.
@@ -204,7 +204,7 @@ class Ledger:
         return records if among is None else {day: record for day, record in records.items() if day in among}
 
     def marked_otherwise(self) -> tuple[tuple[str, date], ...]:
-        """Tables and days of which the ledger does not know what replaced what: somebody else wrote into it."""
+        """Return tables and days of which it is not known what replaced what: somebody else wrote into the ledger."""
         return tuple((row["table"], row["day"]) for row in self._database.rows(queries.marked_otherwise()))
 
     def warned(self, tables: Collection[str], *, at: int) -> tuple[DayRecord, ...]:
@@ -231,7 +231,7 @@ class Ledger:
         return {table: dict(sorted(days.items())) for table, days in marks.items()}
 
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
-        """All that some days of a table have been up to a release, oldest first."""
+        """Return all that some days of a table have been up to a release, oldest first."""
         by_day: dict[date, list[Revision]] = {day: [] for day in among}
         day = schema.days.c
         query = select(day.day, its_release, day.digest, day.rows, day.figures).join(schema.publications)
@@ -243,7 +243,7 @@ class Ledger:
         return {day: tuple(revisions) for day, revisions in by_day.items()}
 
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
-        """Everything a day has ever been, newest first."""
+        """Return everything a day has ever been, newest first."""
         return self.histories(table, [day])[day]
 
     def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
@@ -351,7 +351,7 @@ class Ledger:
         return decided(self._database, kind, as_far_as_readable=as_far_as_readable)
 
     def decision_chain(self) -> tuple[Entry, ...]:
-        """Everything that people decided, oldest first, as it lies there; whether it is sound, `breaks` tells."""
+        """Return all that people decided, oldest first, as it lies there; whether it is sound, `breaks` tells."""
         return entries(self._database)
 
     def decision_head(self) -> Head:

@@ -217,7 +217,7 @@ def _rows(connection: Connection, table: Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _in_order(table: Table, connection: Connection) -> Select[Any]:
-    """All rows of a table but for numbers that a database gives by itself, in an order that both databases have."""
+    """Select all rows of a table, in an order of both databases, but for numbers that a database gives by itself."""
     given = {column.name for column in table.primary_key if table.autoincrement_column is column}
     by = [
         column.collate("C") if connection.dialect.name == "postgresql" and column.type.python_type is str else column

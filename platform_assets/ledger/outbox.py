@@ -153,7 +153,7 @@ def forget_messages(connection: Connection, publications: Iterable[str]) -> None
 
 
 def _changed(connection: Connection, record: PublicationRecord, table: str) -> list[date]:
-    """Days of a table whose content a publication changed: not those that it has computed anew to the same."""
+    """Return the days of a table whose content a publication changed, not those computed anew to the same."""
     made = {day.day: day.digest for day in record.days if day.table == table}
     rows = connection.execute(queries.digests(table, record.release - 1, made)).all() if made else ()
     before = {row.day: row.digest for row in rows}

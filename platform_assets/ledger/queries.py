@@ -50,7 +50,7 @@ _MOST_PARAMETERS = 500
 
 
 def current_days(table: str, at: int | None, among: Collection[date] | None = None) -> Select[Any]:
-    """Each day of a table as the highest release up to `at` made it, oldest first."""
+    """Select each day of a table as the highest release up to `at` made it, oldest first."""
     up_to = [] if at is None else [its_release <= at]
     query = select(*DAY_COLUMNS).join_from(days, publications).where(days.c.table == table, is_current(at), *up_to)
     return query.where(*is_among(among)).order_by(days.c.day)
@@ -63,7 +63,7 @@ def digests(table: str, at: int, among: Collection[date]) -> Select[Any]:
 
 
 def indexed(names: Collection[str], at: Collection[int]) -> Select[Any]:
-    """Publications of some names and of some releases, with their releases; of too many to name, all."""
+    """Select publications of some names and of some releases, with their releases; of too many to name, all."""
     query = select(publications.c.publication, its_release)
     if len(names) + len(at) > _MOST_PARAMETERS:
         return query
@@ -141,7 +141,7 @@ def refused_by_date(table: str, since: date) -> Select[Any]:
 
 
 def deliveries(table: str, at: int, *, alike_only: bool) -> Select[Any]:
-    """Arrivals with rows that count at a release: files, and those as which waiting rows of them entered."""
+    """Select arrivals with rows that count at a release: files, and those as which waiting rows of them entered."""
     its, back, made = arrivals.c, arrivals.alias("back"), publications.alias("made")
     gone = select(back.c.origin).join_from(back, made, back.c.publication == made.c.publication)
     gone = gone.where(back.c.table == table, back.c.kind == "withdrawal", made.c.release <= at)
@@ -182,7 +182,7 @@ def counting(query: Select[Any], at: int | None = None) -> Select[Any]:
 
 
 def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
-    """Days and arrivals of one publication."""
+    """Select the days and the arrivals of one publication."""
     return (
         select(*DAY_COLUMNS).where(days.c.publication == publication).order_by(days.c.table, days.c.day),
         select(arrivals).where(arrivals.c.publication == publication).order_by(arrivals.c.table, arrivals.c.path),
@@ -244,7 +244,7 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]],
 
 
 def marked_otherwise() -> Select[Any]:
-    """Days that are said to have been replaced by another release than the next one that published them."""
+    """Select days said to have been replaced by another release than the next one that published them."""
     is_other = days.c.replaced_at.is_distinct_from(_following())
     return select(days.c.table, days.c.day).distinct().where(is_other).order_by(days.c.table, days.c.day)
 

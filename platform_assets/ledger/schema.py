@@ -66,7 +66,7 @@ class FreeText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Without NUL, on every database alike."""
+        """Keep no NUL, on every database alike."""
         return None if value is None else kept_text(value)
 
 

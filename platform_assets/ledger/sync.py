@@ -141,7 +141,7 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
 
 
 def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date, int]]:
-    """Rows of every day as they were published last, by table."""
+    """Return the rows of every day as they were published last, by table."""
     by_table: dict[str, dict[date, int]] = {}
     for day in (day for publication in records for day in publication.days):
         by_table.setdefault(day.table, {})[day.day] = day.rows
@@ -163,7 +163,7 @@ def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:
 
 
 def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
-    """With the versions that the publication's own release gave to tables read as they were staged."""
+    """Put in the versions that the publication's own release gave to tables read as they were staged."""
     if not any(STAGED in change.reads.values() for change in manifest.tables):
         return manifest
     versions = release_at(lake, number).versions

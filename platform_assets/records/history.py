@@ -14,7 +14,7 @@ from platform_assets.records.manifest import Arrival, DayContent, TableChange, W
 
 
 def kept_text(text: str) -> str:
-    """Text that may quote a broken file, as the ledger keeps it: PostgreSQL refuses NUL, and all of a publication."""
+    """Return a text as the ledger keeps it: for a NUL, as of a broken file, PostgreSQL refuses the publication."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
@@ -277,7 +277,7 @@ class StagedDays(BaseModel):
     def with_days(
         self, changes: Iterable[TableChange], holds: Iterable[Hold] = (), over: Iterable[Hold] = ()
     ) -> StagedDays:
-        """With what was computed besides; of days that were there already, what is new."""
+        """Return it with what was computed besides; of days that were there already, what is new."""
         tables = dict(self.tables)
         for change in changes:
             earlier = tables.get(change.table, change.model_copy(update={"days": {}, "seconds": 0.0}))
@@ -287,7 +287,7 @@ class StagedDays(BaseModel):
         return StagedDays(tables=tables, holds=tuple(held.values()), over=tuple(dict.fromkeys((*self.over, *over))))
 
     def without(self, tables: Collection[str], days: Collection[date] | None = None) -> StagedDays:
-        """Without some days of some tables, or all of them, and without what gates said of these."""
+        """Return it without some days of some tables, or all of them, and without what gates said of these."""
 
         def goes(table: str, day: date) -> bool:
             return table in tables and (days is None or day in days)

@@ -74,7 +74,7 @@ def has_commit(table_path: Location, version: int) -> bool:
 
 
 def checkpoint_hint(table_path: Location) -> int:
-    """Version of the newest checkpoint, as `_last_checkpoint` says; -1 without one."""
+    """Return the version of the newest checkpoint, as `_last_checkpoint` says; -1 without one."""
     content = (table_path / "_delta_log" / "_last_checkpoint").read()
     try:
         return int(from_json(content)["version"]) if content else -1
@@ -93,7 +93,7 @@ def head_version(table_path: Location) -> int:
 
 
 def listed_versions(table_path: Location) -> list[int]:
-    """Every version that has a commit, oldest first, also those behind a gap."""
+    """Return every version that has a commit, oldest first, also those behind a gap."""
     return [
         int(name[:20]) for name in (table_path / "_delta_log").names() if name[:20].isdigit() and name[20:] == ".json"
     ]

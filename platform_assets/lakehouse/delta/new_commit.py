@@ -225,7 +225,7 @@ def drop_torn_checkpoint(table_path: Location, head: int) -> bool:
 
 @contextmanager
 def errors_numbered(table_path: Location) -> Iterator[None]:
-    """Errors of the operating system, a full disk for example, with their number; deltalake only puts them in words.
+    """Raise errors of the operating system, such as a full disk, with their number; deltalake only puts them in words.
 
     Raises:
         LakeError: an object store refused a request, or did not answer.
@@ -325,7 +325,7 @@ def difference(
 
 
 def changed_since(change: TableChange, head: TableSnapshot | None) -> list[date]:
-    """Days that are neither as they were when read nor already as they are to be."""
+    """Return the days that are neither as they were when read nor already as they are to be."""
     live = head.by_day() if head else {}
     return [
         day

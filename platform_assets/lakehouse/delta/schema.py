@@ -32,7 +32,7 @@ def schema_at(table_path: Location, version: int) -> str:
 
 @lru_cache(maxsize=512)
 def _schema_at(table_path: Location, version: int, committed: datetime | None) -> str:
-    """With the time of the commit: a lake that was put in another's place may have the same versions."""
+    """Read it with the time of the commit: a lake that was put in another's place may have the same versions."""
     return schema_string_at(table_path, version)
 
 
@@ -45,7 +45,7 @@ def types_in(schema_string: str) -> dict[str, str]:
 
 
 def differing_columns(left: Mapping[str, str], right: Mapping[str, str]) -> set[str]:
-    """Columns that only one of two tables has, or both with another type."""
+    """Return the columns that only one of two tables has, or both with another type."""
     return {name for name in left.keys() | right.keys() if left.get(name) != right.get(name)}
 
 

@@ -54,7 +54,7 @@ _EXACT = {"byte": int, "short": int, "integer": int, "long": int, "boolean": boo
 
 
 def trustworthy(stats: str, types: Mapping[str, str]) -> str:
-    """Statistics of a file by which no reader misses a row; to the letter where its bounds can stay as they are.
+    """Return statistics by which no reader misses a row of a file; to the letter where its bounds can stay as they are.
 
     Args:
         types: of the columns but the day, as `types_in` gives them.
@@ -76,13 +76,13 @@ def trustworthy(stats: str, types: Mapping[str, str]) -> str:
 
 
 def without_bounds(stats: str) -> str:
-    """Statistics of a file of which only the rows and the nulls are known."""
+    """Return the statistics of a file of which only the rows and the nulls are known."""
     parsed = json.loads(stats)
     return json.dumps({name: value for name, value in parsed.items() if name not in _SIDES}, ensure_ascii=False)
 
 
 def _bounds(type_: str, low: Any, high: Any) -> Bounds | None:
-    """Bounds of a column that holds values as they may stay; None where nothing can be said."""
+    """Return the bounds of a column that holds values as they may stay; None where nothing can be said."""
     if type_ in _EXACT:
         return (low, high) if {type(low), type(high)} == {_EXACT[type_]} else None
     if type_ == "double":
@@ -166,7 +166,7 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
 
 
 def _stats(file: Location, stats: str, types: Mapping[str, str]) -> str:
-    """Statistics of a file that can be trusted; deltalake passes over parts of one whose bounds are no numbers."""
+    """Return statistics of a file to be trusted; deltalake passes over parts of one whose bounds are no numbers."""
     if "double" in types.values():
         with opened(file) as parquet:
             if parquet.num_row_groups > 1:
@@ -221,7 +221,7 @@ def _lacks(stats_json: str, column: str) -> bool:
 
 
 def _bounds_of(file: DataFile, column: str) -> Bounds | None:
-    """None also where what the log says may have lost digits, or is not in the order of the values."""
+    """Return None also where what the log says may have lost digits, or is not in the order of the values."""
     return _bounds_in(file.stats, column)
 
 

@@ -89,7 +89,7 @@ class Location(ABC):
 
     @abstractmethod
     def size(self) -> int | None:
-        """Bytes of a file; None if there is no such file."""
+        """Return how many bytes a file has; None if there is no such file."""
 
     @abstractmethod
     def written(self) -> datetime:
@@ -101,7 +101,7 @@ class Location(ABC):
 
     @abstractmethod
     def read(self, last: int | None = None) -> bytes | None:
-        """Content of a file; None if there is no such file.
+        """Return the content of a file; None if there is no such file.
 
         Args:
             last: only so many bytes at its end.
@@ -113,11 +113,11 @@ class Location(ABC):
 
     @abstractmethod
     def folders(self) -> list[Self]:
-        """Folders directly in a folder, sorted, without links; none if there is no such folder."""
+        """Return the folders directly in a folder, sorted, without links; none if there is no such folder."""
 
     @abstractmethod
     def files(self) -> dict[str, Entry]:
-        """Every file below a folder, by its path from there; without those that go meanwhile."""
+        """Return every file below a folder, by its path from there; without those that go meanwhile."""
 
     @abstractmethod
     def now(self) -> datetime:

@@ -106,7 +106,7 @@ class Stored(Location):
         return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
 
     def names_after(self, name: str) -> set[str]:
-        """Names in a folder that are listed when those after one are asked for, as deltalake asks for new commits."""
+        """Return the names in a folder that are listed after one, as deltalake asks for new commits."""
         with refusals_explained(self.address):
             listed = obstore.list(self._client, self._prefix, offset=f"{self._prefix or ''}{name}")
             return {each["path"].removeprefix(self._prefix or "") for chunk in listed for each in chunk}
@@ -206,13 +206,13 @@ class Stored(Location):
         remove_objects(client, self.address, self._path, lambda: {each["path"] for each in self._listed()})
 
     def make(self) -> None:
-        """Nothing: a folder is there as soon as something lies in it."""
+        """Do nothing: a folder is there as soon as something lies in it."""
 
     def tidy(self) -> None:
-        """Nothing: a folder goes with the last that lies in it."""
+        """Do nothing: a folder goes with the last that lies in it."""
 
     def sync(self) -> None:
-        """Nothing but to see that it is there: what the store has acknowledged stays."""
+        """See that it is there: what the store has acknowledged stays."""
         if not self.exists():
             raise FileNotFoundError(errno.ENOENT, "there is no such object", self.address)
 
