@@ -25,10 +25,11 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import recompute, refresh
+from platform_assets.engine.refresh import refresh
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.session import create_session, stop_session
+from platform_assets_tests.support.world import recompute
 
 _AUTHOR = Author("benchmark", "a benchmark")
 

@@ -78,9 +78,6 @@ def refuse_stopped(platform: Platform, kind: str, tables: Collection[str]) -> No
     Args:
         kind: of the publication; rollbacks, compactions and erasures pass.
         tables: that it changes; quarantine and refused rows go with theirs.
-
-    Raises:
-        CircuitOpenError: naming the table.
     """
     known = [] if kind in _PASSES else [table for table in tables if table in platform.catalogue.names]
     if known:

@@ -163,13 +163,28 @@ def appended_change(
         staged = staged_at(platform.lake, table, publication)
         compared = platform.catalogue[table].moves_within_days if table in platform.catalogue.names else 0
         days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number), compared)
-    before = schema_to_replace(platform.lake, release, table, schema_string)
+    return table_change(platform.lake, release, table, schema_string, days, added.software)
+
+
+def table_change(
+    lake: Lake,
+    release: Release,
+    table: str,
+    schema_string: str,
+    days: dict[date, DayContent],
+    software: Mapping[str, str] | None = None,
+) -> TableChange:
+    """Return the change of days of a raw table, or of one beside it.
+
+    Args:
+        software: that made them, besides this package; None where they were not made anew.
+    """
     return TableChange(
         table=table,
         schema_string=schema_string,
         days=days,
-        replaces_schema=before,
-        software=computed_with(added.software),
+        replaces_schema=schema_to_replace(lake, release, table, schema_string),
+        software={} if software is None else computed_with(software),
     )
 
 

@@ -16,18 +16,18 @@ import shutil
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import Parameter, signature
 from logging import getLogger
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import Catalogue, Contract
@@ -227,7 +227,7 @@ def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., Data
         function = getattr(import_module(module), contract.table, None)
     if not callable(function) or _parameters(function) != parameters(contract):
         raise missing_function(contract, module)
-    return described_in_utc(cast("Callable[..., DataFrame]", function))
+    return in_utc()(cast("Callable[..., DataFrame]", function))
 
 
 def _parameters(function: Callable[..., object]) -> list[str] | None:
@@ -281,26 +281,18 @@ class Commits:
 
     def _asked(self, folder: Path, *question: str) -> str | None:
         """Return what git answers; None outside of a repository or in one that belongs to another user."""
-        asked = folder, question
-        if asked not in self._said:
-            self._said[asked] = _said(self._git, folder, question)
-        return self._said[asked]
-
-
-def _said(git: str | None, folder: Path, question: Sequence[str]) -> str | None:
-    if git is None or not folder.is_dir():
-        return None
-    # Where git itself started this, as in a hook, it has said which repository it means.
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    asked = subprocess.run(
-        [git, "--no-optional-locks", *question], cwd=folder, env=own, capture_output=True, text=True, check=False
-    )
-    return asked.stdout.strip() if asked.returncode == 0 else None
+        if (folder, question) not in self._said:
+            command = [self._git or "git", "--no-optional-locks", *question]
+            # Where git itself started this, as in a hook, it has said which repository it means.
+            own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+            asked = folder.is_dir() and subprocess.run(
+                command, cwd=folder, env=own, capture_output=True, text=True, check=False
+            )
+            self._said[folder, question] = asked.stdout.strip() if asked and asked.returncode == 0 else None
+        return self._said[folder, question]
 
 
 _ZONE, _UTC = "TZ", "UTC"
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 @dataclass
@@ -315,20 +307,9 @@ class _Within:
 _WITHIN = _Within(Lock())
 
 
-def described_in_utc(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Return a function of a user's, which finds this process in UTC whenever it is called."""
-
-    @wraps(function)
-    def described(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with in_utc():
-            return function(*args, **kwargs)
-
-    return described
-
-
 @contextmanager
 def in_utc() -> Iterator[None]:
-    """Make UTC the local time of this process while this is open."""
+    """Make UTC the local time of this process while this is open, or a function decorated with it runs."""
     with _WITHIN.lock:
         if not _WITHIN.count:
             _WITHIN.before = os.environ.get(_ZONE)

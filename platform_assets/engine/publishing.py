@@ -155,10 +155,6 @@ def publish_rest(
 
     Returns:
         The days that were left out, oldest first.
-
-    Raises:
-        Conflict: others kept replacing days.
-        OvertakenError: others kept publishing.
     """
     left, name = without(tables, ()), publication
 

@@ -1,17 +1,20 @@
-"""What the engine reports back."""
+"""What the engine reports back: of an ingest, of a step, and what others published meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cache
 from typing import Any
 
+from platform_assets.engine.platform import Platform
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.windows import Read
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.records.differences import DayChange
-from platform_assets.records.history import DayRecord
+from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.records.manifest import Arrival, DayContent, Warned
 from platform_assets.sources.landing import Problem
 
@@ -127,3 +130,38 @@ class IngestResult:
     def changed(self) -> tuple[date, ...]:
         """Days with new content, oldest first."""
         return tuple(sorted(self.published))
+
+
+@dataclass(frozen=True)
+class PublishedMeanwhile:
+    """Days of a table that readers now see as somebody else published them.
+
+    Args:
+        by: the publication, without its days and arrivals.
+    """
+
+    table: str
+    days: int
+    by: PublicationRecord
+
+
+def published_meanwhile(
+    platform: Platform, since: int, run: str, days: Mapping[str, Collection[date] | None]
+) -> tuple[PublishedMeanwhile, ...]:
+    """Return who else published days that a run had planned.
+
+    Args:
+        platform: with a ledger that is not behind the lake.
+        run: that planned them; what it published itself is not meant.
+        days: that were planned, by table; None for all.
+    """
+    head_of = cache(platform.ledger.head)
+    others: list[PublishedMeanwhile] = []
+    for table, among in days.items():
+        records = platform.ledger.current_days(table, among=among).values()
+        counts = Counter(record.publication for record in records)
+        for publication, count in counts.items():
+            head = head_of(publication)
+            if head is not None and head.release > since and head.run != run:
+                others.append(PublishedMeanwhile(table, count, head))
+    return tuple(others)

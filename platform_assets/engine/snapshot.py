@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
-from functools import cached_property
+from datetime import date, datetime
+from functools import cache, cached_property
 from hashlib import sha256
 from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.circuits import stopped
@@ -25,7 +27,7 @@ from platform_assets.ledger.sync import day_records
 from platform_assets.planning.days_on_demand import DaysOnDemand
 from platform_assets.planning.last_look import Since, look_for
 from platform_assets.planning.loaded import Delivered, loaded_days, with_history
-from platform_assets.planning.reasons import Revision
+from platform_assets.planning.reasons import Reasons, Revision
 from platform_assets.planning.replays import Delivery, order_number, replays
 from platform_assets.planning.windows import Calendar
 from platform_assets.records.history import DayMark, DayRecord, Hold, Marks, StagedDays
@@ -281,3 +283,61 @@ def _loaded(days: Mapping[date, _Content]) -> dict[date, _Content]:
 
 def _mark(record: DayRecord, release: int) -> DayMark:
     return DayMark(**{name: getattr(record, name) for name in DayMark._fields if name != "release"}, release=release)
+
+
+class OpenStage(BaseModel):
+    """One release, and the days that lie over it.
+
+    Args:
+        release: number of the release it lies over.
+        publication: that made this release; in a lake restored from a backup the number may be another's.
+        opened_at: UTC.
+        changed_at: when the last batch of days came in, UTC.
+        reasons: why each day was computed, by table.
+        folders: tables that each publication of a batch staged rows in.
+        published_as: the publication that is being made of it; once that is released, the stage is over.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    release: int
+    publication: str
+    opened_at: datetime
+    changed_at: datetime
+    who: str
+    why: str
+    staged: StagedDays = StagedDays()
+    reasons: Mapping[str, Mapping[date, Reasons]] = {}
+    folders: Mapping[str, tuple[str, ...]] = {}
+    published_as: str = ""
+
+
+class ReleaseIndex:
+    """Which release last showed a version of a table; versions only grow, so few releases have to be looked at."""
+
+    def __init__(self, snapshot: LakeSnapshot) -> None:
+        lake, self._newest = snapshot.platform.lake, snapshot.release
+        self._versions = cache(lambda number: release_of(lake, number).versions)
+        self._found: dict[tuple[str, int], int] = {}
+
+    def version(self, table: str) -> int:
+        """Return the version of a table that it shows; -1 for one that was never published."""
+        return self._newest.versions.get(table, -1)
+
+    def __call__(self, table: str, version: int) -> int:
+        """Return the number of the newest release that shows the version; -1 for a table that was not there."""
+        if version < 0:
+            return -1
+        if version >= self._newest.versions.get(table, -1):
+            return self._newest.number
+        if (table, version) not in self._found:
+            low, high = 0, self._newest.number
+            while high - low > 1:
+                middle = (low + high) // 2
+                if self._versions(middle).get(table, -1) <= version:
+                    low = middle
+                else:
+                    high = middle
+            self._found[table, version] = low
+        return self._found[table, version]

@@ -6,14 +6,16 @@ are; and all of the package that a domain's transforms lie in, wherever that is 
 
 from __future__ import annotations
 
+import ast
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from pkgutil import iter_modules
 
-from platform_assets.contracts import Contract, ContractError, Domain
+from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
+from platform_assets.engine.catalogue import Mistake, refuse_mistakes
 from platform_assets.errors import users_line
 from platform_assets.planning.code.reach import reached_code
 from platform_assets.planning.code.source import Module, parse_module
@@ -107,11 +109,7 @@ class UserCode:
             )
 
     def find(self, name: str) -> Module | None:
-        """Return a module of the user's own; None for anybody else's and for what is none.
-
-        Raises:
-            ContractError: it is there, but its source is not, or is not Python.
-        """
+        """Return a module of the user's own; None for anybody else's and for what is none."""
         if name not in self._modules:
             self._modules[name] = self._parsed(name) if self._may_be_own(name) else None
         return self._modules[name]
@@ -212,3 +210,78 @@ def _lies_among_installed(place: Path) -> bool:
 
 def _lies_in(name: str, package: str) -> bool:
     return name == package or name.startswith(f"{package}.")
+
+
+def refuse_wrong_functions(catalogue: Catalogue) -> None:
+    """Refuse tables without the function that they need, all of them at once, before any work."""
+    refuse_mistakes(list(function_mistakes(catalogue)))
+
+
+def function_mistakes(catalogue: Catalogue, tables: Collection[str] | None = None) -> Iterator[Mistake]:
+    """Yield what is wrong with the functions of tables, of all or of some."""
+    for domain in catalogue.domains:
+        wanted = [contract for contract in domain.tables if contract.inputs and _is_among(contract, tables)]
+        if not wanted:
+            continue
+        try:
+            code = UserCode(domain)
+        except ContractError as error:
+            yield Mistake.of(error, domain.transforms)
+            continue
+        whole_modules: set[str] = set()
+        for contract in wanted:
+            try:
+                _check(code, domain, contract)
+            except ContractError as error:
+                if error.table is not None:
+                    yield Mistake.of(error, domain.transforms, _place(code, domain, contract))
+                elif error.what not in whole_modules:
+                    whole_modules.add(error.what)
+                    yield Mistake.of(error, domain.transforms)
+
+
+def _is_among(contract: Contract, tables: Collection[str] | None) -> bool:
+    return tables is None or contract.name in tables
+
+
+def _check(code: UserCode, domain: Domain, contract: Contract) -> None:
+    """Refuse a table whose function is known to be another than its contract asks for."""
+    name = transform_module(domain, contract)
+    by_hand = contract.code_version or domain.code_version
+    try:
+        module = code.find(name)
+    except ContractError as error:
+        if by_hand is None or isinstance(error.__cause__, SyntaxError):
+            raise
+        return  # without its source, as somebody has said by setting the version
+    if module is None:
+        raise missing_module(domain, contract)
+    bound = module.bound.get(contract.table)
+    if not bound and not any(taken.bound in (contract.table, "*") for taken in module.imports):
+        raise missing_function(contract, name)
+    match bound:
+        case [*_, ast.FunctionDef(decorator_list=[]) as function] if _named(function) != parameters(contract):
+            raise missing_function(contract, name, f"it is {function.name}({ast.unparse(function.args)})")
+        case [*_, ast.AsyncFunctionDef() | ast.ClassDef() as other]:
+            raise missing_function(contract, name, f"{other.name} is {_KINDS[type(other)]}")
+    if by_hand is None:
+        table_version(code, domain, contract)
+
+
+_KINDS = {ast.AsyncFunctionDef: "an async function", ast.ClassDef: "a class"}
+
+
+def _named(function: ast.FunctionDef) -> list[str] | None:
+    """Return the parameters, where each can be given by its name."""
+    given = function.args
+    if given.posonlyargs or given.vararg or given.kwarg:
+        return None
+    return [parameter.arg for parameter in (*given.args, *given.kwonlyargs)]
+
+
+def _place(code: UserCode, domain: Domain, contract: Contract) -> str | None:
+    """File of the function, and its line where it is there."""
+    name = transform_module(domain, contract)
+    file, module = code.file(name), code.find(name)
+    bound = module.bound.get(contract.table) if module else None
+    return f"{file}, line {bound[-1].lineno}" if bound else file

@@ -15,7 +15,7 @@ from platform_assets.engine.day_contents import Files, staged_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.inputs import prepare
+from platform_assets.engine.step.inputs import StepInputs
 from platform_assets.engine.step.staging import stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.storage.location import Location
@@ -139,7 +139,7 @@ def _planned(platform: Platform, session: SparkSession, contract: Contract) -> l
     snapshot = LakeSnapshot.now(platform)
     newest = sorted(snapshot.days(contract.name))[-1:] or [platform.calendar.first]
     with users_code(contract.name):
-        made = prepare(session, contract, newest, snapshot)
+        made = StepInputs(session, contract, snapshot).prepare(newest)
     frames = [made.frame]
     if counts := rule_aggregates(contract.judging_rules):
         frames.append(made.frame.groupBy(DAY).agg(*counts))

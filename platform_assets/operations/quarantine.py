@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, cast
 
 from platform_assets.engine.ingest.aside import QuarantineError, chosen
-from platform_assets.engine.ingest.listing import landed_files
+from platform_assets.engine.pending import landed_files
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, states_around

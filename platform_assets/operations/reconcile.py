@@ -13,7 +13,7 @@ from platform_assets.contracts.checks import EXACT, TABLE_SIDE, Tolerance
 from platform_assets.contracts.columns import digits_of
 from platform_assets.contracts.table import amounts
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.raw.tombstones import effective_raw_rows
+from platform_assets.engine.raw import effective_raw_rows
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import counting_rows
 from platform_assets.errors import did_you_mean

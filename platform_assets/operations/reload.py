@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.rules import quarantine_table, refused_table
-from platform_assets.engine.ingest.listing import landed_files
+from platform_assets.engine.pending import landed_files
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes
 from platform_assets.engine.results import IngestResult

@@ -8,8 +8,8 @@ import dagster as dg
 
 from platform_assets.contracts import Catalogue, Exposure
 from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.platform import code_versions
+from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.orchestration.assets.events import asset_key, shown_owners
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule

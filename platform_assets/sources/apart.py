@@ -66,18 +66,15 @@ class _Process:
         self._process.stdin.flush()
         return _line(self._process.stdout)
 
-    def end(self) -> int:
-        """Return by which signal it ended, or what it returned, as processes say it."""
+    def end(self, *, now: bool) -> int:
+        """Return by which signal it ended, or what it returned, as processes say it; `now`, whatever it does."""
+        if now:
+            self._process.kill()
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
             with suppress(OSError):  # what is left in it, nobody reads
                 stream.close()
         return self._process.wait()
-
-    def kill(self) -> None:
-        """Whatever it does."""
-        self._process.kill()
-        self.end()
 
 
 _process: _Process | None = None
@@ -140,7 +137,7 @@ def _answered(question: bytes) -> bytes:
                 raise UnendurableError(f"ends the process that looks into it ({_how(code)})") from None
         except BaseException:
             # An answer that nobody waited for would be taken for that to the next question.
-            _kill()
+            _ended(now=True)
             raise
     raise AssertionError("it is asked twice at most")
 
@@ -166,17 +163,10 @@ def _started(imported: str = "") -> _Process:
     return _process
 
 
-def _ended() -> int:
+def _ended(*, now: bool = False) -> int:
     global _process
     process, _process = _process, None
-    return process.end() if process else 0
-
-
-def _kill() -> None:
-    global _process
-    process, _process = _process, None
-    if process:
-        process.kill()
+    return process.end(now=now) if process else 0
 
 
 def _how(code: int) -> str:
@@ -203,14 +193,12 @@ def _answer(question: bytes) -> dict[str, object]:
     except MemoryError:
         text = f"takes more than {_MOST_MEMORY >> 30} GiB to look into"
         return {"error": [UnendurableError.__name__, text, None, None]}
-    except OSError as error:
-        if error.errno is not None:
-            return {
-                "error": [type(error).__name__, error.strerror, error.errno, error.filename and str(error.filename)]
-            }
-        return {"error": [type(error).__name__, str(error), None, None]}
     except Exception as error:  # noqa: BLE001 - whoever asks knows what it means
-        return {"error": [type(error).__name__, str(error), None, None]}
+        if isinstance(error, OSError) and error.errno is not None:
+            said = [error.strerror, error.errno, error.filename and str(error.filename)]
+        else:
+            said = [str(error), None, None]
+        return {"error": [type(error).__name__, *said]}
 
 
 def serve(imported: str = "") -> None:

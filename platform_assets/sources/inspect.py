@@ -30,12 +30,12 @@ from platform_assets.sources.parquet import (
     wrong_for_spark,
     wrong_types,
 )
-from platform_assets.sources.records import Records
 from platform_assets.sources.text import (
     AS_UTF_8,
     UNMARKED_UTF_16,
     CompressionError,
     EncodingError,
+    Records,
     Scan,
     holds_gzip,
     is_compressed,

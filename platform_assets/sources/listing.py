@@ -9,106 +9,44 @@ that is taken is hashed anew, twice.
 
 from __future__ import annotations
 
-import json
+import errno
+import hashlib
 import os
+import stat
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
-from datetime import date
-from functools import cache
+from datetime import date, datetime, timedelta
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, format_of
+from platform_assets.lakehouse.errors import LakeError, UnusableNameError
 from platform_assets.lakehouse.layout import stored
 from platform_assets.places import folder_of
-from platform_assets.sources.area import Area, BucketArea, DateFolder, FolderArea, Seen
 from platform_assets.sources.landing import (
     IS_A_LINK,
     NOT_AS_LISTED,
+    Hashes,
     Known,
     LandedFile,
     Listing,
     Problem,
     State,
+    StoredVersion,
     content_sha256,
+    expect_open,
     not_as_listed,
+    real,
+    state_of,
 )
 from platform_assets.sources.limits import Limits
 
 if TYPE_CHECKING:
+    from platform_assets.lakehouse.storage.location import Entry
+    from platform_assets.lakehouse.storage.object_store import Stored
     from platform_assets.settings import Settings
-
-_MOST = 1 << 16
-"""Files of which a version is remembered."""
-RESTS_NS = 2_000_000_000
-"""Within this time of its last change a file may change once more, and no time of it tell that."""
-
-_Known = dict[str, tuple[State, str]]
-
-
-class Hashes:
-    """The sha256 of versions of files.
-
-    Args:
-        file: where processes share it; None for one process alone. One that cannot be read or written costs a look.
-    """
-
-    def __init__(self, file: Path | None = None) -> None:
-        self._file: Final = file
-        self._known: _Known = {}
-        self._is_looked_up = self._is_new = False
-
-    @staticmethod
-    @cache
-    def in_state(state: Path) -> Hashes:
-        """Return those of an installation, which its process looks up in memory first."""
-        return Hashes(state / "hashed.json")
-
-    def of(self, file: Path, state: State) -> str | None:
-        """Return the sha256 of a version of a file; None where nobody read it yet."""
-        if (found := self._found(file, state)) is None and not self._is_looked_up:
-            self._known |= self._kept()
-            self._is_looked_up = True  # until somebody lets others know, and may know of others
-            found = self._found(file, state)
-        return found
-
-    def learn(self, file: Path, state: State, sha256: str) -> str:
-        """Remember what somebody has just read, if the version can be told from the next one; gives it back."""
-        if time.time_ns() - state[-1] >= RESTS_NS:
-            self._known[str(file)] = state, sha256
-            self._is_new = True
-        return sha256
-
-    def keep(self) -> None:
-        """Let other processes know what was learnt; of two at once, one may have to read again."""
-        self._is_looked_up = False
-        if not self._is_new:
-            return
-        self._is_new = False
-        self._known = dict([*(self._kept() | self._known).items()][-_MOST:])
-        if self._file is None:
-            return
-        with suppress(OSError):
-            unfinished = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-            unfinished.write_text(json.dumps(self._known), encoding="utf-8")
-            unfinished.replace(self._file)
-
-    def _found(self, file: Path, state: State) -> str | None:
-        known, sha256 = self._known.get(str(file), (None, None))
-        return sha256 if known == state else None
-
-    def _kept(self) -> _Known:
-        if self._file is None:
-            return {}
-        with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
-            return {
-                str(path): ((int(size), int(inode), int(modified), int(changed)), str(sha256))
-                for path, ((size, inode, modified, changed), sha256) in json.loads(self._file.read_bytes()).items()
-            }
-        return {}
 
 
 _OF_THIS_PROCESS = Hashes()
@@ -221,29 +159,22 @@ def _look(
     limits: Limits,
     hashes: Hashes,
 ) -> LandedFile | Problem | None:
-    name = PurePosixPath(path)
-    kind = format_of(name.name)
     try:
-        seen = folder.look(name.name)
-        if seen.kind == "link":
-            return Problem(path, IS_A_LINK)
-        if seen.kind != "file":
-            return Problem(path, "is not a file")
-        if kind is None:
-            ending = "".join(name.suffixes[-2:]) if name.suffix.lower() == COMPRESSED else name.suffix
-            known_are = f"known are {', '.join(FORMATS)}, and of text {COMPRESSED} after it"
-            return Problem(path, f"has the unknown ending {ending!r}; {known_are}")
-        if known and (known.size, known.modified_ns) == (seen.size, seen.modified_ns):
+        landed = folder.look(PurePosixPath(path).name, day)
+        if isinstance(landed, Problem):
+            return landed
+        if known and (known.size, known.modified_ns) == (landed.size, landed.modified_ns):
             return None
-        if grows := _growing(seen, settle_s):
+        if grows := _growing(landed, settle_s):
             return grows
-        landed = LandedFile(path, seen.file, day, kind, seen.size, seen.modified_ns, seen.state, stored=seen.stored)
         if reason := limits.too_large(landed.size):
             return Problem(path, reason)
         if known is None or (known.refused and known.size != landed.size):
-            folder.expect_open(seen)
+            if landed.stored is None:  # whether an object may be read is told when it is fetched
+                expect_open(landed.file, landed.state)
             return landed
-        sha256 = hashes.of(seen.file, seen.state) or hashes.learn(seen.file, seen.state, content_sha256(landed))
+        sha256 = hashes.of(landed.file, landed.state)
+        sha256 = sha256 or hashes.learn(landed.file, landed.state, content_sha256(landed))
     except NOT_AS_LISTED as error:
         return not_as_listed(path, error)
     if sha256 == known.sha256 or known.refused:
@@ -253,12 +184,12 @@ def _look(
     return Problem(path, what, "deliver a correction under a new name, or give this file one", is_replaced=True)
 
 
-def _growing(seen: Seen, settle_s: float) -> Problem | None:
-    age_s = time.time() - seen.modified_ns / 1e9
+def _growing(landed: LandedFile, settle_s: float) -> Problem | None:
+    age_s = time.time() - landed.modified_ns / 1e9
     if not -settle_s < age_s < settle_s:  # a file server's clock may be a moment ahead
         return None
     return Problem(
-        seen.path,
+        landed.path,
         f"is still growing, changed {max(age_s, 0.0):.1f} s ago; it is taken once it rests {settle_s} s",
         is_growing=True,
         rests_in_s=settle_s - age_s,
@@ -270,3 +201,250 @@ def landing_area(settings: Settings) -> Area:
     if folder := folder_of(settings.landing):
         return FolderArea(folder, may_be_absent=folder == settings.state / "landing")
     return BucketArea(stored(settings.landing))
+
+
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+def _landed(
+    path: str, file: Path, day: date, size: int, modified_ns: int, state: State, version: StoredVersion | None = None
+) -> LandedFile | Problem:
+    """Return a listed file, or that its ending is none of those that are known."""
+    name = PurePosixPath(path)
+    if kind := format_of(name.name):
+        return LandedFile(path, file, day, kind, size, modified_ns, state, stored=version)
+    ending = "".join(name.suffixes[-2:]) if name.suffix.lower() == COMPRESSED else name.suffix
+    known_are = f"known are {', '.join(FORMATS)}, and of text {COMPRESSED} after it"
+    return Problem(path, f"has the unknown ending {ending!r}; {known_are}")
+
+
+def is_left_to_its_writer(name: str) -> bool:
+    """Return whether a name says that nobody else is to look."""
+    return name[0] in "._"
+
+
+class FolderArea:
+    """Files below a folder, while one listing looks at them: what it has seen it need not look at twice.
+
+    Args:
+        may_be_absent: whether it is no problem if it is not there: whoever lands first makes it.
+    """
+
+    def __init__(self, root: Path, *, may_be_absent: bool = False) -> None:
+        self.name = str(root)
+        self._root = root
+        self._may_be_absent = may_be_absent
+        self._inside = real(root)
+
+    def problem(self) -> Problem | None:
+        """Return why nothing at all can be taken from it, if so."""
+        if is_folder(self._root):
+            return None
+        todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
+        if not _is_gone(self._root):
+            return Problem(self.name, "is the landing root and no folder", todo)
+        return None if self._may_be_absent else Problem(self.name, "is the landing root and is not there", todo)
+
+    def is_there(self) -> bool:
+        """Return whether what it does not show is not there, rather than the whole of it out of sight."""
+        return is_folder(self._root)
+
+    def folders(self, above: str) -> list[str]:
+        """Return names of folders in a folder, without those left to their writer; none if it may not be looked at.
+
+        Args:
+            above: below the landing root, or "." for that.
+        """
+        try:
+            entries = sorted((self._root / above).iterdir())
+        except OSError:
+            return []  # of the folder of a source, its listing says so
+        return [entry.name for entry in entries if not is_left_to_its_writer(entry.name) and is_folder(entry)]
+
+    def dates(self, folder: str, only: Collection[str] | None, problems: list[Problem]) -> list[str]:
+        """Return names of what lies in the folder of a source, of the `only` ones; what cannot be listed is told."""
+        return _names(self._root / folder, folder, only, problems)
+
+    def date_folder(self, path: str, only: Collection[str] | None) -> DateFolder | Problem:
+        """Return the folder of an arrival date, with the `only` files to look for, or why it is none."""
+        entry = self._root / path
+        try:
+            if entry.is_symlink() or not entry.is_dir():
+                return Problem(path, "is a link or a file where a folder should be")
+        except OSError as error:
+            return not_as_listed(path, error)
+        return _Folder(entry, path, only, is_inside=real(entry).is_relative_to(self._inside))
+
+    def has_gone(self, path: str) -> bool:
+        """Return whether nothing lies there any more, as far as this user may know."""
+        return _is_gone(self._root / path)
+
+
+class _Folder:
+    """What arrived on one date from one source. Names are told without those that are left to their writer."""
+
+    def __init__(self, entry: Path, path: str, only: Collection[str] | None, *, is_inside: bool) -> None:
+        self._entry, self._path, self._only, self._is_inside = entry, path, only, is_inside
+
+    def names(self, problems: list[Problem]) -> list[str]:
+        """Return names of what lies in it, sorted; what cannot be listed or has no proper name is a problem."""
+        return _names(self._entry, self._path, self._only, problems)
+
+    def has(self, name: str) -> bool:
+        """Return whether somebody put it there, as far as this user may know."""
+        try:
+            return (self._entry / name).exists()
+        except OSError:  # a name that is too long, or a folder that is closed to us
+            return False
+
+    def look(self, name: str, day: date) -> LandedFile | Problem:
+        """Return a file as it is there, or what is in its place."""
+        path, file = f"{self._path}/{name}", self._entry / name
+        found = file.lstat()
+        if stat.S_ISLNK(found.st_mode) or not self._is_inside:
+            return Problem(path, IS_A_LINK)
+        if not stat.S_ISREG(found.st_mode):
+            return Problem(path, "is not a file")
+        return _landed(path, file, day, found.st_size, found.st_mtime_ns, state_of(found))
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether it is one, as far as this user may know."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _is_gone(file: Path) -> bool:
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _names(folder: Path, path: str, only: Iterable[str] | None, problems: list[Problem]) -> list[str]:
+    try:
+        there = folder.iterdir() if only is None else filter(os.path.lexists, (folder / name for name in only))
+        names = sorted(entry.name for entry in there if not is_left_to_its_writer(entry.name))
+    except FileNotFoundError:
+        return []  # nobody delivered yet, or somebody took it away
+    except OSError as error:
+        # Where the landing root is a file or a link in a circle, that is told once, and not of every folder in it.
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP) or os.path.lexists(folder):
+            problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
+        return []
+    kept: list[str] = []
+    for name in names:
+        if name.encode("utf-8", "replace").decode() == name:
+            kept.append(name)
+        else:
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            problems.append(Problem(f"{path}/{shown}", "has a name that is not UTF-8", "rename it"))
+    return kept
+
+
+class BucketArea:
+    """Objects below a name in a bucket. An object is whole as soon as it is there, and has no links."""
+
+    def __init__(self, root: Stored) -> None:
+        self.name = str(root)
+        self._root = root
+        self._by_date: dict[str, defaultdict[str, dict[str, Entry]]] = {}
+        self._names: dict[str, frozenset[str] | None] = {}
+
+    def problem(self) -> Problem | None:
+        try:
+            self._root.names()
+        except LakeError as error:
+            return Problem(self.name, f"is the landing root: {error.what.rstrip('.')}", error.todo)
+        return None
+
+    def is_there(self) -> bool:
+        return self.problem() is None
+
+    def folders(self, above: str) -> list[str]:
+        place = self._root if above == "." else self._root / above
+        try:
+            return _shown(each.name for each in place.folders())
+        except LakeError:
+            return []  # which `problem` tells
+
+    def dates(self, folder: str, only: Collection[str] | None, problems: list[Problem]) -> list[str]:
+        if only is not None:
+            return sorted(only)
+        try:
+            found = (self._root / folder).files()
+        except UnusableNameError as error:
+            # Each date is listed by itself then, and only that in which such a name lies cannot be
+            if not (dates := self.folders(folder)):
+                problems.append(_not_listed(folder, error))
+            return dates
+        except LakeError as error:
+            # Where nothing at all can be listed, that is told once, and not of every folder.
+            problems += [_not_listed(folder, error)] if self.is_there() else []
+            return []
+        by_date = self._by_date[folder] = defaultdict(dict)
+        for name, each in found.items():
+            day, slash, file = name.partition("/")
+            by_date[day] |= {file: each} if slash else {}
+        return _shown(by_date)
+
+    def date_folder(self, path: str, only: Collection[str] | None) -> DateFolder | Problem:
+        folder, _, day = path.rpartition("/")
+        by_date = self._by_date.get(folder)
+        try:
+            objects = (self._root / path).files() if by_date is None else by_date[day]
+        except LakeError as error:
+            return _not_listed(path, error)
+        if not objects and only is None:
+            return Problem(path, "is a file where a folder should be")
+        return _Objects(self._root, path, objects, only)
+
+    def has_gone(self, path: str) -> bool:
+        above, _, name = path.rpartition("/")
+        if above not in self._names:
+            try:
+                self._names[above] = frozenset((self._root / above).files())
+            except LakeError:
+                self._names[above] = None
+        names = self._names[above]
+        return names is not None and name not in names
+
+
+def _not_listed(path: str, error: LakeError) -> Problem:
+    return Problem(path, f"cannot be listed: {error.what.rstrip('.')}", error.todo)
+
+
+class _Objects:
+    def __init__(self, root: Stored, path: str, objects: Mapping[str, Entry], only: Collection[str] | None) -> None:
+        self._root, self._path, self._objects, self._only = root, path, objects, only
+
+    def names(self, problems: list[Problem]) -> list[str]:
+        names = _shown({name.partition("/")[0] for name in self._objects})
+        return names if self._only is None else [name for name in names if name in self._only]
+
+    def has(self, name: str) -> bool:
+        return name in self._objects
+
+    def look(self, name: str, day: date) -> LandedFile | Problem:
+        path = f"{self._path}/{name}"
+        if (found := self._objects.get(name)) is None:
+            return Problem(path, "is not a file")
+        changed = (found.written - _EPOCH) // timedelta(microseconds=1) * 1000
+        # Of what a store says of an object, the tag alone tells it from one of the same size and second.
+        tag = int.from_bytes(hashlib.sha256(found.e_tag.encode()).digest()[:7])
+        version = StoredVersion(str(self._root), found.e_tag)
+        return _landed(path, Path(path), day, found.size, changed, (found.size, tag, changed, changed), version)
+
+
+def _shown(names: Iterable[str]) -> list[str]:
+    """Without those that are left to their writer; one that is empty is of an object named like the folder itself."""
+    return sorted(name for name in names if name and not is_left_to_its_writer(name))
+
+
+Area = FolderArea | BucketArea
+DateFolder = _Folder | _Objects

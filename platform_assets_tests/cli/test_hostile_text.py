@@ -22,8 +22,7 @@ from platform_assets.cli.progress import Narration
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.snapshot import LakeSnapshot, OpenStage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.functions import function_mistakes
+from platform_assets.engine.user_code import function_mistakes
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.cli.commands import Run, run_apart
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS

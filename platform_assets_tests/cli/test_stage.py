@@ -9,7 +9,7 @@ import pytest
 
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.snapshot import OpenStage
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, write_record

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from platform_assets.engine.pending import waiting as all_that_waits
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.readiness import readiness
+from platform_assets.engine.state.planner import readiness
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.code_version import Attempt

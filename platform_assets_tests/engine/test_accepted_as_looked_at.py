@@ -10,8 +10,8 @@ import pytest
 
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
+from platform_assets.engine.refresh import recompute_step
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.operations.quarantine import acceptance
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.prepared import Lakes, Prepared

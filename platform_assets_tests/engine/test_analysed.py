@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_assets.engine.step.analysed import analysed
-from platform_assets.engine.step.analysis import analysis_mistakes
+from platform_assets.engine.step.analysis import analysed, analysis_mistakes
 from platform_assets.errors import PlatformError
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
@@ -30,7 +29,7 @@ def looked(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch)
         at.update(tables)
         return analysis_mistakes(catalogue, tables, session)
 
-    monkeypatch.setattr("platform_assets.engine.step.analysed.analysis_mistakes", noted)
+    monkeypatch.setattr("platform_assets.engine.step.analysis.analysis_mistakes", noted)
 
     def before_work(*tables: str, **changes: Texts) -> set[str]:
         at.clear()

@@ -19,8 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import Contract
-from platform_assets.engine.ingest import batch
-from platform_assets.engine.ingest import batch as arrivals
+from platform_assets.engine.ingest import batch, file_rows
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.results import IngestResult
@@ -58,7 +57,7 @@ def test_a_file_that_is_refused_for_what_is_in_it_is_hashed_once_and_left_if_it_
             other.replace(bad)
 
     monkeypatch.setattr(landing, "sha256_of", noted)
-    monkeypatch.setattr(arrivals, "failpoint", meanwhile)
+    monkeypatch.setattr(batch, "failpoint", meanwhile)
     first = taken(world)
     assert not first.arrivals
     assert [problem.path for problem in first.growing] == [f"transactions/{DAY}/bad.csv"]
@@ -98,7 +97,7 @@ def test_files_that_change_while_spark_reads_them_are_left_and_the_others_are_ta
             there[3].unlink()
 
     with monkeypatch.context() as patch:
-        patch.setattr(arrivals, "failpoint", meanwhile)
+        patch.setattr(batch, "failpoint", meanwhile)
         first = taken(world)
     assert [arrival.path for arrival in first.arrivals] == [f"transactions/{DAY}/whole.jsonl"]
     assert [problem.path for problem in first.growing] == [f"transactions/{DAY}/grows.jsonl"]
@@ -131,8 +130,8 @@ def test_of_a_folder_that_is_exchanged_while_spark_reads_nothing_is_taken_where_
             folder.rename(tmp_path / "others")
             (tmp_path / "meanwhile").rename(folder)
 
-    monkeypatch.setattr(arrivals, "parse", exchanged)
-    monkeypatch.setattr(arrivals, "failpoint", put_back)
+    monkeypatch.setattr(file_rows, "parse", exchanged)
+    monkeypatch.setattr(batch, "failpoint", put_back)
     (arrival,) = taken(world).arrivals
     assert (arrival.path, arrival.taken) == (f"transactions/{DAY}/{name}", 1)
     assert [row["basket_id"] for row in world.rows(RAW)] == [1]
@@ -148,7 +147,7 @@ def test_no_room_for_copies_of_deliveries_is_told_as_what_it_is(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(batch, "_content", no_room)
+        patch.setattr(file_rows, "_content", no_room)
         with pytest.raises(OSError, match="No space left on device"):
             taken(world)
     assert [arrival.taken for arrival in taken(world).arrivals] == [1]
@@ -181,7 +180,7 @@ def test_a_file_that_spark_cannot_take_is_refused_even_if_there_is_no_other(
     world = make_world(days=1, domains=DAILY)
     world.deliver_rows("transactions", DAY, "ill.jsonl", [sale(1, 1, DAY)])
     with monkeypatch.context() as patch:
-        patch.setattr(arrivals, "parse", failing_on("ill", "no\nsense"))
+        patch.setattr(file_rows, "parse", failing_on("ill", "no\nsense"))
         [arrival] = taken(world).arrivals
         assert (arrival.taken, arrival.reason) == (0, "cannot be read by Spark: [USER_RAISED_EXCEPTION] no")
     assert taken(world).arrivals == ()
@@ -202,7 +201,7 @@ def test_what_is_not_the_files_fault_refuses_none_of_them(
     world = make_world(days=1, domains=DAILY)
     world.deliver_rows("transactions", DAY, "a.jsonl", [sale(1, 1, DAY)])
     with monkeypatch.context() as patch:
-        patch.setattr(arrivals, "parse", failing_on(DAY, says))
+        patch.setattr(file_rows, "parse", failing_on(DAY, says))
         with pytest.raises(raised):
             taken(world)
     assert [arrival.taken for arrival in taken(world).arrivals] == [1]
@@ -217,7 +216,7 @@ def test_a_mistake_that_makes_spark_fail_with_every_file_refuses_none_of_them(
     for name in ("a", "b"):
         world.deliver_rows("transactions", DAY, f"{name}.jsonl", [sale(ord(name), 1, DAY)])
     with monkeypatch.context() as patch:
-        patch.setattr(arrivals, "parse", failing_on("", "a mistake of the platform"))
+        patch.setattr(file_rows, "parse", failing_on("", "a mistake of the platform"))
         with pytest.raises(PySparkException, match="a mistake of the platform"):
             taken(world)
     assert not list(world.settings.lake_folder.rglob("described*"))
@@ -235,7 +234,7 @@ def test_rows_that_can_be_read_but_not_written_refuse_no_file(
         rows.sparkSession.sql("select raise_error('no way to write')").collect()
 
     with monkeypatch.context() as patch:
-        patch.setattr(arrivals, "stage", fails)
+        patch.setattr(file_rows, "stage", fails)
         with pytest.raises(PySparkException, match="no way to write"):
             taken(world)
     assert [arrival.taken for arrival in taken(world).arrivals] == [1]

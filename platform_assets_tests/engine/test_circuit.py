@@ -13,8 +13,7 @@ from platform_assets.domains.retail.transforms import silver
 from platform_assets.engine.circuits import circuits
 from platform_assets.engine.pending import due_tries, waiting
 from platform_assets.engine.platform import Author
-from platform_assets.engine.refresh import RefreshResult, refresh
-from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.engine.refresh import RefreshResult, recompute_step, refresh
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.planning.circuit import CircuitState
 from platform_assets.planning.steps import Step

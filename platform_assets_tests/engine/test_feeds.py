@@ -11,9 +11,9 @@ import pytest
 from platform_assets.cli.commands.status import table_metrics
 from platform_assets.cli.held_view import DayWarning
 from platform_assets.contracts import ContractError, LandingFiles
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
+from platform_assets.engine.moves import keys_on_two_days
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.repeated_keys import keys_on_two_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.verify import verify

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 
 from platform_assets.domains.retail.transforms import gold, silver
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import RefreshResult
+from platform_assets.engine.refresh import RefreshResult, recompute_step
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.work import AcceptError
 from platform_assets.operations.lineage.held_days import held_days, warned_day, withdrawals
 from platform_assets.planning.steps import Step

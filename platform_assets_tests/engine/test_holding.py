@@ -12,11 +12,10 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
-from platform_assets.engine.refresh import refresh
+from platform_assets.engine.refresh import recompute_step, refresh
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step import stage as staging
 from platform_assets.engine.step.holds import write_holds
-from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.operations.stages.store import opened_stage

@@ -17,7 +17,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, scoped_plan, states_around
-from platform_assets.engine.step.inputs import prepare
+from platform_assets.engine.step.inputs import StepInputs
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.lineage.provenance import explain
@@ -98,7 +98,7 @@ def test_the_digest_of_a_day_is_that_of_what_is_carried_over_and_what_is_compute
         rows = old.where(F.col("store_id").isin(330, 337))
         leaving = {day: found.digest for day, found in profile(rows, (), ()).items()}
         request = request_of(platform, [330, 337])
-        made = prepare(world.spark, contract, DAYS, snapshot, request.keys).frame
+        made = StepInputs(world.spark, contract, snapshot, request.keys).prepare(DAYS).frame
         entering = profile(made.select(*spark_schema(contract).fieldNames()), (), ())
         [step] = scoped(platform, world, [330, 337]).steps
         for day in DAYS:
@@ -111,7 +111,7 @@ def test_no_more_is_read_and_computed_than_the_keys(world: World) -> None:
         contract, snapshot = platform.catalogue[GOLD], LakeSnapshot.now(platform)
         request = request_of(platform, STORES[:3], DAYS[:1])
         for scope, rows in ((None, len(STORES) * SOLD), (request.keys, 3 * SOLD)):
-            frame: Any = prepare(world.spark, contract, DAYS[:1], snapshot, scope).frame
+            frame: Any = StepInputs(world.spark, contract, snapshot, scope).prepare(DAYS[:1]).frame
             frame.collect()
             plan = frame._jdf.queryExecution().executedPlan()
             lines = plan.toString().splitlines()

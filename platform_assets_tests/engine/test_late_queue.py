@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from platform_assets.contracts import UnknownTableError
-from platform_assets.engine.late.approvals import Approval, approve
+from platform_assets.engine.late.approvals import RawOutcome, approve
 from platform_assets.engine.late.queue import LateQueueError, added_up, late_counts, late_queue, refuse
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
 from platform_assets.records.decisions import LateDecision
@@ -61,7 +61,7 @@ def waiting(story: History, *, all_of_it: bool = False) -> list[LateRows]:
         return [rows for rows in queue if all_of_it or rows.state == "waiting"]
 
 
-def approved(story: History, selection: LateSelection) -> tuple[Approval, ...]:
+def approved(story: History, selection: LateSelection) -> tuple[RawOutcome, ...]:
     with story.world.open() as platform:
         return approve(platform, lambda: story.world.spark, selection, person())
 

@@ -1,4 +1,4 @@
-"""A young table's day that loses most of its rows is published with a warning, unless people took these rows out."""
+"""Every row delivered is somewhere, and only once; what a day lost without its inputs is pointed out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
+from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.domains.retail.transforms import gold
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.quality.findings import Checked
 from platform_assets_tests.support.history import TILLS, WINDOWS, person
@@ -93,3 +94,93 @@ def test_what_people_withdraw_is_missed_in_no_table_and_what_code_loses_is(
     monkeypatch.setattr(gold, "household_28d", loses_most)
     judged = volume(world.recompute([HOUSEHOLDS], [FIRST]), HOUSEHOLDS)
     assert "rows fell from 10 to 3 with too little history to judge (the days it reads reach" in judged.sentence
+
+
+DAY = "2017-01-01"
+LATER = f"{DAY}T12:00:00Z"
+SAME_INSTANT = f"{DAY}T10:05:00Z"
+
+
+def figures(world: World, table: str = "silver.transactions") -> dict[str, int]:
+    """Of the first day."""
+    with world.open() as platform:
+        return next(iter(platform.ledger.current_days(table).values())).figures
+
+
+def test_raw_is_silver_superseded_voided_and_quarantined_through_every_correction(make_world: MakeWorld) -> None:
+    """Every kind of correction, delivered in turn."""
+    world = make_world(days=1, domains=TILLS)
+    rows = [
+        sale(1, 1, DAY),
+        sale(1, 1, DAY),
+        sale(2, 1, DAY),
+        sale(2, 1, DAY, updated_at=LATER, sales_value="3.00"),
+        sale(3, 1, DAY),
+        sale(3, 1, DAY, updated_at=LATER, voided=True),
+        sale(4, 1, DAY, quantity=-1),
+        sale(5, 1, DAY, sales_value=None),
+        # A void and a record of one instant: the row hash decides, the same way in both counts.
+        sale(6, 1, DAY, updated_at=SAME_INSTANT),
+        sale(6, 1, DAY, updated_at=SAME_INSTANT, voided=True),
+        sale(7, 1, DAY, updated_at=SAME_INSTANT, sales_value="8.00"),
+        sale(7, 1, DAY, updated_at=SAME_INSTANT, voided=True, sales_value="8.00"),
+    ]
+    world.deliver_rows("transactions", DAY, "a.jsonl", rows)
+    result = world.refresh()
+    [arrival] = result.ingests[0].arrivals
+    assert (arrival.landed, arrival.taken, arrival.refused) == (12, 12, 0)
+    found = figures(world)
+    left = len(world.rows("silver.transactions"))
+    assert found["raw"] == 12 == left + found["superseded"] + found["voided"] + found["quarantined"]
+    assert found["quarantined"] == 2
+    assert {row["basket_id"] for row in world.rows("silver.transactions")} >= {1, 2}
+    reasons = sorted(row["_reason"] for row in world.rows("quarantine.transactions"))
+    assert reasons == ["quantity_in_range", "sales_value_in_range"]
+
+    # A broken correction leaves the older good version; a good one of a broken row enters.
+    corrections = [sale(1, 1, DAY, updated_at=LATER, store_id=0), sale(4, 1, DAY, updated_at=LATER)]
+    world.deliver_rows("transactions", DAY, "b.jsonl", corrections)
+    world.refresh()
+    by_basket = {row["basket_id"]: row for row in world.rows("silver.transactions")}
+    assert by_basket[1]["store_id"] == 7
+    assert by_basket[4]["quantity"] == 1
+    reasons = sorted(row["_reason"] for row in world.rows("quarantine.transactions"))
+    assert reasons == ["quantity_in_range", "sales_value_in_range", "store_known"]
+
+    before = world.digests()
+    again = world.refresh()
+    assert not again.steps
+    assert not any(ingest.arrivals or ingest.published for ingest in again.ingests)
+    assert world.digests() == before
+
+
+@pytest.mark.proof
+def test_a_first_day_of_which_little_is_good_is_published_with_a_warning_until_it_is_delivered_in_order(
+    make_world: MakeWorld,
+) -> None:
+    """A day without history has no usual volume: only its own rows can tell."""
+    world = make_world(days=2, domains=TILLS)
+    broken = [sale(n, 1, DAY, store_id=0) for n in range(1, 10)]
+    world.deliver_rows("transactions", DAY, "a.jsonl", [*broken, sale(10, 1, DAY)])
+    [step] = world.refresh().steps
+    day = date.fromisoformat(DAY)
+    [warning] = step.checks[day].findings
+    assert (warning.check, warning.severity, day in step.published) == ("contract", "warn", True)
+    assert "of 9 of 10 keys every row is in quarantine, more than 10 %" in warning.message
+    assert refresh_report(RefreshResult((), (step,)), 1.0, None).data["warnings"] == [
+        {
+            "table": "silver.transactions",
+            "day": day,
+            "gate": "contract",
+            "found": "of 9 of 10 keys every row is in quarantine",
+            "expected": "at most 10 % of the keys without a row that keeps the rules",
+        }
+    ]
+
+    mended = [sale(n, 1, DAY, updated_at=LATER) for n in range(1, 10)]
+    world.deliver_rows("transactions", DAY, "b.jsonl", mended)
+    [step] = world.refresh().steps
+    assert not step.checks[day].findings
+    assert not step.published[day].warnings
+    found = figures(world)
+    assert (found["quarantined"], found["keys"], found["keys_quarantined"]) == (9, 10, 0)

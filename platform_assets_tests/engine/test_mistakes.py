@@ -10,10 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Catalogue
-from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.functions import function_mistakes
-from platform_assets.engine.mistake import MistakesError
+from platform_assets.engine.catalogue import MistakesError, load_catalogue
 from platform_assets.engine.step.analysis import analysis_mistakes
+from platform_assets.engine.user_code import function_mistakes
 from platform_assets.errors import PlatformError
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain

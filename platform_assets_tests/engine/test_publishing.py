@@ -11,10 +11,10 @@ import pytest
 from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.cli.console import print_parts
 from platform_assets.engine.ingest.ingest import ingest
-from platform_assets.engine.meanwhile import published_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, in_turns, publish_changes, publish_rest, replaced
 from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.results import published_meanwhile
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.step import stage as staging
 from platform_assets.lakehouse.errors import Conflict, OvertakenError

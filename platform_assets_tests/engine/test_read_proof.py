@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.engine.step.read_proof import UndeclaredReadError
+from platform_assets.engine.step.proofs import UndeclaredReadError
 from platform_assets.planning.windows import Read
 from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.domains.transforms import gold

@@ -14,10 +14,9 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import Catalogue, Column
 from platform_assets.domains.retail.contracts import SILVER_PRODUCTS
 from platform_assets.domains.retail.transforms import silver
-from platform_assets.engine.late.approvals import approve
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import approve, withdraw
 from platform_assets.engine.platform import Author
-from platform_assets.engine.refresh import RefreshResult, recompute
+from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.reference_data import view_of
@@ -26,7 +25,7 @@ from platform_assets.planning.fingerprints import View, valid_on
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets_tests.support.history import DAILY, person
-from platform_assets_tests.support.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.world import MakeWorld, World, product, recompute, sale
 
 TABLE = "silver.products"
 

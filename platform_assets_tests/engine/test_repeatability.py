@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import Rule
 from platform_assets.engine.platform import Author
-from platform_assets.engine.step.recompute import recompute_step
-from platform_assets.engine.step.repeatability import NotRepeatableError
+from platform_assets.engine.refresh import recompute_step
+from platform_assets.engine.step.proofs import NotRepeatableError
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.steps import Step
 from platform_assets.spark.windows import Windowed

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from platform_assets.engine.ingest.aside import QuarantineError, aside, refused_files
-from platform_assets.engine.ingest.replay import replay
-from platform_assets.engine.refresh import recompute, refresh
+from platform_assets.engine.ingest.ingest import replay
+from platform_assets.engine.refresh import refresh
 from platform_assets.operations.quarantine import discard, lines, replay_quarantined
 from platform_assets.planning.quarantine import WHOLE_FILE, AsideSelection, grouped
 from platform_assets.records.manifest import Arrival
 from platform_assets_tests.support.history import no_session, person
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
-from platform_assets_tests.support.world import MakeWorld, World
+from platform_assets_tests.support.world import MakeWorld, World, recompute
 
 RAW, SILVER = "raw.sales", "silver.sales"
 AT, VOIDS = "sales/2017-01-02", "sales/2017-01-02/voids.jsonl"

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import Catalogue, Column, Contract, ContractError
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import RefreshResult, recompute, refresh
+from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.state.planner import outlook
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta import commits
@@ -32,7 +32,7 @@ from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, Selection
 from platform_assets_tests.support.domains.transforms import gold, silver
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.world import World
+from platform_assets_tests.support.world import World, recompute
 
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
 DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]

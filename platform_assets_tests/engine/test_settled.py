@@ -14,12 +14,11 @@ import pytest
 
 from platform_assets import contracts
 from platform_assets.cli.commands.status import table_metrics
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import refresh
+from platform_assets.engine.refresh import recompute_step, refresh
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import approve
 from platform_assets.operations.backfill.sitting import StoppedError

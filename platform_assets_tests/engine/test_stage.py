@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discarded_on_error
-from platform_assets.engine.refresh import recompute
 from platform_assets.engine.step import stage as staging
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.releases import current_release
@@ -19,7 +18,7 @@ from platform_assets.operations.verify import verify
 from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.history import DAYS, RETAIL, TILLS, correct, four_days
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.world import MakeWorld, World, sale
+from platform_assets_tests.support.world import MakeWorld, World, recompute, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
 

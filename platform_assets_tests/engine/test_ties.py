@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+from platform_assets.engine import refresh as refreshing
 from platform_assets.engine.ingest.ingest import ingest
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.platform import Author
-from platform_assets.engine.refresh import RefreshResult
+from platform_assets.engine.refresh import RefreshResult, recompute_step
 from platform_assets.engine.step import compute as computing
-from platform_assets.engine.step import recompute
-from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
@@ -99,7 +98,7 @@ def test_half_of_a_move_is_not_published_where_another_run_was_first_with_the_ot
     basket = 100 * DAYS.index(home)
     days = {date.fromisoformat(day) for day in (FROM, TO)}
     first: list[Callable[[], object]] = []
-    publish, nothing_met = vars(recompute)["_publish"], vars(recompute)["_Met"]()
+    publish, nothing_met = vars(refreshing)["_publish"], vars(refreshing)["_Met"]()
 
     def later(*args: Any, **options: Any) -> object:
         first.append(lambda: publish(*args, **options))
@@ -107,7 +106,7 @@ def test_half_of_a_move_is_not_published_where_another_run_was_first_with_the_ot
 
     with world.open() as one, world.open() as other:
         with monkeypatch.context() as slow:
-            slow.setattr(recompute, "_publish", later)
+            slow.setattr(refreshing, "_publish", later)
             step = Step(TABLE, (date.fromisoformat(TO),))
             recompute_step(one, lambda: world.spark, step, Author("one", "by force"), force=True)
         world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [sale(basket, 1, away, updated_at=LATER)])

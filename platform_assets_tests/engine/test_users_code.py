@@ -31,7 +31,7 @@ from platform_assets.contracts import (
 from platform_assets.domains.retail import DOMAIN as RETAIL
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.domains.retail.transforms import silver
-from platform_assets.engine.platform import Platform, code_versions, described_in_utc, in_utc, transform_of
+from platform_assets.engine.platform import Platform, code_versions, in_utc, transform_of
 from platform_assets.engine.user_code import UserCode
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
@@ -365,7 +365,7 @@ def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("in_tokyo")
 def test_a_moment_without_a_time_zone_is_one_in_utc_while_a_users_function_runs() -> None:
     assert MIDNIGHT.timestamp() == IN_TOKYO
-    assert described_in_utc(datetime.timestamp)(MIDNIGHT) == IN_UTC
+    assert in_utc()(datetime.timestamp)(MIDNIGHT) == IN_UTC
     assert MIDNIGHT.timestamp() == IN_TOKYO
     assert os.environ["TZ"] == "Asia/Tokyo"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from platform_assets.contracts import Checks, Contract
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.results import StepResult
 from platform_assets.records.manifest import Arrival
 from platform_assets_tests.support.cli.commands import Run, run, state

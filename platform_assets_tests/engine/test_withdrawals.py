@@ -9,8 +9,8 @@ import pytest
 
 from platform_assets.contracts import Column
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
-from platform_assets.engine.late.named_arrivals import WithdrawalError
-from platform_assets.engine.late.withdrawals import Withdrawal, withdraw
+from platform_assets.engine.late.approvals import RawOutcome, withdraw
+from platform_assets.engine.late.queue import WithdrawalError
 from platform_assets_tests.support.domains import two_raws
 from platform_assets_tests.support.history import History, Version, no_session, person, two_lines_a_day
 from platform_assets_tests.support.prepared import Prepared
@@ -22,7 +22,7 @@ def story(prepared: Prepared) -> History:
     return prepared(two_lines_a_day)
 
 
-def withdrawn(story: History, path: str) -> Withdrawal:
+def withdrawn(story: History, path: str) -> RawOutcome:
     with story.world.open() as platform:
         [done] = withdraw(platform, lambda: story.world.spark, [path], person("the till was set up wrong"))
     return done

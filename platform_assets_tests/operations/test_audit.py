@@ -17,9 +17,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.approvals import approve, withdraw
 from platform_assets.engine.late.queue import refuse
-from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import live_files, table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError

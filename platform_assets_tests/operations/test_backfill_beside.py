@@ -11,8 +11,7 @@ import pytest
 from platform_assets.engine.late.approvals import approve as approve_late
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import refresh
-from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.engine.refresh import recompute_step, refresh
 from platform_assets.errors import PlatformError
 from platform_assets.operations.backfill.afterwards import prove
 from platform_assets.operations.backfill.explain import approve, explain

@@ -25,9 +25,8 @@ from platform_assets.contracts.rules import quarantine_table
 from platform_assets.domains.retail.sample import Simulation
 from platform_assets.domains.retail.sample.landing import land
 from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.platform import Author
-from platform_assets.engine.refresh import recompute
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.engines import EngineVerified, compare_engines, verify_engine
@@ -42,7 +41,7 @@ from platform_assets.spark.tables.lost import SparkLostError, lost_spark_explain
 from platform_assets.spark.tables.schemas import row_hash_sql
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.prepared import Lakes, Prepared
-from platform_assets_tests.support.world import MakeWorld, Rows, World, product, sale
+from platform_assets_tests.support.world import MakeWorld, Rows, World, product, recompute, sale
 
 if find_spec("pysail") is None and "CI" not in os.environ:
     pytest.skip("pysail is not installed: uv sync --extra sail", allow_module_level=True)

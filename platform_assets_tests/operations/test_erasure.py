@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from platform_assets.engine.erasures import OtherSecretError
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.holds import DeletedMeanwhileError

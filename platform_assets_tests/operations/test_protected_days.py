@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from platform_assets.contracts import UnknownTableError
-from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.approvals import approve, withdraw
 from platform_assets.engine.late.queue import late_queue
-from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.refresh import recompute, refresh
+from platform_assets.engine.refresh import refresh
 from platform_assets.engine.state.planner import outlook, plan_steps
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.compare import compare_plan
@@ -36,7 +35,7 @@ from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import DAILY, GOODS, no_session
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
-from platform_assets_tests.support.world import MakeWorld, World
+from platform_assets_tests.support.world import MakeWorld, World, recompute
 
 __all__ = ["run", "state"]
 """Fixtures."""

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Catalogue, Column, Contract, ContractError
 from platform_assets.engine.ingest.ingest import ingest
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.refresh import refresh

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from platform_assets.engine.platform import Author
-from platform_assets.engine.refresh import refresh
-from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.engine.refresh import recompute_step, refresh
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.ledger import Ledger

@@ -11,9 +11,8 @@ from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.queue import LateQueueError, late_queue
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import refresh
+from platform_assets.engine.refresh import recompute_step, refresh
 from platform_assets.engine.step import compute as computing
-from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.errors import PlatformError
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications

@@ -15,8 +15,7 @@ from platform_assets.engine.circuits import CircuitOpenError
 from platform_assets.engine.pending import waiting as all_that_waits
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import plan_steps
-from platform_assets.engine.state.readiness import readiness
+from platform_assets.engine.state.planner import plan_steps, readiness
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse import publish as publishing
 from platform_assets.lakehouse.errors import InterruptedPublicationError

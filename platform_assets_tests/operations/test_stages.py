@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.snapshot import OpenStage
 from platform_assets.engine.state.planner import plan_steps
-from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError, UnknownStageError
 from platform_assets.lakehouse.locks import open_stage_lock

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.engine import publishing
+from platform_assets.engine import refresh as refreshing
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.step import recompute
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.publish import recover
 from platform_assets.orchestration.instance.launcher import create_pools, lock_folder, run_process
@@ -156,7 +156,7 @@ def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two backfills by the daemon, one of which overtakes the other, be it once more than that one tries again."""
-    monkeypatch.setattr(recompute, "ATTEMPTS", attempts)
+    monkeypatch.setattr(refreshing, "ATTEMPTS", attempts)
     days = DAYS[3:10]
     before = {name: times_published(readings, name) for name in TABLES}
     correct(*days)

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import withdraw
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import DamagedTableError, LockLostError

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from platform_assets.engine.late.approvals import approve
-from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.late.approvals import approve, withdraw
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.sitting import StoppedError
 from platform_assets.planning.late_queue import LateSelection

@@ -6,9 +6,8 @@ from random import Random
 
 import pytest
 
-from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.approvals import approve, withdraw
 from platform_assets.engine.late.queue import late_queue
-from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.history import CALENDAR_DAYS, History, Version, history, person
 from platform_assets_tests.support.world import MakeWorld

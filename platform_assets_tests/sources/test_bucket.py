@@ -20,9 +20,8 @@ from platform_assets.contracts.landing import FORMATS
 from platform_assets.lakehouse.layout import stored
 from platform_assets.lakehouse.storage import object_store
 from platform_assets.settings import load_settings
-from platform_assets.sources.area import BucketArea
-from platform_assets.sources.landing import Known, LandedFile, Listing, at_hand, changed_since, hashed
-from platform_assets.sources.listing import Hashes, landing_area, list_landing
+from platform_assets.sources.landing import Hashes, Known, LandedFile, Listing, at_hand, changed_since, hashed
+from platform_assets.sources.listing import BucketArea, landing_area, list_landing
 from platform_assets_tests.support.object_store import BUCKET, Azurite, ObjectStore
 
 DAY = "2017-01-02"

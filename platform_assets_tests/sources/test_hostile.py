@@ -12,11 +12,10 @@ from hypothesis import example, given
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.sources import inspect as looking
-from platform_assets.sources.area import FolderArea
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.listing import list_landing
+from platform_assets.sources.listing import FolderArea, list_landing
 from platform_assets_tests.support.cost import cost_of
 from platform_assets_tests.support.domains.sensors import DOMAIN
 from platform_assets_tests.support.hostile import (

@@ -23,11 +23,10 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.contracts.landing import format_of
 from platform_assets.sources import text as stream
-from platform_assets.sources.area import FolderArea
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import ChangedError, LandedFile, LinkError
 from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.listing import list_landing
+from platform_assets.sources.listing import FolderArea, list_landing
 from platform_assets.sources.text import lines_of as lines_as_copied
 from platform_assets_tests.support.cost import cost_of
 

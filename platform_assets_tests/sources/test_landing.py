@@ -15,11 +15,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.sources import area, landing, listing
-from platform_assets.sources.area import FolderArea
-from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, changed_since, hashed
+from platform_assets.sources import landing, listing
+from platform_assets.sources.landing import Hashes, Known, LandedFile, Listing, Problem, changed_since, hashed
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.listing import Hashes, list_landing
+from platform_assets.sources.listing import FolderArea, list_landing
 
 DAY = "2017-01-02"
 UNTIL = date(2017, 1, 5)
@@ -70,7 +69,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 @pytest.fixture
 def rested(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if every file had not been touched for longer than its file system could fail to tell."""
-    monkeypatch.setattr(listing, "RESTS_NS", 0)
+    monkeypatch.setattr(landing, "RESTS_NS", 0)
 
 
 def deliver(root: Path, name: str, content: bytes = b"a\n1\n", *, day: str = DAY, age_s: float = 60) -> Path:
@@ -309,7 +308,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem_and_no_end(root, monkeypatch)
 
     def listed() -> Listing:
         with monkeypatch.context() as patch:
-            patch.setattr(area, "expect_open", refuse)
+            patch.setattr(listing, "expect_open", refuse)
             return look(root)
 
     assert said(listed()) == {f"sales/{DAY}/{name}": "cannot be read: Permission denied" for name in ("a.csv", "b.csv")}

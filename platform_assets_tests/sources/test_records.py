@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.records.raw_rows import BROKEN, MARK, MARKED_IN_BROKEN, restored
-from platform_assets.sources import records
-from platform_assets.sources.records import Records, on_lines
+from platform_assets.sources import text as streaming
+from platform_assets.sources.text import Records, on_lines
 
 TEXT = st.text(
     st.sampled_from([*'a,"\r\n \t', "é", "\x0b", "\x85", "\u2028", "\0", MARK, "n", "m", "z", "\ufeff"]), max_size=8
@@ -56,7 +56,7 @@ def test_what_pythons_csv_module_writes_is_read_as_that_module_reads_it(rows, di
 @given(BYTES, st.integers(1, 9), st.sampled_from([4, 1 << 24]))
 def test_whatever_a_file_holds_nothing_of_it_is_lost_and_its_pieces_make_no_difference(content, size, longest):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "LONGEST_FIELD", longest)
+        patch.setattr(streaming, "LONGEST_FIELD", longest)
         pieces = joined(content, size)
         back = re.sub(BROKEN.encode() + b"field .*?" + BROKEN.encode(), b"", pieces)
         for mark, meant in MARKED_IN_BROKEN:
@@ -67,7 +67,7 @@ def test_whatever_a_file_holds_nothing_of_it_is_lost_and_its_pieces_make_no_diff
 
 
 def test_a_quote_that_is_closed_too_late_opens_nothing(monkeypatch):
-    monkeypatch.setattr(records, "LONGEST_FIELD", 100)
+    monkeypatch.setattr(streaming, "LONGEST_FIELD", 100)
     content = b'1,"' + b"a\n" * 200 + b'",b\n2,"c\nd"\n'
     lines = joined(content, 7).splitlines()
     assert (len(lines), lines[-1]) == (202, f'2,"c{MARK}nd"'.encode())

@@ -16,7 +16,7 @@ import pytest
 
 from platform_assets.contracts import DAY, Column, Contract, LandingFiles
 from platform_assets.contracts.landing import Format
-from platform_assets.engine.ingest.unreadable import described_by
+from platform_assets.engine.ingest.file_rows import described_by
 from platform_assets.spark.raw.parsing import Layout, parse
 
 ARRIVAL = "2017-01-02"

@@ -20,7 +20,7 @@ from platform_assets_tests.support.installation import JARS
 SETTINGS = load_settings(spark_driver_memory="2g")
 KILLED = """
 import os, signal, sys
-from platform_assets.engine.ingest.unreadable import untakeable
+from platform_assets.engine.ingest.file_rows import untakeable
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets.spark.tables.lost import lost_spark_explained

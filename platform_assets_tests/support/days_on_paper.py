@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.snapshot import LakeSnapshot, OpenStage
 from platform_assets.engine.state.planner import plan_steps
-from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import publication_of
 from platform_assets.operations.opening import open_platform

@@ -14,15 +14,44 @@ from typing import Any, Self
 
 from pyspark.sql import SparkSession
 
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.refresh import RefreshResult, recompute, refresh
+from platform_assets.engine.refresh import RefreshResult, recompute_step, refresh
+from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.engine.step.analysis import analysed
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.operations.opening import open_platform
+from platform_assets.planning.steps import Step
+from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets_tests.support.installation import FIRST, JARS
 
 Rows = list[dict[str, Any]]
+
+
+def recompute(
+    platform: Platform,
+    spark: SparkOnDemand,
+    tables: tuple[str, ...],
+    days: tuple[date, ...],
+    author: Author,
+    progress: OnProgress = no_progress,
+) -> RefreshResult:
+    """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed."""
+    platform.sync()
+    spark = analysed(platform, tables, spark, author.run)
+    ingests: list[IngestResult] = []
+    steps: list[StepResult] = []
+    for contract in platform.catalogue:
+        if contract.name not in tables:
+            continue
+        if contract.source is not None:
+            ingests.append(ingest(platform, spark, contract, author, days, progress))
+        else:
+            steps.append(recompute_step(platform, spark, Step(contract.name, days), author, progress, force=True))
+    return RefreshResult(tuple(ingests), tuple(steps))
 
 
 @dataclass(frozen=True)

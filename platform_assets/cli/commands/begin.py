@@ -21,9 +21,8 @@ from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing
 from platform_assets.contracts import Catalogue
 from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.functions import function_mistakes
-from platform_assets.engine.mistake import Mistake, advice, mistakes_in
+from platform_assets.engine.catalogue import Mistake, advice, load_catalogue, mistakes_in
+from platform_assets.engine.user_code import function_mistakes
 from platform_assets.errors import PlatformError
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.settings import Settings, load_settings

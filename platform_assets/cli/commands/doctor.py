@@ -14,9 +14,9 @@ from pathlib import Path
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.admissions import why_no_sail
 from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.functions import refuse_wrong_functions
-from platform_assets.engine.ingest.listing import landing_problem
+from platform_assets.engine.pending import landing_problem
 from platform_assets.engine.platform import lake_to_write
+from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake, stored
 from platform_assets.lakehouse.releases import published

@@ -90,8 +90,8 @@ def replay(
     Rows that a raw table refused are read from their files and enter as an arrival of their own. Rows that broke a
     silver table's rule are in raw: their days are computed again.
     """
-    from platform_assets.engine.ingest.replay import replay as read_again
-    from platform_assets.engine.step.analysed import analysed
+    from platform_assets.engine.ingest.ingest import replay as read_again
+    from platform_assets.engine.step.analysis import analysed
 
     selection, named = _selection(table, days, rule, arrival), arrival is not None
     why: dict[str, str] = {}
@@ -251,7 +251,7 @@ def accept(
         if not as_json:
             print_parts(_accepted_parts(accepted, dry_run=False))
         with computing(platform.settings, "accept") as (spark, progress):
-            from platform_assets.engine.step.recompute import recompute_step  # while Java starts
+            from platform_assets.engine.refresh import recompute_step  # while Java starts
 
             step, accept, made_from = accepted.step, accepted.checks, accepted.made_from
             done = recompute_step(platform, spark, step, author, progress, accept=accept, looked_at=made_from)

@@ -30,15 +30,14 @@ from platform_assets.cli.session import computing
 from platform_assets.contracts import Catalogue
 from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.admissions import not_by_sail
-from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.aside import refused_files
-from platform_assets.engine.ingest.listing import each_once
-from platform_assets.engine.meanwhile import PublishedMeanwhile, published_meanwhile
-from platform_assets.engine.pending import Delivered, delivered, due_tries
+from platform_assets.engine.pending import Delivered, delivered, due_tries, each_once
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.results import PublishedMeanwhile, published_meanwhile
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import outlook, plan_steps, scoped_plan
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
+from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.day_history import (
     EndedRollback,

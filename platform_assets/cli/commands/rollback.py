@@ -14,7 +14,7 @@ from platform_assets.cli.console import UsageError, opened_platform, parse_days,
 from platform_assets.cli.options import By, Cascade, Days, DryRun, Reason, UntilLifted, decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing, session_on_demand
-from platform_assets.engine.late.named_arrivals import Reached, named_arrivals, reached_by, standing_records
+from platform_assets.engine.late.queue import Reached, named_arrivals, reached_by, standing_records
 from platform_assets.engine.platform import Author
 from platform_assets.operations.lineage.amount_changes import AmountChanges
 from platform_assets.operations.rollback_choice import chosen_publications
@@ -124,7 +124,7 @@ def withdraw(
                 for table, some in chosen.items()
             ]
             return Report(_chosen_parts(chosen, reached), data)
-        from platform_assets.engine.late.withdrawals import withdraw as take_back
+        from platform_assets.engine.late.approvals import withdraw as take_back
 
         with computing(platform.settings, "withdraw") as (spark, progress):
             done = take_back(platform, spark, paths, author, progress)

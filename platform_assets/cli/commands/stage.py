@@ -26,8 +26,8 @@ from platform_assets.cli.options import AsJson, Days, OneTable, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import computing
 from platform_assets.engine.platform import Author
+from platform_assets.engine.snapshot import OpenStage
 from platform_assets.engine.state.planner import plan_steps
-from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.reading import version_in
 from platform_assets.operations.lineage.plan_report import kept_lines

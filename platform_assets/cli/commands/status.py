@@ -26,13 +26,13 @@ from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.admissions import not_by_sail
 from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.aside import RefusedFiles, refused_files
-from platform_assets.engine.ingest.listing import (
+from platform_assets.engine.late.queue import late_counts
+from platform_assets.engine.pending import (
     each_once,
     landing_problem,
     list_arrivals,
     unread_folders,
 )
-from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all

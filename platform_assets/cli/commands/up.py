@@ -25,9 +25,9 @@ from platform_assets.cli.progress import hush, telling
 from platform_assets.cli.session import DagsterStorageError, dagster_home, dagster_instance
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.aside import refused_files
 from platform_assets.engine.pending import delivered
+from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.errors import PlatformError
 from platform_assets.installed import refuse_another_pyspark
 from platform_assets.places import USE_A_SHORTER, why_no_socket

@@ -71,7 +71,7 @@ def _drawn(days: str | None, sample: int | None, seed: int | None, by_default: i
 
 
 def _look_at_keys(settings: Settings, table: str | None) -> Report:
-    from platform_assets.engine.step.repeated_keys import keys_on_two_days
+    from platform_assets.engine.moves import keys_on_two_days
 
     with opened_platform(settings) as platform:
         found = keys_on_two_days(platform, [table] if table else platform.catalogue.names)

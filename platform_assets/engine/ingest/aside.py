@@ -60,12 +60,7 @@ def aside(
 def chosen(
     platform: Platform, selection: AsideSelection, *, everything: bool = False, payloads: bool = False
 ) -> tuple[AsideRow, ...]:
-    """Return the rows that a person means, as `aside` does.
-
-    Raises:
-        UnknownTableError: there is no such table.
-        QuarantineError: there are none.
-    """
+    """Return the rows that a person means, as `aside` does."""
     if rows := aside(platform, selection, everything=everything, payloads=payloads):
         return rows
     others = aside(platform, AsideSelection(selection.table), everything=True)

@@ -1,79 +1,140 @@
-"""One batch of arrivals on its way into raw: parse, stage, find moved keys, count, publish.
-
-Spark reads copies of some files: of some text it can only read lines; a cluster sees the lake, not the landing folder
-of this machine; and behind a name a deliverer can put another file meanwhile.
-"""
+"""One batch of arrivals on its way into raw: staged, counted, published; what is taken for the first time, or again."""
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
-from itertools import islice
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from platform_assets.contracts import Contract
-from platform_assets.contracts.landing import Format
 from platform_assets.contracts.rules import refused_table
-from platform_assets.engine.day_contents import appended_change
-from platform_assets.engine.ingest.again import FIRST_TIME, Again, refuse_files
-from platform_assets.engine.ingest.unreadable import described_by, untakeable
+from platform_assets.engine.day_contents import appended_change, replaced, staged_at, table_change
+from platform_assets.engine.ingest.aside import QuarantineError
+from platform_assets.engine.ingest.file_rows import FilesChangedError, raise_if_changed, stage_rows
 from platform_assets.engine.publishing import new_stage
-from platform_assets.engine.raw.tombstones import stage_tombstones, stage_undated
-from platform_assets.engine.raw.turn import IngestTurn
+from platform_assets.engine.raw import IngestTurn, stage_tombstones
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.replays import Delivery, replay_notes, replays, waiting_note
 from platform_assets.planning.steps import parts_of
+from platform_assets.planning.windows import ranges
 from platform_assets.quality.deliveries import FAULT
-from platform_assets.records.manifest import Arrival, DayContent
-from platform_assets.records.raw_rows import ENDING
+from platform_assets.records.differences import Digest
+from platform_assets.records.manifest import Arrival, DayContent, TableChange
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import (
     NOT_AS_LISTED,
-    ChangedError,
     LandedFile,
     Problem,
-    changed_since,
     not_as_listed,
-    replaced_since,
 )
-from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.text import CompressionError, lines_of
+from platform_assets.sources.limits import Limits
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import (
     commonest_faults,
     erased_rows,
     is_refused,
     late_rows,
+    refused_again,
     refused_rows,
-    without_erased,
+    replayed_rows,
 )
-from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.versions import MOST_BROADCAST
-from platform_assets.spark.session.on_demand import computes_here
 from platform_assets.spark.tables.failures import full_disk_explained
-from platform_assets.spark.tables.lost import lies_elsewhere
-from platform_assets.spark.tables.reading import read_staged
+from platform_assets.spark.tables.reading import read_days, read_staged
 from platform_assets.spark.tables.schemas import REFUSED, raw_schema
 from platform_assets.spark.tables.staging import stage, tasks_for
 from platform_assets.words import counted
 
-_Look = tuple[Format, str, tuple[str, ...], bool, tuple[tuple[str, str], ...]]
-"""What files have in common that are read together."""
+_NAMED = 3
+"""Files that an error names."""
 
-_MOST_LAYOUTS = 16
-"""Files that look different and are staged at once: of hundreds Spark makes a plan that it cannot hold."""
+Row = tuple[int, int, int]
+"""A refused row: its number in the file, its place among the versions, and how often it was refused."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """What is taken once more of files that were refused before. A batch has files of one of the two kinds.
+
+    Args:
+        is_other: whether these have other content now, so that what was refused before is kept, as tried 0 times.
+        rows: rows of files of which others were taken, by path; those of each file become an arrival of their own.
+    """
+
+    whole: frozenset[str] = frozenset()
+    is_other: bool = False
+    rows: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.whole or self.rows)
+
+    def before(self, turn: IngestTurn, publication: str) -> str:
+        """Return what stands before the path of a file in the name of the arrival as which rows of it enter."""
+        return f"replayed/{turn.contract.table}/{publication}/" if self.rows else ""
+
+    def taken(self, parsed: DataFrame, before: str) -> DataFrame:
+        """Return the rows to take of parsed files."""
+        return replayed_rows(parsed, self._tried(parsed.sparkSession), before) if self.rows else parsed
+
+    def left(self, staged: DataFrame, turn: IngestTurn, publication: str, files: Collection[LandedFile]) -> DataFrame:
+        """Return what is among the refused rows from now on, on the days of files of which rows were staged."""
+        table, paths = refused_table(turn.contract.name), [file.path for file in files]
+        path, days = turn.platform.lake.table_path(table), ranges({file.arrival_date for file in files})
+        there = read_days(staged.sparkSession, path, turn.snapshot.files(table), REFUSED, days)
+        if not self.rows:
+            is_mine = F.col("_arrival").isin(paths)
+            attempts = F.when(is_mine, F.lit(0)).otherwise(F.col("_attempts"))
+            kept = there.withColumn("_attempts", attempts) if self.is_other else there.where(~is_mine)
+            return kept.unionByName(refused_rows(staged))
+        tried = self._tried(staged.sparkSession).where(F.col("_arrival").isin(paths))
+        others = there.join(F.broadcast(tried), ["_arrival", "_row"], "left_anti")
+        return others.unionByName(refused_again(staged, tried, self.before(turn, publication)))
+
+    def change(
+        self, turn: IngestTurn, publication: str, files: Collection[LandedFile], left: RawProfile
+    ) -> TableChange:
+        """Return the change of the refused rows on these days, once what is left was staged."""
+        table, lake = refused_table(turn.contract.name), turn.platform.lake
+        there, staged = turn.snapshot.files(table), staged_at(lake, table, publication)
+        days = {file.arrival_date for file in files} & (there.keys() | staged.keys())
+        digests = {day: left.digests.get(day, Digest()) for day in days}
+        contents = replaced(there, staged, digests, dict.fromkeys(days, ""), {})
+        return table_change(lake, turn.snapshot.release, table, REFUSED.json(), contents, left.software)
+
+    def _tried(self, spark: SparkSession) -> DataFrame:
+        rows = [(path, *row) for path, of_it in self.rows.items() for row in of_it]
+        return spark.createDataFrame(rows, "_arrival string, _row long, _place long, _attempts int")
+
+
+FIRST_TIME = Again()
+"""Nothing of files that were never taken."""
+
+
+def refuse_files(wrong: Mapping[str, str]) -> None:
+    """Raise if files cannot be read once more."""
+    if wrong:
+        names = "; ".join(f"{path} {what}" for path, what in sorted(wrong.items())[:_NAMED])
+        more = f"; and {len(wrong) - _NAMED:,} more files" if len(wrong) > _NAMED else ""
+        raise QuarantineError(
+            f"These files cannot be read once more: {names}{more}.",
+            "Put them back into the landing area as they were, correct the contract, name others with --arrival, or "
+            "have the rows delivered again under another name.",
+        )
+
+
+def repaired(turn: IngestTurn, files: Collection[LandedFile]) -> Again:
+    """Return files that came again under their names after rows of them had been refused."""
+    refused = turn.platform.ledger.arrivals(turn.contract.name, refused_only=True)
+    before = frozenset(arrival.path for arrival in refused if arrival.refused)
+    return Again(before & {file.path for file in files}, is_other=True)
 
 
 @dataclass(frozen=True)
@@ -89,14 +150,6 @@ class Taken:
     arrivals: tuple[Arrival, ...]
     days: Mapping[date, DayContent]
     left: tuple[Problem, ...]
-
-
-class _ChangedError(Exception):
-    """Files that are not what they were when they were listed."""
-
-    def __init__(self, problems: dict[LandedFile, Problem]) -> None:
-        super().__init__(*problems)
-        self.problems = problems
 
 
 class _UnaccountedError(Exception):
@@ -133,7 +186,7 @@ def ingest_batch(
                 return Taken(*_take_large(turn, spark, seen, refused, again), tuple(left.values()))
         except _UnaccountedError as error:
             refused |= error.reasons
-        except _ChangedError as error:
+        except FilesChangedError as error:
             left |= error.problems
             seen = {file: inspection for file, inspection in seen.items() if file not in left}
             refused = {file: reason for file, reason in refused.items() if file not in left}
@@ -156,6 +209,22 @@ def _take_large(
         return _take(turn, given(), seen, refused, again)
 
 
+@dataclass(frozen=True)
+class _Counts:
+    """What became of the rows of good files: profiles of what was staged, and numbers of rows by arrival.
+
+    Args:
+        undated: keys of deletes without event time that have no record yet.
+    """
+
+    taken: RawProfile = field(default_factory=RawProfile)
+    refused: RawProfile = field(default_factory=RawProfile)
+    waiting: RawProfile = field(default_factory=RawProfile)
+    broken: Mapping[str, int] = field(default_factory=dict)
+    erased: Mapping[str, int] = field(default_factory=dict)
+    undated: Mapping[str, int] = field(default_factory=dict)
+
+
 def _take(
     turn: IngestTurn,
     spark: SparkSession,
@@ -163,62 +232,32 @@ def _take(
     refused: dict[LandedFile, str],
     again: Again,
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
-    platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
+    platform, contract, release = turn.platform, turn.contract, turn.snapshot.release
     letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
-        limits = Limits.of(platform.settings)
-        of_all = platform.settings.copy_deliveries or not computes_here(platform.settings)
-        replayed = _replayed(turn, [file for file in seen if file not in refused])
         before = again.before(turn, publication)
-        try:
-            with copies_for_spark(seen, refused, folders[letters], limits, of_all=of_all) as copies:
-                chosen = partial(again.taken, before=before)
-                _stage_rows(spark, turn, seen, refused, folders[contract.name], copies, replayed, chosen)
-        except (CompressionError, LimitError, *NOT_AS_LISTED):
-            _raise_if_changed(file for file in seen if file not in refused)
-            raise
+        replayed = _replayed(turn, [file for file in seen if file not in refused])
+        chosen = partial(again.taken, before=before)
+        stage_rows(spark, turn, seen, refused, folders[contract.name], folders[letters], replayed, chosen)
         failpoint("ingest.staged")
         if again.rows:
             refuse_files({file.path: reason for file, reason in refused.items()})
-        good = [file for file in seen if file not in refused]
-        taken = rejected = waiting = RawProfile()
-        erased: Mapping[str, int] = {}
-        broken: Mapping[str, int] = {}
-        undated: Mapping[str, int] = {}
-        if good and again:
-            staged = read_staged(spark, folders[contract.name])
-            broken = _by_arrival(staged.where(is_refused()))
-            rejected = _set_aside(again.left(staged, turn, before, good), folders[letters])
-        if good and has_rows_without_day(platform.lake, contract.name, publication):
-            staged = read_staged(spark, folders[contract.name])
-            if not again:
-                rejected = _set_aside(refused_rows(staged), folders[letters])
-                broken = rejected.taken
-            _refuse_mostly_broken(contract, seen, broken, staged)
-            waiting = _set_aside(late_rows(staged), folders[queue])
-            erased = erased_rows(staged) if turn.erased else {}
-            drop_rows_without_day(platform.lake, contract.name, publication)
-            failpoint("ingest.set_aside")
-        if good:
-            few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
-            stage_tombstones(spark, contract, publication, folders[contract.name], snapshot, few=few)
-            undated = stage_undated(spark, contract, publication, folders[contract.name], snapshot)
-            failpoint("ingest.compared")
-            taken = profile_raw(read_staged(spark, folders[contract.name]))
-        counts = (taken, broken, waiting, erased, replayed, undated)
+        good = {file: inspection for file, inspection in seen.items() if file not in refused}
+        counts = _counted(turn, spark, publication, folders, good, again) if good else _Counts()
         tried = {file: (before, len(rows)) for file in seen if (rows := again.rows.get(file.path))}
         arrivals = tuple(
-            _arrival(contract, file, seen[file], refused.get(file), tried.get(file), *counts) for file in seen
+            _arrival(contract, file, seen[file], refused.get(file), tried.get(file), counts, replayed) for file in seen
         )
         # What is recorded is what was read only if it is still there: size and time prove nothing of the content.
-        _raise_if_changed(seen, {file for file, inspection in seen.items() if inspection.reason is not None})
+        raise_if_changed(seen, {file for file, inspection in seen.items() if inspection.reason is not None})
         _check(dict(zip(seen, arrivals, strict=True)))
+        schema = raw_schema(contract).json()
         changes = [
-            appended_change(platform, snapshot.release, contract.name, publication, raw_schema(contract).json(), taken),
-            appended_change(platform, snapshot.release, letters, publication, REFUSED.json(), rejected)
-            if not again
-            else again.change(turn, publication, good, rejected),
-            appended_change(platform, snapshot.release, queue, publication, raw_schema(contract).json(), waiting),
+            appended_change(platform, release, contract.name, publication, schema, counts.taken),
+            again.change(turn, publication, good, counts.refused)
+            if again
+            else appended_change(platform, release, letters, publication, REFUSED.json(), counts.refused),
+            appended_change(platform, release, queue, publication, schema, counts.waiting),
         ]
         failpoint("ingest.counted")
         turn.publish(publication, "ingest", changes, arrivals)
@@ -226,49 +265,38 @@ def _take(
     return arrivals, dict(changes[0].days)
 
 
-def _stage_rows(
-    spark: SparkSession,
+def _counted(
     turn: IngestTurn,
-    seen: Mapping[LandedFile, Inspection],
-    refused: dict[LandedFile, str],
-    folder: Location,
-    copies: Mapping[LandedFile, Location],
-    replayed: Mapping[str, Delivery],
-    chosen: Callable[[DataFrame], DataFrame],
-) -> None:
-    """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
-
-    A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
-    """
-    contract = turn.contract
-    came = {file.path: replayed[file.path].arrival_date for file in seen if file.path in replayed}
-
-    def parsed(files: Sequence[LandedFile]) -> DataFrame:
-        return chosen(without_erased(parse(spark, _layouts(files, seen, copies), contract, came), turn.erased))
-
-    def described(file: LandedFile) -> DataFrame:
-        assert contract.source is not None
-        like = folder / f"described/{contract.source.folder}/2000-01-01/described.{file.format}"
-        like.write_in_place([described_by(contract, file.format)])
-        return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
-
-    while parts := _parts([file for file in seen if file not in refused], seen):
-        try:
-            for part in parts:
-                stage(parsed(part), folder)
-            return
-        except (PySparkException, Py4JError) as error:
-            if elsewhere := lies_elsewhere(error, turn.platform.settings):  # no delivered file is to blame
-                raise elsewhere from error
-            good = [file for part in parts for file in part]
-            _raise_if_changed(good)
-            culprits: dict[LandedFile, str] = {}
-            for part in parts:
-                culprits |= untakeable(parsed, described, part)
-            if not culprits:
-                raise
-            refused |= culprits
-            folder.remove(durable=False)
+    spark: SparkSession,
+    publication: str,
+    folders: Mapping[str, Location],
+    good: Mapping[LandedFile, Inspection],
+    again: Again,
+) -> _Counts:
+    """Set aside the staged rows that do not enter raw, stage tombstones beside the others, and count all of them."""
+    lake, contract, folder = turn.platform.lake, turn.contract, folders[turn.contract.name]
+    letters, queue = folders[refused_table(contract.name)], folders[late_table(contract.name)]
+    refused = waiting = RawProfile()
+    broken: Mapping[str, int] = {}
+    erased: Mapping[str, int] = {}
+    if again:
+        staged = read_staged(spark, folder)
+        broken = _by_arrival(staged.where(is_refused()))
+        refused = _set_aside(again.left(staged, turn, publication, good), letters)
+    if has_rows_without_day(lake, contract.name, publication):
+        staged = read_staged(spark, folder)
+        if not again:
+            refused = _set_aside(refused_rows(staged), letters)
+            broken = refused.taken
+        _refuse_mostly_broken(contract, good, broken, staged)
+        waiting = _set_aside(late_rows(staged), queue)
+        erased = erased_rows(staged) if turn.erased else {}
+        drop_rows_without_day(lake, contract.name, publication)
+        failpoint("ingest.set_aside")
+    few = sum(inspection.landed for inspection in good.values()) <= MOST_BROADCAST
+    undated = stage_tombstones(spark, contract, publication, turn.snapshot, few=few)
+    failpoint("ingest.compared")
+    return _Counts(profile_raw(read_staged(spark, folder)), refused, waiting, broken, erased, undated)
 
 
 def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delivery]:
@@ -283,47 +311,18 @@ def _replayed(turn: IngestTurn, files: Sequence[LandedFile]) -> dict[str, Delive
     return replays([*alike, *now], turn.contract.source.order)
 
 
-def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
-    """Group files so that few in a part look different: what Spark plans does not grow with their number."""
-    alike: defaultdict[_Look, list[LandedFile]] = defaultdict(list)
-    for file in files:
-        alike[_look(file, seen[file])].append(file)
-    looks = iter(alike.values())
-    return [[file for look in part for file in look] for part in iter(lambda: [*islice(looks, _MOST_LAYOUTS)], [])]
-
-
-def _layouts(
-    files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection], copies: Mapping[LandedFile, Location]
-) -> list[Layout]:
-    alike: defaultdict[_Look, list[str]] = defaultdict(list)
-    for file in files:
-        alike[_look(file, seen[file])].append(str(copies.get(file, file.file)))
-    return [
-        Layout(kind, columns, tuple(paths), copied, nanoseconds)
-        for (kind, _, columns, copied, nanoseconds), paths in alike.items()
-    ]
-
-
-def _look(file: LandedFile, inspection: Inspection) -> _Look:
-    return file.format, inspection.schema, inspection.columns, inspection.is_read_as_lines, inspection.nanoseconds
-
-
 def _arrival(
     contract: Contract,
     file: LandedFile,
     inspection: Inspection,
     reason: str | None,
     tried: tuple[str, int] | None,
-    taken: RawProfile,
-    broken: Mapping[str, int],
-    waiting: RawProfile,
-    erased: Mapping[str, int],
+    counts: _Counts,
     replayed: Mapping[str, Delivery],
-    undated: Mapping[str, int],
 ) -> Arrival:
     before, landed = tried or ("", inspection.landed)
     path = before + file.path
-    refused = broken.get(path, 0)
+    refused = counts.broken.get(path, 0)
     if landed and refused == landed and not tried:  # such an arrival has delivered nothing
         reason = reason or (
             f"has no row that can be taken: all {refused:,} are refused; `platform-assets read "
@@ -331,7 +330,7 @@ def _arrival(
             f"`platform-assets quarantine replay {contract.name}`"
         )
     notes = [*inspection.notes, *(replay_notes(replayed, path) if reason is None and landed else ())]
-    if lacks_record := undated.get(path, 0):
+    if lacks_record := counts.undated.get(path, 0):
         notes.append(waiting_note(contract, lacks_record))
     return Arrival(
         table=contract.name,
@@ -341,10 +340,10 @@ def _arrival(
         sha256=file.sha256,
         modified_ns=file.modified_ns,
         landed=landed,
-        taken=taken.taken.get(path, 0),
+        taken=counts.taken.taken.get(path, 0),
         refused=refused,
-        late=waiting.taken.get(path, 0),
-        erased=erased.get(path, 0),
+        late=counts.waiting.taken.get(path, 0),
+        erased=counts.erased.get(path, 0),
         reason=reason,
         notes=tuple(notes),
         kind="replay" if tried else "delivery",
@@ -386,67 +385,9 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
         raise _UnaccountedError(lost)
 
 
-def _raise_if_changed(files: Iterable[LandedFile], unread: Collection[LandedFile] = ()) -> None:
-    """Raise if the content of a file is another one, or one of those that Spark never read is another file."""
-    if changed := changed_since(file for file in files if file not in unread) | replaced_since(unread):
-        raise _ChangedError(changed)
-
-
 def _set_aside(rows: DataFrame, folder: Location) -> RawProfile:
     """Stage rows that do not enter raw, if there are any."""
     if rows.isEmpty():
         return RawProfile()
     stage(rows, folder)
     return profile_raw(read_staged(rows.sparkSession, folder))
-
-
-_CHUNK = 1 << 20
-
-_AT_ONCE = 8
-"""Copies written at a time: a store takes longer over each than a small file needs (90 of them: 6.9 s, so 1.4 s)."""
-
-
-@contextmanager
-def copies_for_spark(
-    seen: Mapping[LandedFile, Inspection],
-    refused: Collection[LandedFile],
-    folder: Location,
-    limits: Limits,
-    *,
-    of_all: bool,
-) -> Iterator[dict[LandedFile, Location]]:
-    """Copy what Spark reads instead of some files, in a folder that is empty again afterwards.
-
-    Args:
-        of_all: whether Spark is to read none of the files where they lie.
-
-    Raises:
-        CompressionError, LimitError, ChangedError, LinkError: a file is not what was looked into.
-        OSError: it cannot be read, or there is no room for its copy.
-    """
-    copied = [file for file in seen if file not in refused and (of_all or seen[file].is_read_as_lines)]
-    copies = {
-        file: folder / f"{number}/{file.path}{ENDING if seen[file].is_read_as_lines else ''}"
-        for number, file in enumerate(copied)
-    }
-
-    def copy(file: LandedFile) -> None:
-        copies[file].write_in_place(lines_of(file, limits) if seen[file].is_read_as_lines else _content(file))
-
-    try:
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
-            deque(threads.map(copy, copied), maxlen=0)
-        yield copies
-    finally:
-        if copies:
-            folder.remove(durable=False)
-
-
-def _content(file: LandedFile) -> Iterator[bytes]:
-    digest = hashlib.sha256()
-    with file.open() as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-            yield chunk
-    if digest.hexdigest() != file.sha256:
-        raise ChangedError

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 
 from platform_assets.contracts import Contract
-from platform_assets.engine.day_contents import computed_with, loaded_empty, schema_to_replace
-from platform_assets.engine.ingest.again import repaired
-from platform_assets.engine.ingest.batch import ingest_batch
-from platform_assets.engine.ingest.listing import list_arrivals, quiet_days
+from platform_assets.engine.day_contents import loaded_empty, table_change
+from platform_assets.engine.ingest.aside import QuarantineError, aside, chosen
+from platform_assets.engine.ingest.batch import Again, Row, Taken, ingest_batch, refuse_files, repaired
 from platform_assets.engine.late.approvals import take_due
+from platform_assets.engine.pending import landed_files, list_arrivals, quiet_days
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.raw.tombstones import settle_moves
-from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
+from platform_assets.engine.raw import IngestTurn, ingest_turn, settle_moves
 from platform_assets.engine.results import IngestResult
 from platform_assets.failpoints import failpoint
+from platform_assets.planning.quarantine import AsideRow, AsideSelection
 from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.manifest import (
     Arrival,
     DayContent,
-    TableChange,
     new_publication,
 )
 from platform_assets.sources.inspect import inspect_soon
@@ -48,7 +48,6 @@ def ingest(
     difference whether a file was taken before that day or after it.
 
     Args:
-        spark: gives the session; not called where nothing is pending.
         days: days that are asked for; those that their source has not delivered come back as missing.
         until: newest arrival date to take; all by default.
 
@@ -63,18 +62,12 @@ def ingest(
         listing = list_arrivals(platform, contract, until)
         failpoint("ingest.listed")
         inspect_soon(listing.pending)
-        by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
-        for file in listing.pending:
-            by_date[file.arrival_date].append(file)
         arrivals: list[Arrival] = []
         changed: list[Problem] = []
-        sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
         now = Progress("taking", contract.name, 0, len(listing.pending), "file")
         progress(now)
-        fetched = platform.settings.state / "fetched"
-        for batch in batches(sizes, platform.settings.batch_days, (), sizes, platform.settings.batch_bytes):
-            listed = [file for day in batch for file in by_date[day]]
-            with at_hand(listed, fetched / contract.name) as (files, problems):
+        with closing(_at_hand_in_batches(turn, listing.pending)) as found:
+            for files, problems in found:
                 changed += problems
                 progress(replace(now, done=len(arrivals), batch=len(files)))
                 if files:
@@ -82,7 +75,7 @@ def ingest(
                     arrivals += taken.arrivals
                     published |= taken.days
                     changed += taken.left
-            progress(replace(now, done=len(arrivals)))
+                progress(replace(now, done=len(arrivals)))
         due = take_due(turn, spark, progress)
         published |= due.published if due else {}
         to_come = {problem.path for problem in changed}
@@ -106,19 +99,94 @@ def ingest(
     )
 
 
+def _at_hand_in_batches(
+    turn: IngestTurn, files: Iterable[LandedFile]
+) -> Generator[tuple[list[LandedFile], list[Problem]], None, None]:
+    """Yield listed files with their hashes, fetched where they lie in a bucket, as many at once as a batch may have."""
+    settings, by_date = turn.platform.settings, defaultdict[date, list[LandedFile]](list)
+    for file in files:
+        by_date[file.arrival_date].append(file)
+    sizes = {day: sum(file.size for file in some) for day, some in by_date.items()}
+    for batch in batches(sizes, settings.batch_days, (), sizes, settings.batch_bytes):
+        listed = [file for day in batch for file in by_date[day]]
+        with at_hand(listed, settings.state / "fetched" / turn.contract.name) as found:
+            yield found
+
+
 def _load_quiet_days(turn: IngestTurn, delivered: Collection[date], until: date | None) -> dict[date, DayContent]:
     contract = turn.contract
     contents = loaded_empty(quiet_days(turn.snapshot, contract, delivered, until))
     if contents:
         failpoint("ingest.quiet_days")
-        schema = raw_schema(contract).json()
-        before = schema_to_replace(turn.platform.lake, turn.snapshot.release, contract.name, schema)
-        change = TableChange(
-            table=contract.name,
-            schema_string=schema,
-            days=contents,
-            replaces_schema=before,
-            software=computed_with({}),
-        )
+        lake, schema = turn.platform.lake, raw_schema(contract).json()
+        change = table_change(lake, turn.snapshot.release, contract.name, schema, contents, {})
         turn.publish(new_publication(), "ingest", [change])
     return contents
+
+
+def replay(
+    platform: Platform,
+    spark: SparkOnDemand,
+    selection: AsideSelection,
+    author: Author,
+    progress: OnProgress = no_progress,
+) -> tuple[Taken, ...]:
+    """Read what a raw table refused once more.
+
+    Args:
+        selection: what, of one raw table. What a person discarded is meant where its arrival is named.
+
+    Raises:
+        QuarantineError: nothing of it is set aside, or a file cannot be read once more; nothing of that was changed.
+        ContractError: the table cannot take rows of its contract.
+        CircuitOpenError: a person stopped the table.
+    """
+    contract = platform.catalogue[selection.table or ""]
+    done: list[Taken] = []
+    with ingest_turn(platform, contract, author) as turn:
+        chosen_rows = chosen(platform, selection, everything=selection.arrival is not None)
+        recorded = {arrival.path: arrival for arrival in platform.ledger.arrivals(contract.name)}
+        parts = _rows(contract, [row for row in chosen_rows if recorded[row.arrival].reason is None])
+        whole = frozenset(row.arrival for row in chosen_rows) - parts.keys()
+        if any(recorded[path].refused for path in whole):
+            _expect_all(whole, chosen_rows, aside(platform, AsideSelection(contract.name), everything=True))
+        files, wrong = landed_files(platform, contract, [*whole, *parts])
+        refuse_files(wrong)
+        for again in (Again(whole), Again(rows=parts)):
+            mine = [file for path, file in files.items() if path in again.whole or path in again.rows]
+            with closing(_at_hand_in_batches(turn, mine)) as found:
+                for here, problems in found:
+                    progress(Progress("taking", contract.name, 0, len(files), "file", batch=len(here)))
+                    other = {file.path for file in here if file.sha256 != recorded[file.path].sha256}
+                    refuse_files(
+                        dict.fromkeys(other, "was replaced since it came") | {p.path: p.message for p in problems}
+                    )
+                    # Put back as it was, a file counts from when it was changed first.
+                    here = [replace(file, modified_ns=recorded[file.path].modified_ns) for file in here]
+                    rows = {file.path: parts[file.path] for file in here if file.path in again.rows}
+                    done.append(ingest_batch(turn, spark(), here, Again(again.whole, rows=rows)))
+                    refuse_files({problem.path: problem.message for problem in done[-1].left})
+    return tuple(done)
+
+
+def _expect_all(whole: Collection[str], rows: Collection[AsideRow], every: Collection[AsideRow]) -> None:
+    tried, there = (Counter(row.arrival for row in some) for some in (rows, every))
+    for path in sorted(path for path in whole if tried[path] < there[path]):
+        raise QuarantineError(
+            f"{path} has no row that was taken, so all its {there[path]:,} refused rows are read once more, not "
+            f"{tried[path]:,} of them.",
+            f"Name it with `--arrival {path}` and neither --day nor --rule, which replays discarded rows as well; or "
+            "name other files with --arrival.",
+        )
+
+
+def _rows(contract: Contract, rows: Collection[AsideRow]) -> Mapping[str, list[Row]]:
+    by_file: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.number is None or row.place is None:
+            raise QuarantineError(
+                f"{row.arrival} was taken before refused rows were numbered, so they cannot be told from the others.",
+                f"Deliver them again in order under another name, or `platform-assets reload {contract.name}`.",
+            )
+        by_file[row.arrival].append((row.number, row.place, row.attempts))
+    return by_file

@@ -5,52 +5,74 @@ A person approves them; or they had come too far ahead of their day, and that ha
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import date
 from functools import reduce
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.engine.day_contents import ahead_figures, appended_change, replaced, schema_to_replace, staged_at
-from platform_assets.engine.late.queue import LateQueueError, choose, decide, due
+from platform_assets.engine.day_contents import ahead_figures, appended_change, replaced, staged_at, table_change
+from platform_assets.engine.erasures import erased_of_arrivals
+from platform_assets.engine.late.queue import (
+    LateQueueError,
+    WithdrawalError,
+    choose,
+    decide,
+    due,
+    published_with,
+    standing_records,
+)
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import new_stage
-from platform_assets.engine.raw.tombstones import stage_tombstones, stage_undated
-from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
+from platform_assets.engine.publishing import new_stage, publish_changes
+from platform_assets.engine.raw import (
+    IngestTurn,
+    effective_raw_rows,
+    ingest_turn,
+    reach_of_moves,
+    stage_tombstones,
+    undated_files,
+)
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import LateRows, LateSelection, late_table
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.differences import Digest
-from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange
+from platform_assets.records.history import ArrivalRecord
+from platform_assets.records.manifest import Arrival, ArrivalKind, DayContent, Kind, TableChange
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
+from platform_assets.spark.raw.markers import rows_taken_back, withdrawals
 from platform_assets.spark.raw.versions import MOST_BROADCAST
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
+from platform_assets.words import counted
 
 _Why = Literal["approval", "due"]
 """The kind of the arrivals as which rows enter."""
 
 
 @dataclass(frozen=True)
-class Approval:
-    """What became of waiting rows.
+class RawOutcome:
+    """What became of a raw table by a decision about arrivals of it.
 
     Args:
-        arrivals: as which the rows entered raw, one for each arrival that brought them.
+        arrivals: recorded for it, one for each arrival whose rows entered raw, or count no more.
+        rows: that entered raw, or count no more.
         published: the new content of every raw day touched, those that lost a moved key included.
     """
 
     table: str
     arrivals: tuple[Arrival, ...]
-    published: dict[date, DayContent]
+    rows: int
+    published: dict[date, DayContent] = field(default_factory=dict)
 
 
 def approve(
@@ -61,14 +83,12 @@ def approve(
     progress: OnProgress = no_progress,
     *,
     by_person: bool = True,
-) -> tuple[Approval, ...]:
+) -> tuple[RawOutcome, ...]:
     """Take waiting rows into raw as a person decides; the days they reach are then stale through data.
 
     However often it is repeated or killed, rows enter once: what entered has left the queue in the same publication.
 
     Args:
-        spark: gives the session; not called where nothing waits.
-        progress: told when a table begins and when it is finished.
         by_person: whether somebody decides it now; otherwise a contract does, by its `deep_restatement_days`, and no
             decision is written down: the publication says who took the rows, and why.
 
@@ -81,7 +101,7 @@ def approve(
         LateQueueError: nothing selected waits, or the queue's files hold other rows than its records say.
     """
     tables = {rows.table for rows in choose(platform, "approval", selection)}
-    done: list[Approval] = []
+    done: list[RawOutcome] = []
     for contract in platform.catalogue:
         if contract.name in tables:
             progress(Progress("approving", contract.name))
@@ -92,23 +112,16 @@ def approve(
                         decide(platform, "approval", chosen, author)
                     taken = _take(turn, spark(), chosen, "approval")
                     done.append(taken)
-                    rows = sum(arrival.taken for arrival in taken.arrivals)
                     days = len(taken.published)
-                    progress(Progress("approving", contract.name, days, days, rows=rows, finished=True))
+                    progress(Progress("approving", contract.name, days, days, rows=taken.rows, finished=True))
     return tuple(done)
 
 
-def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_progress) -> Approval | None:
+def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_progress) -> RawOutcome | None:
     """Take the rows of a raw table into it whose day has come since they arrived too far ahead of it.
-
-    Args:
-        spark: gives the session; not called where nothing is due.
 
     Returns:
         None where nothing is due.
-
-    Raises:
-        LateQueueError: the queue's files hold other rows than its records say.
     """
     chosen = due(turn.snapshot, turn.contract)
     if not chosen:
@@ -118,7 +131,7 @@ def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_p
         return _take(turn, spark(), chosen, "due")
 
 
-def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], why: _Why) -> Approval:
+def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], why: _Why) -> RawOutcome:
     platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     queue = late_table(contract.name)
     days = {rows.day for rows in chosen}
@@ -128,23 +141,19 @@ def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], w
         stage(waiting.where(~_is_one_of(chosen)), folders[queue])
         stage(_as_taken(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
-        stage_tombstones(spark, contract, publication, folders[contract.name], snapshot, few=few)
-        stage_undated(spark, contract, publication, folders[contract.name], snapshot)
+        stage_tombstones(spark, contract, publication, snapshot, few=few)
         entered = profile_raw(read_staged(spark, folders[contract.name]))
         left = profile_raw(read_staged(spark, folders[queue]))
         arrivals = _arrivals(platform, contract, chosen, publication, entered, why)
         changes = [
             appended_change(platform, snapshot.release, contract.name, publication, schema.json(), entered),
-            TableChange(
-                table=queue,
-                schema_string=schema.json(),
-                days=_left(queue, snapshot, publication, days, left),
-                replaces_schema=schema_to_replace(platform.lake, snapshot.release, queue, schema.json()),
+            table_change(
+                platform.lake, snapshot.release, queue, schema.json(), _left(queue, snapshot, publication, days, left)
             ),
         ]
         kind: Kind = "approval" if why == "approval" else "ingest"
         turn.publish(publication, kind, changes, arrivals)
-    return Approval(contract.name, arrivals, changes[0].days)
+    return RawOutcome(contract.name, arrivals, sum(arrival.taken for arrival in arrivals), changes[0].days)
 
 
 def _is_one_of(chosen: Collection[LateRows]) -> Column:
@@ -188,20 +197,7 @@ def _arrivals(
                 "of them were staged for raw; none of them was published.",
                 "Run it again; if it stays so, restore the table's files from a backup.",
             )
-        made.append(
-            Arrival(
-                table=contract.name,
-                path=path,
-                arrival_date=file.arrival_date,
-                size=file.size,
-                sha256=file.sha256,
-                modified_ns=file.modified_ns,
-                landed=rows_of_it,
-                taken=rows_of_it,
-                kind=why,
-                origin=origin,
-            )
-        )
+        made.append(_derived(file, path, why, landed=rows_of_it, taken=rows_of_it))
     return tuple(made)
 
 
@@ -216,3 +212,116 @@ def _left(
         dict.fromkeys(days, ""),
         ahead_figures(left),
     )
+
+
+def withdraw(
+    platform: Platform,
+    spark: SparkOnDemand,
+    paths: Sequence[str],
+    author: Author,
+    progress: OnProgress = no_progress,
+) -> tuple[RawOutcome, ...]:
+    """Have every table computed as if arrivals had never come; the days they reached are then stale through data.
+
+    What entered of their waiting rows goes with them, and what still waits in the queue never enters. All of it is one
+    publication, so either everything is withdrawn or nothing. The same content can be delivered again under another
+    name.
+
+    Args:
+        paths: of the arrivals: files below the landing root, or those as which waiting rows entered.
+
+    Returns:
+        One result per raw table that took any.
+
+    Raises:
+        WithdrawalError: one was never taken, was refused whole, is a withdrawal itself, or was withdrawn before.
+        UnknownTableError: no domain declares any of the tables that took one.
+    """
+    with ExitStack() as turns:
+        tables = list(standing_records(platform, paths))
+        for table in tables:
+            turns.enter_context(ingest_turn(platform, platform.catalogue[table], author))
+        # Somebody else may have withdrawn some before it was our turn; nothing else of them can have come meanwhile.
+        parts = {table: some for table, some in standing_records(platform, paths).items() if table in tables}
+        snapshot = LakeSnapshot.now(platform)
+        with new_stage(platform, tuple(parts)) as (publication, folders):
+            done: list[RawOutcome] = []
+            changes: list[TableChange] = []
+            for table, some in parts.items():
+                progress(Progress("withdrawing", table))
+                with full_disk_explained(table):
+                    withdrawal, change = _withdrawn(spark, snapshot, publication, folders[table], some)
+                done.append(withdrawal)
+                changes += change
+                days = len(withdrawal.published)
+                progress(Progress("withdrawing", table, days, days, rows=withdrawal.rows, finished=True))
+            arrivals = [arrival for withdrawal in done for arrival in withdrawal.arrivals]
+            read = snapshot.reads([name for table in parts for name in (table, late_table(table))])
+            publish_changes(platform, publication, "withdrawal", changes, author, arrivals, on_versions=read)
+    return tuple(done)
+
+
+def _withdrawn(
+    spark: SparkOnDemand,
+    snapshot: LakeSnapshot,
+    publication: str,
+    folder: Location,
+    parts: Sequence[ArrivalRecord],
+) -> tuple[RawOutcome, list[TableChange]]:
+    """Return what takes some arrivals of one table back, staged where raw has rows of them."""
+    platform = snapshot.platform
+    contract = platform.catalogue[parts[0].table]
+    rows: Mapping[str, int] = {}
+    changes: list[TableChange] = []
+    if any(part.taken for part in parts):
+        rows = _stage_markers(spark(), contract, parts, snapshot, folder)
+        added = profile_raw(read_staged(spark(), folder))
+        schema = raw_schema(contract).json()
+        changes = [appended_change(platform, snapshot.release, contract.name, publication, schema, added)]
+    below = f"withdrawn/{contract.name.partition('.')[2]}/{publication}"
+    arrivals = tuple(
+        _derived(part, f"{below}/{part.path}", "withdrawal", notes=(f"{what} of {part.path} count no more",))
+        for part in parts
+        for what in [counted(rows.get(part.path, 0), "row")]
+    )
+    return RawOutcome(contract.name, arrivals, sum(rows.values()), changes[0].days if changes else {}), changes
+
+
+def _stage_markers(
+    spark: SparkSession,
+    contract: Contract,
+    parts: Collection[ArrivalRecord],
+    snapshot: LakeSnapshot,
+    folder: Location,
+) -> dict[str, int]:
+    """Stage what takes some arrivals back, and return how many rows of each count no more."""
+    platform = snapshot.platform
+    paths = [part.path for part in parts]
+    days = published_with(platform, contract.name, parts)
+    found = rows_taken_back(effective_raw_rows(spark, contract, days, snapshot), paths)
+    counts: dict[str, int] = {}
+    for (_, path), rows in found.items():
+        counts[path] = counts.get(path, 0) + rows
+    erased = erased_of_arrivals(platform, contract.name)
+    if lost := [part.path for part in parts if counts.get(part.path, 0) + erased[part.path] != part.taken]:
+        raise WithdrawalError(
+            f"{contract.name} does not have the rows that were taken of {lost[0]}; nothing was withdrawn.",
+            "Run `platform-assets ledger rebuild` and try again; if it stays so, restore the table from a backup.",
+        )
+    # Days of later arrivals may have been told since of the versions that are now taken back.
+    held = {day for (day, _), rows in found.items() if rows}
+    wide = days | within_reach(held, reach_of_moves(contract, snapshot))
+    files = snapshot.files(contract.name)
+    is_snapshot = contract.source is not None and contract.source.replaces == "table"
+    # Days with later records were told of deletes without their day, and of snapshots without a row of them, too.
+    if is_snapshot or undated_files({day: files[day] for day in held}, contract):
+        wide |= {day for day, record in snapshot.days(contract.name).items() if record.figures.get("tombstones")}
+    raw = effective_raw_rows(spark, contract, wide, snapshot)
+    stage(withdrawals(raw, paths, raw_schema(contract)), folder)
+    return counts
+
+
+def _derived(origin: ArrivalRecord, path: str, kind: ArrivalKind, **counts: Any) -> Arrival:
+    """Return an arrival of rows that another one brought, or that are withdrawn from it."""
+    same = {name: getattr(origin, name) for name in ("table", "arrival_date", "size", "sha256", "modified_ns")}
+    return Arrival(path=path, kind=kind, origin=origin.path, **same, **counts)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cache
 
 from platform_assets.contracts import AsOf, Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.snapshot import LakeSnapshot, ReleaseIndex
 from platform_assets.engine.state.reference_data import contents_read, view_of
 from platform_assets.engine.state.schema_changes import changes_of_contract, changing
 from platform_assets.lakehouse.errors import BeyondWindowError
@@ -25,9 +24,11 @@ from platform_assets.planning.day_states import (
     Blocked,
     DayState,
     Held,
+    Missing,
     Stale,
     States,
     TableStates,
+    UpToDate,
     at_root,
     day_states,
     not_up_to_date,
@@ -38,11 +39,13 @@ from platform_assets.planning.estimates import estimate
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.key_scope import KeyScope, ScopeError, scope_of
 from platform_assets.planning.last_look import Look, open_days, to_look_at
+from platform_assets.planning.loaded import comes_with
 from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, left_to_do, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, refuse_protected
-from platform_assets.planning.windows import day_range, union_read
-from platform_assets.records.history import DayMark, Hold
+from platform_assets.planning.windows import day_range, days_in, ranges_read, union_read
+from platform_assets.quality.findings import Check
+from platform_assets.records.history import CIRCUIT, DayMark, DayRecord, Hold
 
 
 def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) -> TableStates:
@@ -158,11 +161,7 @@ def plan_steps(
 
 
 def refuse_protected_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, forced: bool) -> None:
-    """Refuse to compute days that are protected, unless data of theirs asks for it.
-
-    Raises:
-        ProtectedDaysError: naming them.
-    """
+    """Refuse to compute days that are protected, unless data of theirs asks for it."""
     if snapshot.platform.catalogue.protecting(contract.name):
         tables, states = states_around(snapshot, contract, days)
         by_version = {day for day, state in states.items() if isinstance(state, Stale) and not state.by_data}
@@ -282,36 +281,6 @@ def still_to_do(snapshot: LakeSnapshot, step: PlannedStep, request: Request) -> 
     return left_to_do(step, states, request)
 
 
-class ReleaseIndex:
-    """Which release last showed a version of a table; versions only grow, so few releases have to be looked at."""
-
-    def __init__(self, snapshot: LakeSnapshot) -> None:
-        lake, self._newest = snapshot.platform.lake, snapshot.release
-        self._versions = cache(lambda number: release(lake, number).versions)
-        self._found: dict[tuple[str, int], int] = {}
-
-    def version(self, table: str) -> int:
-        """Return the version of a table that it shows; -1 for one that was never published."""
-        return self._newest.versions.get(table, -1)
-
-    def __call__(self, table: str, version: int) -> int:
-        """Return the number of the newest release that shows the version; -1 for a table that was not there."""
-        if version < 0:
-            return -1
-        if version >= self._newest.versions.get(table, -1):
-            return self._newest.number
-        if (table, version) not in self._found:
-            low, high = 0, self._newest.number
-            while high - low > 1:
-                middle = (low + high) // 2
-                if self._versions(middle).get(table, -1) <= version:
-                    low = middle
-                else:
-                    high = middle
-            self._found[table, version] = low
-        return self._found[table, version]
-
-
 def _published_after(marks: Mapping[date, DayMark], days: Collection[date], number: int) -> list[date]:
     return [day for day in sorted(days) if (mark := marks.get(day)) and mark.release > number]
 
@@ -343,11 +312,7 @@ def scoped_plan(snapshot: LakeSnapshot, request: Request, scope: KeyScope) -> Pl
 
 
 def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], scope: KeyScope) -> None:
-    """Refuse days whose other rows cannot stay beside those that are computed; starts no session.
-
-    Raises:
-        ScopeError: naming the table, the day and what keeps it.
-    """
+    """Refuse days whose other rows cannot stay beside those that are computed; starts no session."""
     contract = snapshot.platform.catalogue[table]
     scope_of(contract, scope.texts)
     tables, states = states_around(snapshot, contract, days, forced=days)
@@ -378,3 +343,110 @@ def refuse_unsound(snapshot: LakeSnapshot, table: str, days: Collection[date], s
             raise ScopeError(f"{table} of {day} is held: nobody found all of it to be right.", _WHOLE)
         if record.configuration != now:
             raise ScopeError(f"{table} of {day} was made under another contract than today's.", _WHOLE)
+
+
+HoldsByDay = Mapping[date, Hold]
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Where some days of a table stand.
+
+    Args:
+        ready: days to compute now, oldest first.
+        made_from: the fingerprint each of them would get.
+        blocked: days that an input keeps from being computed, with the reason and what to do.
+        held: days whose content was refused and would come out as it did.
+        up_to_date: days that are what they would become.
+        notes: what a reader of a ready day should know about its inputs.
+        before: content of every day of the table, as it is now.
+        holds: the newest hold of every held day of the table.
+    """
+
+    ready: tuple[date, ...] = ()
+    made_from: Mapping[date, str] = field(default_factory=dict)
+    blocked: dict[date, str] = field(default_factory=dict)
+    held: dict[date, Hold] = field(default_factory=dict)
+    up_to_date: tuple[date, ...] = ()
+    notes: dict[date, tuple[str, ...]] = field(default_factory=dict)
+    before: Mapping[date, DayRecord] = field(default_factory=dict)
+    holds: HoldsByDay = field(default_factory=dict)
+    known_holds: tuple[Hold, ...] = ()
+
+
+def readiness(
+    contract: Contract,
+    days: Collection[date],
+    snapshot: LakeSnapshot,
+    *,
+    forced: Collection[date] = (),
+    accept: Collection[Check] = (),
+) -> Readiness:
+    """Return where some days of a silver or gold table stand.
+
+    Args:
+        forced: those of them that count neither as up to date nor as refused before.
+        accept: checks whose findings are accepted; what they refused is tried again.
+    """
+    platform = snapshot.platform
+    tables, states = states_around(snapshot, contract, days, forced=forced, accept=accept)
+    holds = snapshot.holds_of(contract.name)
+    ready = {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale)}
+    return Readiness(
+        ready=tuple(ready),
+        made_from=ready,
+        blocked={day: _why(snapshot, state) for day, state in states.items() if isinstance(state, Blocked)}
+        | {day: _no_day(platform, day) for day, state in states.items() if isinstance(state, Missing)},
+        held={day: state.hold for day, state in states.items() if isinstance(state, Held)},
+        up_to_date=tuple(day for day, state in states.items() if isinstance(state, UpToDate)),
+        notes={day: notes for day in ready if (notes := _notes(platform, contract, day, tables.held))},
+        before=snapshot.days(contract.name),
+        holds={hold.day: hold for hold in holds},
+        known_holds=holds,
+    )
+
+
+def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
+    """Return what keeps a day from being computed, and what to do, for a person."""
+    state = at_root_now(snapshot, state)
+    table, day = state.table, state.day
+    if state.hold is not None and state.hold.gate == CIRCUIT:
+        return f"{state.hold.reason}. {state.hold.overruled_by} says what ends that; readers keep what they have."
+    if state.hold is not None:
+        has = "its last good content stays" if state.is_there else "it has no content yet"
+        if state.hold.lasts:
+            return f"{table} is held on {day} and {has}: {state.hold.reason}. {state.hold.overruled_by} lifts that."
+        return (
+            f"{table} is held on {day} and {has}: {state.hold.reason}. "
+            f"Correct its input or its code and recompute {table} for {day}; this day is then stale."
+        )
+    source = snapshot.platform.catalogue[table]
+    if source.source is None:
+        return f"{table} has never been loaded for {day}. Materialize {table} for {day} first."
+    if snapshot.days(table, [day]):
+        return (
+            f"{table} has rows of {day} already, and comes whole with what arrives on "
+            f"{comes_with(source, day)}: nothing that arrived then or later was taken yet. Wait for that delivery."
+        )
+    return f"{table} is not delivered yet for {day}. Deliver its rows, or declare the day closed for {day} first."
+
+
+def _no_day(platform: Platform, day: date) -> str:
+    calendar = platform.calendar
+    return (
+        f"{day} is no day here: the calendar goes from {calendar.first} to {calendar.last}. Wait until it has come, "
+        "see that the clock of this machine is right, or correct `calendar_first` and `calendar_last`."
+    )
+
+
+def _notes(platform: Platform, contract: Contract, day: date, holds_on: Mapping[str, HoldsByDay]) -> tuple[str, ...]:
+    """Return which inputs count with the last good content of held days."""
+    notes: list[str] = []
+    for read in contract.inputs:
+        holds = holds_on.get(read.table, {})
+        if held := days_in(sorted(holds), ranges_read(read.window, day, platform.calendar)):
+            more = f" and {len(held) - 1:,} more" if len(held) > 1 else ""
+            notes.append(
+                f"reads {read.table} with its last good content of {held[0]}{more} (held: {holds[held[0]].reason})"
+            )
+    return tuple(notes)

@@ -89,11 +89,7 @@ def takes_deliveries(snapshot: LakeSnapshot, contract: Contract) -> bool:
 
 
 def refuse_deliveries(snapshot: LakeSnapshot, contract: Contract) -> None:
-    """Refuse to take files for a raw table that cannot take rows of its contract.
-
-    Raises:
-        ContractError: naming what was changed; the files wait.
-    """
+    """Refuse to take files for a raw table that cannot take rows of its contract."""
     for unable in _unable(snapshot, contract):
         _refuse(snapshot, unable, snapshot.marks([unable.name])[unable.name], ())
 

@@ -13,9 +13,6 @@ from logging import getLogger
 from typing import TypeVar, cast
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.rules import quarantine_table
@@ -26,17 +23,16 @@ from platform_assets.engine.day_contents import (
     replaced,
     staged_at,
 )
-from platform_assets.engine.moves.ties import tied_days
+from platform_assets.engine.moves import Tied, repeated_keys, tied_days
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.readiness import Readiness, readiness
+from platform_assets.engine.state.planner import Readiness, readiness
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import failures_recorded, refused_before
-from platform_assets.engine.step.inputs import published_rows
-from platform_assets.engine.step.repeatability import NotRepeatableError
-from platform_assets.engine.step.repeated_keys import repeated_keys
+from platform_assets.engine.step.inputs import in_columns_of, published_rows
+from platform_assets.engine.step.proofs import NotRepeatableError
 from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.engine.step.work import Work
@@ -46,7 +42,7 @@ from platform_assets.planning.steps import parts_of
 from platform_assets.planning.windows import ranges, read_for_day, read_in_all, union_read
 from platform_assets.quality.findings import Check, DayChecks, Finding, accepted_by_hand
 from platform_assets.quality.gates import tie_finding
-from platform_assets.records.code_version import Attempt, EngineName, Refused, TiedTo
+from platform_assets.records.code_version import Attempt, EngineName, TiedTo
 from platform_assets.records.differences import DayChange, Digest
 from platform_assets.records.history import DayRecord, Hold
 from platform_assets.records.manifest import DayContent, TableChange
@@ -96,11 +92,6 @@ def compute(
 
     Days that fail are held, days that cannot be computed or need not be are left out; the result says of each what
     became of it. An error leaves nothing behind.
-
-    Raises:
-        TransformError: the transform does not return what the contract declares, or fails on values.
-        UndeclaredReadError: the transform read something that its contract does not declare.
-        NotRepeatableError: the transform does not always give the same.
     """
     if work.engine == "sail":
         made = by_sail(
@@ -139,48 +130,32 @@ def _computed(
     if not state.ready:
         return Computed("", (), left_alone)
 
-    dead = quarantine_table(contract.name)
     parts = large_days(contract, state.ready, snapshot)
-    spread = tasks_for(spark, parts, platform.settings.part_bytes)
-    made_from = {day: state.made_from[day] for day in state.ready}
+    recorded = failures_recorded(snapshot, contract.name, work.author.run, state.made_from)
     with (
-        failures_recorded(snapshot, contract.name, work.author.run, made_from) if is_final else nullcontext(),
-        spread as given,
-        new_stage(platform, (contract.name, dead)) as (publication, folders),
+        recorded if is_final else nullcontext(),
+        tasks_for(spark, parts, platform.settings.part_bytes) as given,
+        new_stage(platform, (contract.name, quarantine_table(contract.name))) as (publication, folders),
     ):
-        together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
             given,
             contract,
             state.ready,
             snapshot,
-            folders[contract.name],
-            folders[dead],
-            together=together,
+            *folders.values(),
+            together=most_together(state.before, platform.version(contract.name)),
             scope=work.scope,
             made_from=state.made_from,
             parts=parts,
             to_come=to_come,
         )
         failpoint("gate.staged")
-        earlier = {day: judged.rows for day, judged in so_far.checks.items()}
-        accept = accepted_checks(state, staged, work.accept, work.looked_at)
-        with values_explained(contract.name, state.ready):
-            checks = judge(
-                snapshot, contract, state, staged, given, step_days=work.days, earlier=earlier, accept=accept
-            )
-        for day, finding in repeated_keys(snapshot, contract, publication, state.ready, to_come).items():
-            checks[day] = checks[day].failing(finding)
-        failpoint("gate.judged")
-        failing = [day for day in state.ready if checks[day].blocking]
-        tied = tied_days(contract, state, failing, snapshot, to_come=to_come)
-        for day, root in tied.held.items():
-            checks[day] = checks[day].failing(tie_finding(contract, day, root))
-        done = [day for day in state.ready if day not in tied.blocked and day not in tied.put_off]
+        checks, tied = _judged(work, staged, state, given, publication, so_far)
+        done = [day for day in staged.days if day not in tied.blocked and day not in tied.put_off]
         good = tuple(day for day in done if not checks[day].blocking)
-        changed = effects(given, contract, snapshot, staged, good, state.before)
+        changed = effects(given, staged, good, state.before)
         seconds = time.monotonic() - started - spark.waited
-        changes = _changes(work, snapshot, publication, good, staged, state, checks, seconds)
+        changes = _changes(work, publication, good, staged, state, checks, seconds)
         failpoint("gate.decided")
         if not good:
             discard_stage(platform, publication, tuple(folders))
@@ -194,21 +169,37 @@ def _computed(
         held=held,
         blocked={day: tied.reason(contract, day) for day in tied.blocked},
         checks={day: checks[day] for day in done},
-        changes=dict(changed),
-        notes=dict(state.notes),
+        changes=changed,
+        notes=state.notes,
         read=read_in_all(staged.read),
         before={day: state.before[day] for day in changes[0].days if day in state.before},
     )
-    version = platform.version(contract.name)
-    refused: dict[date, Refused] = {day: Attempt(state.made_from[day], version) for day in held}
-    holds = _holds(work, held, refused | {day: TiedTo(root) for day, root in tied.held.items()})
     over = tuple(hold for hold in state.known_holds if hold.day in done and hold.day not in held)
+    holds = _holds(work, held, state, tied)
     return Computed(publication if good else "", changes, result, holds, over, tied.moves, tied.put_off)
+
+
+def _judged(
+    work: Work, staged: Staged, state: Readiness, spark: SparkOnDemand, publication: str, so_far: StepResult
+) -> tuple[dict[date, DayChecks], Tied]:
+    """Return what checks say of staged days, and which of them only pass together with others."""
+    contract, snapshot, to_come = staged.contract, staged.snapshot, staged.to_come
+    earlier = {day: judged.rows for day, judged in so_far.checks.items()}
+    accept = accepted_checks(state, staged, work.accept, work.looked_at)
+    with values_explained(contract.name, staged.days):
+        checks = judge(staged, state, spark, step_days=work.days, earlier=earlier, accept=accept)
+    for day, finding in repeated_keys(snapshot, contract, publication, staged.days, to_come).items():
+        checks[day] = checks[day].failing(finding)
+    failpoint("gate.judged")
+    failing = [day for day in staged.days if checks[day].blocking]
+    tied = tied_days(contract, state, failing, snapshot, to_come=to_come)
+    for day, root in tied.held.items():
+        checks[day] = checks[day].failing(tie_finding(contract, day, root))
+    return checks, tied
 
 
 def _changes(
     work: Work,
-    snapshot: LakeSnapshot,
     publication: str,
     days: Collection[date],
     staged: Staged,
@@ -217,7 +208,7 @@ def _changes(
     seconds: float,
 ) -> tuple[TableChange, ...]:
     """Return the table's days and, for silver, those of its quarantine that have or had rows."""
-    platform, contract = work.platform, work.contract
+    platform, contract, snapshot = work.platform, work.contract, staged.snapshot
     made = partial(
         TableChange,
         reads=snapshot.reads([read.table for read in contract.inputs]),
@@ -227,46 +218,40 @@ def _changes(
         seconds=seconds,
         software=computed_with(staged.software),
     )
+
+    def contents(
+        table: str, digests: Mapping[date, Digest], figures: Mapping[date, Mapping[str, int]]
+    ) -> dict[date, DayContent]:
+        """Return days of a table as they were staged; one that came out with the digest it had keeps its files."""
+        live = snapshot.released_files(table)
+        before = platform.ledger.current_days(table, at=snapshot.number, among=digests)
+        # Who asks for a day by force, or replaces columns, wants new files; and those of a day may be damaged.
+        alike: set[date] = set() if work.replaces_schema else digests.keys() - work.forced
+        kept = {
+            day: live.get(day, ())
+            for day in alike & before.keys()
+            if before[day].digest == str(digests[day]) and are_there(platform.lake.table_path(table), live.get(day, ()))
+        }
+        now = {**staged_at(platform.lake, table, publication), **kept}
+        return replaced(live, now, digests, state.made_from, figures)
+
     digests = {day: staged.digest(day) for day in days}
-    figures = {
-        day: staged.figures(day) | checks[day].figures | _read_figures(platform, contract, day, staged) for day in days
+    figures = {day: staged.figures(day) | checks[day].figures | _read_figures(staged, day) for day in days}
+    own = {
+        day: content.model_copy(update={"warnings": checks[day].warnings})
+        for day, content in contents(contract.name, digests, figures).items()
     }
-    contents = _contents(work, snapshot, contract.name, publication, digests, state.made_from, figures)
-    contents = {day: content.model_copy(update={"warnings": checks[day].warnings}) for day, content in contents.items()}
     if work.scope is not None:
-        contents = with_scope(platform, contract, work.scope, contents, state, staged.computed)
+        own = with_scope(platform, contract, work.scope, own, state, staged.computed)
     schema = spark_schema(contract).json()
-    changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
+    changes = [made(table=contract.name, schema_string=schema, days=own, replaces_schema=work.replaces_schema)]
     dead = quarantine_table(contract.name)
     # What rules of before refused may be there still
     if contract.quarantine_rules or (contract.layer == "silver" and snapshot.has(dead)):
         bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
-        contents = _contents(work, snapshot, dead, publication, bad, state.made_from, {})
-        letters = {day: content for day, content in contents.items() if content.files or content.base}
+        letters = {day: content for day, content in contents(dead, bad, {}).items() if content.files or content.base}
         changes.append(made(table=dead, schema_string=DEAD_LETTERS.json(), days=letters))
     return tuple(changes)
-
-
-def _contents(
-    work: Work,
-    snapshot: LakeSnapshot,
-    table: str,
-    publication: str,
-    digests: Mapping[date, Digest],
-    made_from: Mapping[date, str],
-    figures: Mapping[date, Mapping[str, int]],
-) -> dict[date, DayContent]:
-    """Return days of a table as they were staged; one that came out with the digest it had keeps its files."""
-    lake, live = work.platform.lake, snapshot.released_files(table)
-    before = work.platform.ledger.current_days(table, at=snapshot.number, among=digests)
-    # Who asks for a day by force, or replaces columns, wants new files; and those of a day may be damaged.
-    alike: set[date] = set() if work.replaces_schema else digests.keys() - work.forced
-    kept = {
-        day: live.get(day, ())
-        for day in alike & before.keys()
-        if before[day].digest == str(digests[day]) and are_there(lake.table_path(table), live.get(day, ()))
-    }
-    return replaced(live, {**staged_at(lake, table, publication), **kept}, digests, made_from, figures)
 
 
 def _drop_unused(platform: Platform, publication: str, change: TableChange) -> None:
@@ -282,24 +267,26 @@ def _drop_unused(platform: Platform, publication: str, change: TableChange) -> N
         file.parent.tidy()
 
 
-def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:
+def _read_figures(staged: Staged, day: date) -> dict[str, int]:
     if not staged.tells_reads:
         return {}
-    read = read_for_day(contract, day, platform.calendar, staged.read)
+    read = read_for_day(staged.contract, day, staged.platform.calendar, staged.read)
     return {"days_read": read.days, "files_read": read.files}
 
 
-def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, Refused]) -> tuple[Hold, ...]:
+def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], state: Readiness, tied: Tied) -> tuple[Hold, ...]:
     table, run, now = work.contract.name, work.author.run, datetime.now(UTC)
     if work.scope is not None:  # what all of such a day would become, no gate has seen
         return ()
+    version = work.platform.version(table)
     holds: list[Hold] = []
     for day, findings in held.items():
         first = findings[0]
         failed: dict[str, str] = {}
         for finding in findings:
             failed.setdefault(finding.check, finding.message)
-        holds.append(Hold(table, day, refused[day], first.check, first.message, run, now, failed))
+        refused = TiedTo(tied.held[day]) if day in tied.held else Attempt(state.made_from[day], version)
+        holds.append(Hold(table, day, refused, first.check, first.message, run, now, failed))
     return tuple(holds)
 
 
@@ -315,71 +302,36 @@ def accepted_checks(
         looked_at: the fingerprint of each day at which this person has looked.
     """
     accepted: dict[date, frozenset[Check]] = {}
-    for day in state.ready:
-        now = accept if looked_at.get(day) == state.made_from[day] else ()
-        accepted[day] = frozenset({*now, *_before(state, staged, day)})
+    for day in staged.days:
+        there, made_from = state.before.get(day), state.made_from[day]
+        is_same = there and (there.fingerprint, there.digest) == (made_from, str(staged.digest(day)))
+        before = [cast("Check", name) for name in accepted_by_hand(there.figures)] if there and is_same else []
+        accepted[day] = frozenset([*(accept if looked_at.get(day) == made_from else ()), *before])
     return accepted
 
 
-def _before(state: Readiness, staged: Staged, day: date) -> set[Check]:
-    there = state.before.get(day)
-    is_same = there and (there.fingerprint, there.digest) == (state.made_from[day], str(staged.digest(day)))
-    if there is None or not is_same:
-        return set()
-    return {cast("Check", name) for name in accepted_by_hand(there.figures)}
-
-
 def effects(
-    spark: SparkOnDemand,
-    contract: Contract,
-    snapshot: LakeSnapshot,
-    staged: Staged,
-    days: Collection[date],
-    before: Mapping[date, DayRecord],
+    spark: SparkOnDemand, staged: Staged, days: Collection[date], before: Mapping[date, DayRecord]
 ) -> dict[date, DayChange]:
     """Compare staged days with their content until now.
 
     Only days that had rows and whose digest changed are compared, all of them in one job: a first load costs nothing.
-
-    Args:
-        spark: gives the session; not called where there is nothing to compare.
+    Of a table that had another key, no rows can be compared.
     """
     differing = [
         day for day in days if day in before and before[day].rows and before[day].digest != str(staged.digest(day))
     ]
     if not differing:
         return {}
-    session, schema = spark(), spark_schema(contract)
-    spans = ranges(differing)
-    until_now = _until_now(session, contract, snapshot, schema, spans)
+    session, contract, spans = spark(), staged.contract, ranges(differing)
+    until_now = published_rows(session, contract, staged.snapshot, spans)
+    if not set(contract.key) <= set(until_now.columns):
+        return {}
+    schema = spark_schema(contract)
+    if types_in(until_now.schema.json()) != types_in(schema.json()):
+        until_now = in_columns_of(contract, until_now)
     rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
-    return day_changes(until_now, rows, contract) if until_now else {}
-
-
-def _until_now(
-    session: SparkSession,
-    contract: Contract,
-    snapshot: LakeSnapshot,
-    schema: StructType,
-    spans: Collection[tuple[date, date]],
-) -> DataFrame | None:
-    """Return the published days in the columns of the contract that they have; None if they have another key."""
-    rows = published_rows(session, contract, snapshot, spans)
-    there = rows.schema
-    if types_in(there.json()) == types_in(schema.json()):
-        return rows
-    if not set(contract.key) <= set(there.fieldNames()):
-        return None
-    return rows.select(
-        *(
-            (
-                F.col(field.name).try_cast(field.dataType)
-                if field.name in there.fieldNames()
-                else F.lit(None).cast(field.dataType)
-            ).alias(field.name)
-            for field in schema
-        )
-    )
+    return day_changes(until_now, rows, contract)
 
 
 _log = getLogger(__name__)

@@ -10,19 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 
 from platform_assets.contracts import AsOf, Contract, Input, Reconciliation, Settled
 from platform_assets.contracts.rules import SUPERSEDED
-from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import ReleaseIndex
-from platform_assets.engine.state.readiness import Readiness
+from platform_assets.engine.snapshot import LakeSnapshot, ReleaseIndex
+from platform_assets.engine.state.planner import Readiness
 from platform_assets.engine.step.inputs import published_rows
-from platform_assets.engine.step.rules import examples_of
-from platform_assets.engine.step.staging import Staged
+from platform_assets.engine.step.staging import Staged, examples_of
 from platform_assets.planning.windows import days_read, ranges
 from platform_assets.quality import baseline
 from platform_assets.quality.baseline import (
@@ -90,21 +86,18 @@ ByDay = Mapping[date, Checked]
 
 
 def judge(
-    snapshot: LakeSnapshot,
-    contract: Contract,
-    state: Readiness,
     staged: Staged,
+    state: Readiness,
     spark: SparkOnDemand,
     *,
     step_days: Collection[date],
     earlier: Mapping[date, int],
-    accept: Mapping[date, Collection[Check]] = MappingProxyType({}),
+    accept: Mapping[date, Collection[Check]],
 ) -> dict[date, DayChecks]:
     """Hold the staged days against the contract, against what they were made from, and against other days.
 
     Args:
-        state: the staged days, `ready`, and what is there of the table so far.
-        spark: gives the session; called where published rows are to be read.
+        state: of the staged days, and what readers have of them.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
         earlier: rows of the days that the step computed before these.
         accept: checks of which a person accepts what would block, by day.
@@ -112,22 +105,21 @@ def judge(
     Returns:
         What each check says, for every staged day.
     """
-    platform, days = snapshot.platform, state.ready
     by_check: dict[Check, ByDay] = {}
-    for check in checks_before_publication(contract):
+    for check in checks_before_publication(staged.contract):
         match check:
             case "contract":
-                by_check[check] = _contract(platform, contract, days, staged)
+                by_check[check] = _contract(staged)
             case "conservation":
-                by_check[check] = _conservation(platform, contract, days, staged)
+                by_check[check] = _conservation(staged)
             case "reconciliation":
-                by_check[check] = _reconciliation(platform, contract, days, staged)
+                by_check[check] = _reconciliation(staged)
             case "rules":
-                by_check[check] = _rules(snapshot, contract, days, staged)
+                by_check[check] = _rules(staged)
             case "volume":
-                by_check[check] = _volume(snapshot, contract, state, staged, step_days, earlier)
+                by_check[check] = _volume(staged, state, step_days, earlier)
             case "settled":
-                by_check[check] = settled_checks(snapshot, contract, state, staged, spark, accept)
+                by_check[check] = _settled(staged, state, spark, accept)
             case _:
                 raise AssertionError(check)
     return {
@@ -138,24 +130,25 @@ def judge(
                 for check, by_day in by_check.items()
             ),
         )
-        for day in days
+        for day in staged.days
     }
 
 
-def _contract(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
+def _contract(staged: Staged) -> ByDay:
+    contract = staged.contract
     nulls = {day: profile.nulls for day, profile in staged.profiles.items() if profile.nulls}
     repeated = [day for day, profile in staged.profiles.items() if profile.repeated_keys]
     without = {
         column: keys_without(
-            _rows(staged), [day for day, counts in nulls.items() if column in counts], column, contract.row_key
+            staged.all_rows, [day for day, counts in nulls.items() if column in counts], column, contract.row_key
         )
         for column in {column for counts in nulls.values() for column in counts}
     }
-    twice = keys_of_several_rows(_rows(staged), repeated, contract.row_key) if repeated else _NONE
-    rivals = _rivals(platform, contract, days, staged) if contract.layer == "silver" else {}
+    twice = keys_of_several_rows(staged.all_rows, repeated, contract.row_key) if repeated else _NONE
+    rivals = _rivals(staged) if contract.layer == "silver" else {}
     required = sum(not column.nullable for column in contract.columns)
     result: dict[date, Checked] = {}
-    for day in days:
+    for day in staged.days:
         profile = staged.profile(day)
         examples = {column: keys.get(day, ()) for column, keys in without.items()}
         findings = contract_findings(
@@ -163,7 +156,7 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
             day,
             profile.nulls,
             profile.repeated_keys,
-            platform.masking,
+            staged.platform.masking,
             without=examples,
             twice=twice.get(day, ()),
         )
@@ -180,13 +173,12 @@ def _contract(platform: Platform, contract: Contract, days: Collection[date], st
     return result
 
 
-def _rivals(
-    platform: Platform, contract: Contract, days: Collection[date], staged: Staged
-) -> dict[date, tuple[Finding, ...]]:
+def _rivals(staged: Staged) -> dict[date, tuple[Finding, ...]]:
     """Report keys whose version no declared order settled, by day."""
-    source = platform.catalogue[contract.inputs[0].table]
-    counts = {day: rivals for day in days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
-    raw, masking, examples = staged.inputs.get(source.name), platform.masking, _NONE
+    contract, masking = staged.contract, staged.platform.masking
+    source = staged.platform.catalogue[contract.inputs[0].table]
+    counts = {day: rivals for day in staged.days if (rivals := (staged.counts or {}).get(day, {}).get("rivals", 0))}
+    raw, examples = staged.inputs.get(source.name), _NONE
     if counts and isinstance(raw, DataFrame):
         examples = keys_of_rivals(raw, counts, source, contract.quarantine_rules)
     found: dict[date, tuple[Finding, ...]] = {}
@@ -219,17 +211,18 @@ def _rivals_finding(contract: Contract, source: Contract, day: date, rivals: int
     )
 
 
-def _conservation(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
-    expected = {day: (staged.counts or {}).get(day, {}).get("expected", 0) for day in days}
+def _conservation(staged: Staged) -> ByDay:
+    contract, platform = staged.contract, staged.platform
+    expected = {day: (staged.counts or {}).get(day, {}).get("expected", 0) for day in staged.days}
     lost, won = _NONE, _NONE
     source = platform.catalogue[contract.inputs[0].table]
     raw = staged.inputs.get(contract.inputs[0].table)
-    wrong = [day for day in days if expected[day] != staged.digest(day).rows]
-    # Keys can be compared only where the transform left them their names.
+    wrong = [day for day in staged.days if expected[day] != staged.digest(day).rows]
+    # DayKeys can be compared only where the transform left them their names.
     if wrong and isinstance(raw, DataFrame) and source.key == contract.key:
-        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source, contract.quarantine_rules)
+        lost, won = keys_not_as_expected(raw, staged.all_rows, wrong, source, contract.quarantine_rules)
     result: dict[date, Checked] = {}
-    for day in days:
+    for day in staged.days:
         row_balance = staged.row_balance(day)
         findings = conservation_findings(
             contract,
@@ -246,14 +239,14 @@ def _conservation(platform: Platform, contract: Contract, days: Collection[date]
     return result
 
 
-def _reconciliation(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
-    reconciliations = [(declared, _differences(staged, declared, days)) for declared in contract.reconciles]
+def _reconciliation(staged: Staged) -> ByDay:
+    contract, masking = staged.contract, staged.platform.masking
+    reconciliations = [(declared, _differences(staged, declared)) for declared in contract.reconciles]
     result: dict[date, Checked] = {}
-    for day in days:
+    for day in staged.days:
         compared = [(declared, by_day.get(day, Differences())) for declared, by_day in reconciliations]
         findings = [
-            reconciliation_finding(contract, declared, day, differing, platform.masking)
-            for declared, differing in compared
+            reconciliation_finding(contract, declared, day, differing, masking) for declared, differing in compared
         ]
         numbers = {
             name: sum(getattr(differing, name) for _, differing in compared) for name in ("missing", "extra", "unequal")
@@ -264,47 +257,40 @@ def _reconciliation(platform: Platform, contract: Contract, days: Collection[dat
     return result
 
 
-def _rules(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
-    counts = {day: staged.rule_counts(contract, day) for day in days}
-    findings: dict[date, list[Finding]] = {day: [] for day in days}
+def _rules(staged: Staged) -> ByDay:
+    contract, platform = staged.contract, staged.platform
+    counts = {day: staged.rule_counts(day) for day in staged.days}
+    findings: dict[date, list[Finding]] = {day: [] for day in staged.days}
     for rule in judged_in_check(contract):
         broken = {day: of_day[rule.name] for day, of_day in counts.items() if rule.name in of_day}
         broken = {day: count for day, count in broken.items() if broken_beyond(rule, count)}
         examples: Mapping[date, Sequence[str]] = {}
         if broken and not rule.quarantines:
-            examples = examples_of(
-                snapshot, contract, rule, staged.profiles, _rows(staged), broken, staged.inputs, staged.to_come
-            )
+            examples = examples_of(staged, rule, broken)
         elif broken:
-            source = snapshot.platform.catalogue[contract.inputs[0].table]
-            raw, shown = staged.inputs[source.name], snapshot.platform.masking.shown_key
+            source = platform.catalogue[contract.inputs[0].table]
+            raw, shown = staged.inputs[source.name], platform.masking.shown_key
             assert isinstance(raw, DataFrame)
             keys = keys_in_quarantine(rule, raw, broken, source)
             examples = {day: [shown(source, source.key, key) for key in of_day] for day, of_day in keys.items()}
         for day, count in broken.items():
             findings[day].append(rule_finding(contract, rule, day, count, examples.get(day, ())))
-    return {day: rules_checked(contract, counts[day], findings[day]) for day in days}
+    return {day: rules_checked(contract, counts[day], findings[day]) for day in staged.days}
 
 
-def _differences(staged: Staged, declared: Reconciliation, days: Collection[date]) -> dict[date, Differences]:
+def _differences(staged: Staged, declared: Reconciliation) -> dict[date, Differences]:
     if staged.rows is None:
         return {}
     theirs = staged.inputs[declared.upstream]
     assert not isinstance(theirs, History)
-    return differences(staged.rows, theirs, declared, days)
+    return differences(staged.rows, theirs, declared, staged.days)
 
 
-def _volume(
-    snapshot: LakeSnapshot,
-    contract: Contract,
-    state: Readiness,
-    staged: Staged,
-    step_days: Collection[date],
-    earlier: Mapping[date, int],
-) -> ByDay:
+def _volume(staged: Staged, state: Readiness, step_days: Collection[date], earlier: Mapping[date, int]) -> ByDay:
+    contract, snapshot = staged.contract, staged.snapshot
     left_out = {*step_days, *state.holds}
     rhythm = rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.calendar)
-    rows = {**earlier, **{day: staged.digest(day).rows for day in state.ready}}
+    rows = {**earlier, **{day: staged.digest(day).rows for day in staged.days}}
     beside = baseline.RowHistory(rows, rhythm)
     verdicts = volume_verdicts(
         contract,
@@ -312,11 +298,11 @@ def _volume(
         rows,
         {day: record.rows for day, record in state.before.items() if day not in left_out},
         [day for day, hold in state.holds.items() if hold.gate == "volume"],
-        {day: state.before[day].rows for day in state.ready if day in state.before},
+        {day: state.before[day].rows for day in staged.days if day in state.before},
     )
-    lost = losses(snapshot, contract, state, staged, {day: verdict.usual for day, verdict in verdicts.items()})
+    lost = _losses(staged, state, {day: verdict.usual for day, verdict in verdicts.items()})
     result: dict[date, Checked] = {}
-    for day in state.ready:
+    for day in staged.days:
         verdict, before = verdicts[day], state.before.get(day)
         if finding := volume_finding(contract, verdict):
             finding = with_rows_before(finding, verdict.rows, before)
@@ -330,30 +316,19 @@ def _volume(
     return result
 
 
-def _rows(staged: Staged) -> DataFrame:
-    assert staged.rows is not None
-    return staged.rows
-
-
-def losses(
-    snapshot: LakeSnapshot,
-    contract: Contract,
-    state: Readiness,
-    staged: Staged,
-    usual: Mapping[date, Interval | Undecided],
-) -> dict[date, Finding]:
+def _losses(staged: Staged, state: Readiness, usual: Mapping[date, Interval | Undecided]) -> dict[date, Finding]:
     """Return a warning of each day that lost more than half of its rows, and not with those that it was made from.
 
     What people withdrew is missed by nobody: of silver those rows are counted. What a table further down lost with its
     inputs is told there, if it is to be told; it is taken to lose the same share as they did, which need not be so.
 
     Args:
-        state: of the staged days, and what readers have of them.
         usual: what is usual for each staged day, or why nobody can say.
     """
+    contract, snapshot = staged.contract, staged.snapshot
     result: dict[date, Finding] = {}
     shown_by = ReleaseIndex(snapshot)
-    for day in state.ready:
+    for day in staged.days:
         there, unjudged, rows = state.before.get(day), usual[day], staged.digest(day).rows
         if there is None or isinstance(unjudged, Interval) or not unjudged.lacks_history:
             continue
@@ -393,13 +368,8 @@ def _rows_read(snapshot: LakeSnapshot, read: Input, day: date, at: int) -> tuple
     return sum(record.rows for record in then.values()), sum(record.rows for record in now.values())
 
 
-def settled_checks(
-    snapshot: LakeSnapshot,
-    contract: Contract,
-    state: Readiness,
-    staged: Staged,
-    spark: SparkOnDemand,
-    accept: Mapping[date, Collection[Check]],
+def _settled(
+    staged: Staged, state: Readiness, spark: SparkOnDemand, accept: Mapping[date, Collection[Check]]
 ) -> dict[date, Checked]:
     """Return what the check of settled figures says of each staged day, with its drift.
 
@@ -408,21 +378,20 @@ def settled_checks(
     they had before a rollback, nothing is there to compare with: a person accepts them.
 
     Args:
-        state: of the staged days, and what readers have of them.
-        spark: gives the session; not called where nothing is to be compared.
         accept: checks of which a person accepts what would block, by day: these sums have not drifted.
     """
+    contract, snapshot = staged.contract, staged.snapshot
     newest = _newest_arrival(snapshot, contract)
     settled = {
-        declared: [day for day in state.ready if day in state.before and is_settled(declared, day, newest)]
+        declared: [day for day in staged.days if day in state.before and is_settled(declared, day, newest)]
         for declared in contract.settled
     }
-    gone = _rolled_back(snapshot, contract, [day for day in state.ready if day not in state.before])
-    masking, findings = snapshot.platform.masking, defaultdict[date, list[Finding]](list)
+    gone = _rolled_back(snapshot, contract, [day for day in staged.days if day not in state.before])
+    masking, findings = staged.platform.masking, defaultdict[date, list[Finding]](list)
     drift: defaultdict[date, dict[Sum, Decimal]] = defaultdict(dict)
     for declared, days in settled.items():
         other = [day for day in days if state.before[day].digest != str(staged.digest(day))]
-        moves = _moves(snapshot, contract, declared, staged, other, spark)
+        moves = _moves(staged, declared, other, spark)
         for day in days:
             before, is_accepted = drift_of(state.before[day].figures), "settled" in accept.get(day, ())
             finding, moved = settled_finding(
@@ -435,7 +404,7 @@ def settled_checks(
                 findings[day].append(rolled_back_finding(contract, declared, day))
                 days.append(day)
     result: dict[date, Checked] = {}
-    for day in state.ready:
+    for day in staged.days:
         judged = "; ".join(str(declared) for declared, days in settled.items() if day in days)
         passed = f"{judged}: moved no further than allowed since the day settled"
         said = passed if judged else "not judged: the day is not settled yet, or was never published"
@@ -459,19 +428,12 @@ def _newest_arrival(snapshot: LakeSnapshot, contract: Contract) -> date | None:
     return max((newest for name in raw if (newest := snapshot.delivered(name).newest)), default=None)
 
 
-def _moves(
-    snapshot: LakeSnapshot,
-    contract: Contract,
-    declared: Settled,
-    staged: Staged,
-    days: Collection[date],
-    spark: SparkOnDemand,
-) -> dict[date, Moves]:
+def _moves(staged: Staged, declared: Settled, days: Collection[date], spark: SparkOnDemand) -> dict[date, Moves]:
     """Return the declared sums that differ from those of the published days, as far as these have the columns."""
     if not days:
         return {}
-    session, schema, spans = spark(), spark_schema(contract), ranges(days)
-    before = published_rows(session, contract, snapshot, spans)
+    session, schema, spans = spark(), spark_schema(staged.contract), ranges(days)
+    before = published_rows(session, staged.contract, staged.snapshot, spans)
     if not set(declared.by) <= set(before.columns):
         return {}  # there was no such figure that could have settled
     after = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))

@@ -16,8 +16,7 @@ from pyspark.errors import PySparkException
 
 from platform_assets.engine.circuits import Failure, in_order, record_failure
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.read_proof import UndeclaredReadError
-from platform_assets.engine.step.repeatability import NotRepeatableError
+from platform_assets.engine.step.proofs import NotRepeatableError, UndeclaredReadError
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.horizon import horizon_of

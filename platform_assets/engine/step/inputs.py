@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +17,7 @@ from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
 from platform_assets.contracts.rules import SUPERSEDED
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.engine.publishing import discard_stage, new_stage
-from platform_assets.engine.raw.tombstones import effective_raw_rows, has_withdrawals
+from platform_assets.engine.raw import effective_raw_rows, has_withdrawals
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.reference_data import history_key, history_order
 from platform_assets.lakehouse.delta.schema import schema_at
@@ -82,106 +82,103 @@ class Prepared:
     own_jobs: int = 0
 
 
-def prepare(
-    spark: SparkSession,
-    contract: Contract,
-    days: Collection[date],
-    snapshot: LakeSnapshot,
-    scope: KeyScope | None = None,
-    parts: Mapping[date, int] = NO_PARTS,
-) -> Prepared:
-    """Read the inputs of some days and apply the rules, the order of versions and the transform.
+@dataclass(frozen=True)
+class StepInputs:
+    """What days of a silver or gold table are made from, read at a snapshot.
 
     Args:
         scope: of a gold table: keys whose rows alone are to be made.
         parts: of each large day of what is read.
     """
-    if contract.layer == "silver":
-        return _prepare_silver(spark, contract, days, snapshot, parts)
-    given = inputs = transform_inputs(spark, contract, days, snapshot)
-    if scope is not None:
-        given = transform_inputs(spark, contract, days, snapshot, scope=scope)
-    with users_code(contract.name):
-        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(snapshot.platform.catalogue, contract)(**given))
-    return Prepared(frame, inputs={read.table: inputs[read.parameter] for read in contract.inputs}, own_jobs=own_jobs)
 
+    spark: SparkSession
+    contract: Contract
+    snapshot: LakeSnapshot
+    scope: KeyScope | None = None
+    parts: Mapping[date, int] = field(default_factory=lambda: NO_PARTS)
 
-def transform_inputs(
-    spark: SparkSession,
-    contract: Contract,
-    days: Collection[date],
-    snapshot: LakeSnapshot,
-    arranged: Arrange | None = None,
-    scope: KeyScope | None = None,
-) -> dict[str, InputRows]:
-    """Return what the transform of a table is given for some days, by parameter.
+    @property
+    def source(self) -> Contract:
+        """Return the first input; of a silver table its raw one."""
+        return self.snapshot.platform.catalogue[self.contract.inputs[0].table]
 
-    Args:
-        arranged: puts the rows of every input in another order.
-        scope: as for `prepare`.
-    """
-    platform = snapshot.platform
-    if contract.layer == "silver":
-        read = contract.inputs[0]
-        source = platform.catalogue[read.table]
-        rows = _newest(source, contract, _versions(spark, source, contract, days, snapshot))
-        return {read.parameter: arranged(rows) if arranged else rows}
+    def prepare(self, days: Collection[date]) -> Prepared:
+        """Read the inputs of some days and apply the rules, the order of versions and the transform."""
+        if self.contract.layer == "silver":
+            return self._prepare_silver(days)
+        inputs = replace(self, scope=None).given(days)
+        frame, own_jobs = self._described(inputs if self.scope is None else self.given(days))
+        of_tables = {read.table: inputs[read.parameter] for read in self.contract.inputs}
+        return Prepared(frame, inputs=of_tables, own_jobs=own_jobs)
 
-    def rows_of(read: Input) -> InputRows:
-        if scope is None or isinstance(read.window, AsOf):  # which row is valid, others of its key tell
-            return _input(spark, read, days, snapshot, arranged)
-        wanted = in_scope(contract, scope, platform.catalogue[read.table].column_names)
+    def given(self, days: Collection[date], arranged: Arrange | None = None) -> dict[str, InputRows]:
+        """Return what the transform is given for some days, by parameter.
 
-        def only(rows: DataFrame) -> DataFrame:
-            return arranged(rows.where(wanted)) if arranged else rows.where(wanted)
+        Args:
+            arranged: puts the rows of every input in another order.
+        """
+        if self.contract.layer == "silver":
+            versions = _versions(self.spark, self.source, self.contract, days, self.snapshot)
+            rows = _newest(self.source, self.contract, versions)
+            return {self.contract.inputs[0].parameter: arranged(rows) if arranged else rows}
+        return {read.parameter: self._rows(read, days, arranged) for read in self.contract.inputs}
 
-        return _input(spark, read, days, snapshot, only)
+    def transformed(self, given: Mapping[str, InputRows]) -> DataFrame:
+        """Return what the transform makes of its inputs, not computed yet."""
+        return transform_of(self.snapshot.platform.catalogue, self.contract)(**given)
 
-    return {read.parameter: rows_of(read) for read in contract.inputs}
+    def _described(self, given: Mapping[str, InputRows]) -> tuple[DataFrame, int]:
+        with users_code(self.contract.name):
+            return with_own_jobs(self.spark, lambda: self.transformed(given))
 
+    def _rows(self, read: Input, days: Collection[date], arranged: Arrange | None = None) -> InputRows:
+        platform = self.snapshot.platform
+        source, spans = platform.catalogue[read.table], union_read(read.window, days, self.snapshot.calendar)
+        frame = _read(self.spark, source, spark_schema(source), spans, self.snapshot)
+        # Which row is valid on a day, others of its key tell
+        if self.scope is not None and not isinstance(read.window, AsOf):
+            frame = frame.where(in_scope(self.contract, self.scope, source.column_names))
+        frame = arranged(frame) if arranged else frame
+        match read.window:
+            case Span(0, 0):
+                return frame
+            case AsOf():
+                keys = history_key(platform.catalogue, source.name)
+                return History(frame, keys, history_order(platform.catalogue, source.name))
+            case _:
+                return Windowed(frame, read.window, days)
 
-def _prepare_silver(
-    spark: SparkSession,
-    contract: Contract,
-    days: Collection[date],
-    snapshot: LakeSnapshot,
-    parts: Mapping[date, int],
-) -> Prepared:
-    platform = snapshot.platform
-    read = contract.inputs[0]
-    source = platform.catalogue[read.table]
-    rules = contract.quarantine_rules
-    raw_days = {*days, *_days_before(source, days, snapshot)}
-    withdrawn, delivered = Counter[date](), Counter[date]()
-    if has_withdrawals(source.name, raw_days, snapshot):
-        all_rows = _read(spark, source, raw_schema(source), ranges(raw_days), snapshot)
-        for day, rows in withdrawn_rows(all_rows).items():
-            withdrawn[platform.counted_on(source.name, day)] += rows
-    raw = _versions(spark, source, contract, days, snapshot)
-    if len(raw_days) > len(set(days)) or (source.source is not None and source.source.replaces):
-        for day, rows in delivered_rows(effective_raw_rows(spark, source, raw_days, snapshot)).items():
-            delivered[platform.counted_on(source.name, day)] += rows  # also what others replace: it is superseded
-    with users_code(contract.name, "rules"):
-        counts = with_withdrawn(row_balances(raw, source, rules), withdrawn, delivered)
-    looked_into = {also.table: _input(spark, also, days, snapshot) for also in contract.inputs[1:]}
-    any_bad = any(balance["quarantined"] for balance in counts.values())
-    heavy = any(
-        has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"]) for day, balance in counts.items()
-    )
-    newest = _newest(source, contract, raw, parts, heavy=heavy)
-    with users_code(contract.name):
-        frame, own_jobs = with_own_jobs(
-            spark, lambda: transform_of(platform.catalogue, contract)(**{read.parameter: newest})
+    def _prepare_silver(self, days: Collection[date]) -> Prepared:
+        spark, contract, source, snapshot, parts = self.spark, self.contract, self.source, self.snapshot, self.parts
+        platform, rules = snapshot.platform, contract.quarantine_rules
+        raw_days = {*days, *_days_before(source, days, snapshot)}
+        withdrawn, delivered = Counter[date](), Counter[date]()
+        if has_withdrawals(source.name, raw_days, snapshot):
+            all_rows = _read(spark, source, raw_schema(source), ranges(raw_days), snapshot)
+            for day, rows in withdrawn_rows(all_rows).items():
+                withdrawn[platform.counted_on(source.name, day)] += rows
+        raw = _versions(spark, source, contract, days, snapshot)
+        if len(raw_days) > len(set(days)) or (source.source is not None and source.source.replaces):
+            for day, rows in delivered_rows(effective_raw_rows(spark, source, raw_days, snapshot)).items():
+                delivered[platform.counted_on(source.name, day)] += rows  # also what others replace: it is superseded
+        with users_code(contract.name, "rules"):
+            counts = with_withdrawn(row_balances(raw, source, rules), withdrawn, delivered)
+        any_bad = any(balance["quarantined"] for balance in counts.values())
+        heavy = any(
+            has_heavy_key(parts.get(day, 1), balance["raw"], balance["most_versions"])
+            for day, balance in counts.items()
         )
-    return Prepared(
-        frame,
-        clustered=not heavy,
-        parts=parts,
-        quarantined=quarantined_rows(raw, source.column_names, rules, source.void_condition) if any_bad else None,
-        counts=counts,
-        inputs={source.name: raw, **looked_into},
-        own_jobs=own_jobs,
-    )
+        newest = _newest(source, contract, raw, parts, heavy=heavy)
+        frame, own_jobs = self._described({contract.inputs[0].parameter: newest})
+        return Prepared(
+            frame,
+            clustered=not heavy,
+            parts=parts,
+            quarantined=quarantined_rows(raw, source.column_names, rules, source.void_condition) if any_bad else None,
+            counts=counts,
+            inputs={source.name: raw, **{also.table: self._rows(also, days) for also in contract.inputs[1:]}},
+            own_jobs=own_jobs,
+        )
 
 
 def _days_before(source: Contract, days: Collection[date], snapshot: LakeSnapshot) -> set[date]:
@@ -219,6 +216,18 @@ def published_rows(
     return read_days(session, path, snapshot.files(contract.name), there, spans)
 
 
+def in_columns_of(contract: Contract, rows: DataFrame) -> DataFrame:
+    """Return published rows in the columns of the contract; null where the table does not have one, or its type."""
+    return rows.select(
+        *(
+            (F.col(field.name).try_cast(field.dataType) if field.name in rows.columns else F.lit(None))
+            .cast(field.dataType)
+            .alias(field.name)
+            for field in spark_schema(contract)
+        )
+    )
+
+
 def counting_rows(spark: SparkSession, source: Contract, days: Collection[date], snapshot: LakeSnapshot) -> DataFrame:
     """Return the version of each key of a raw table that counts on some days, before any rule of a silver table."""
     return _newest(source, source, _versions(spark, source, source, days, snapshot))
@@ -246,29 +255,6 @@ def _newest(
     good = with_verdict(raw, contract.quarantine_rules, source.void_condition).where("_good").drop("_good")
     newest = greatest_versions(good, source, parts, heavy=heavy)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
-
-
-def _input(
-    spark: SparkSession,
-    read: Input,
-    days: Collection[date],
-    snapshot: LakeSnapshot,
-    arranged: Arrange | None = None,
-) -> InputRows:
-    platform = snapshot.platform
-    source = platform.catalogue[read.table]
-    spans = union_read(read.window, days, snapshot.calendar)
-    frame = _read(spark, source, spark_schema(source), spans, snapshot)
-    frame = arranged(frame) if arranged else frame
-    match read.window:
-        case Span(0, 0):
-            return frame
-        case AsOf():
-            return History(
-                frame, history_key(platform.catalogue, source.name), history_order(platform.catalogue, source.name)
-            )
-        case _:
-            return Windowed(frame, read.window, days)
 
 
 def _read(

@@ -15,7 +15,7 @@ from platform_assets.contracts import DAY, AsOf, Contract, Input
 from platform_assets.engine.day_contents import TOGETHER, Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.readiness import Readiness
+from platform_assets.engine.state.planner import Readiness
 from platform_assets.lakehouse.releases import computed_by, made_by, release
 from platform_assets.planning.key_scope import KeyScope, ScopeError, is_mixed, mixed
 from platform_assets.planning.windows import Ranges, day_range, in_any, ranges, ranges_read, union_read
@@ -37,11 +37,7 @@ def carried_rows(
 
 
 def refuse_strangers(contract: Contract, scope: KeyScope, made: DataFrame) -> None:
-    """Refuse computed rows of other keys, which would lie beside those that are carried over.
-
-    Raises:
-        ScopeError: there are any.
-    """
+    """Refuse computed rows of other keys, which would lie beside those that are carried over."""
     stranger = made.where(out_of_scope(contract, scope)).select(DAY, *scope.columns).first()
     if stranger is not None:
         keys = ", ".join(f"{name}={stranger[name]}" for name in scope.columns)
@@ -98,11 +94,7 @@ def as_published(change: TableChange) -> TableChange:
 
 
 def refuse_scoped(staged: StagedDays, again: Mapping[str, Collection[date]]) -> None:
-    """Refuse to compute staged days again whose rest was carried over: somebody looked at just that.
-
-    Raises:
-        ScopeError: naming the first.
-    """
+    """Refuse to compute staged days again whose rest was carried over: somebody looked at just that."""
     for table, days in again.items():
         for day in sorted(days):
             content = staged.of(table).get(day)

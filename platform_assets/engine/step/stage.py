@@ -15,18 +15,16 @@ from types import MappingProxyType
 from platform_assets.contracts import Contract, ContractError
 from platform_assets.contracts.rules import with_quarantine
 from platform_assets.engine.circuits import Failure, record_failure
-from platform_assets.engine.moves.ties import moved_meanwhile, partners, published_together
+from platform_assets.engine.moves import moved_meanwhile, partners, published_together
 from platform_assets.engine.pending import due_tries
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, in_turns, publish_changes
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import refuse_unsound
-from platform_assets.engine.state.readiness import readiness
+from platform_assets.engine.snapshot import LakeSnapshot, OpenStage
+from platform_assets.engine.state.planner import readiness, refuse_unsound
 from platform_assets.engine.state.schema_changes import refuse_days_left
 from platform_assets.engine.step.compute import Computed, compute
 from platform_assets.engine.step.holds import deletion_explained, failed_by, write_holds
-from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.scoped import as_published, refuse_scoped
 from platform_assets.engine.step.work import begin
 from platform_assets.failpoints import failpoint
@@ -95,7 +93,7 @@ class Stage:
         looked_at: Mapping[date, str] = MappingProxyType({}),
         scope: KeyScope | None = None,
     ) -> StepResult:
-        """Compute days of one silver or gold table into the stage; as `recompute.recompute_step`, without publishing.
+        """Compute days of one silver or gold table into the stage; as `refresh.recompute_step`, without publishing.
 
         Only the `forced` of its days are computed whatever their state, and of all days only rows of a `scope`.
         Days of the stage between which and those of the step records have moved are computed again with them.
@@ -117,8 +115,17 @@ class Stage:
         self._forget(step.table, step.days)
         snapshot = self.snapshot
         accept: tuple[Check, ...] = ("settled",) if looked_at else ()
-        work = begin(snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True, scope=scope)
-        work = replace(work, looked_at=looked_at)
+        work = begin(
+            snapshot,
+            spark,
+            step,
+            self.author,
+            forced=forced,
+            accept=accept,
+            looked_at=looked_at,
+            at_once=True,
+            scope=scope,
+        )
         before, result = self.results.get(step.table), StepResult(step.table)
         left = list(work.batches)
         while left:
@@ -303,11 +310,7 @@ def overtaken(
 def try_circuits(
     platform: Platform, spark: SparkOnDemand, tables: list[str], author: Author, progress: OnProgress
 ) -> None:
-    """Try every open circuit of some tables that is due: a try that succeeds may close it, one that fails waits longer.
-
-    Args:
-        spark: gives the session; not called where no try is due.
-    """
+    """Try every open circuit of some tables that is due: success may close it, failure makes it wait longer."""
     for table, due in due_tries(platform, tables).items():
         _try(platform, spark, table, due.day, author, progress)
 

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from platform_assets.contracts import Contract
+from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.contracts.rules import RuleCount
 from platform_assets.engine.day_contents import TOGETHER
+from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.inputs import InputRows, Prepared, prepare
-from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
-from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
-from platform_assets.engine.step.rules import judge_beside_others
+from platform_assets.engine.step.inputs import InputRows, Prepared, StepInputs, in_columns_of, published_rows
+from platform_assets.engine.step.proofs import files_read, probe, refuse_jobs_of_its_own, refuse_what_cannot_repeat
 from platform_assets.engine.step.scoped import carried_rows, moved_keys, refuse_strangers
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta.statistics import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.steps import NO_PARTS
-from platform_assets.planning.windows import FilesRead
+from platform_assets.planning.windows import FilesRead, ranges
 from platform_assets.quality.gates import MovedKeys, RowBalance
 from platform_assets.records.differences import Digest
-from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.compare.profiles import (
+    Beside,
+    Neighbours,
+    Profile,
+    breaking_beside_others,
+    keys_breaking,
+    profile,
+)
 from platform_assets.spark.raw.versions import rule_counts
 from platform_assets.spark.sail.session import as_spark_counts, is_sail
 from platform_assets.spark.session.configuration import refuse_other_settings, software_of
@@ -36,11 +43,12 @@ from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.scans import as_planned, shows_plans
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets.spark.tables.staging import check_columns, stage
+from platform_assets.spark.windows import History
 
 
 @dataclass(frozen=True)
 class Staged:
-    """Days as they lie in the stage.
+    """Days of a table as they lie in the stage, computed from a snapshot.
 
     Args:
         profiles: of the days that have rows.
@@ -57,6 +65,9 @@ class Staged:
         to_come: days that the step computes later.
     """
 
+    snapshot: LakeSnapshot
+    contract: Contract
+    days: tuple[date, ...]
     profiles: Mapping[date, Profile] = field(default_factory=dict)
     computed: Mapping[date, Digest] = field(default_factory=dict)
     quarantined: Mapping[date, Profile] = field(default_factory=dict)
@@ -69,6 +80,17 @@ class Staged:
     software: Mapping[str, str] = field(default_factory=dict)
     moved: Mapping[date, MovedKeys] = field(default_factory=dict)
     to_come: Collection[date] = ()
+
+    @property
+    def platform(self) -> Platform:
+        """Return what the days are computed with."""
+        return self.snapshot.platform
+
+    @property
+    def all_rows(self) -> DataFrame:
+        """Return what was staged, of a stage with rows."""
+        assert self.rows is not None
+        return self.rows
 
     def profile(self, day: date) -> Profile:
         """Return the profile of any staged day, an empty one included."""
@@ -85,9 +107,9 @@ class Staged:
         kept = self.digest(day).rows
         return RowBalance(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
 
-    def rule_counts(self, contract: Contract, day: date) -> Mapping[str, RuleCount]:
+    def rule_counts(self, day: date) -> Mapping[str, RuleCount]:
         """Return how many rows of a day each rule judged, by name; rules that set aside any number are not counted."""
-        tolerant = [rule for rule in contract.quarantine_rules if rule.allowed is not None]
+        tolerant = [rule for rule in self.contract.quarantine_rules if rule.allowed is not None]
         return {**self.profile(day).rules, **rule_counts(tolerant, (self.counts or {}).get(day, {}))}
 
     def figures(self, day: date) -> dict[str, int]:
@@ -125,20 +147,12 @@ def stage_days(
     """Compute some days into a stage, and count what lies there.
 
     Args:
-        spark: gives the session; not called where no input day has rows.
         together: most days with rows that today's code and contract have published after they were computed together;
             more of them have to prove that they always come out the same. None where nothing is to be published.
         scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
         made_from: with a scope, the fingerprint that each of the days would get.
         parts: of each large day of what is read; Sail makes none.
         to_come: days that the step computes later.
-
-    Raises:
-        TransformError: the transform returned other columns, or other days, than it was asked for, or failed on values.
-        ScopeError: or rows of other keys.
-        UndeclaredReadError: it read something else than what it was given.
-        NotRepeatableError: it does not always give the same.
-        SessionError: the session would compute something else than all others.
     """
     platform = snapshot.platform
     recorded = Counter[date]()
@@ -147,12 +161,13 @@ def stage_days(
         for day, record in snapshot.days(source).items():
             recorded[platform.counted_on(source, day)] += record.delivered
         if {platform.counted_on(source, day) for day in snapshot.files(source)}.isdisjoint(days):
-            return Staged(counts={}, raw_recorded=recorded)
+            return Staged(snapshot, contract, tuple(days), counts={}, raw_recorded=recorded, to_come=to_come)
     session = spark()
     refuse_other_settings(session)
     parts = NO_PARTS if is_sail(session) else parts
     with values_explained(contract.name, days):
-        prepared = prepare(session, contract, days, snapshot, scope, parts)
+        inputs = StepInputs(session, contract, snapshot, scope, parts)
+        prepared = inputs.prepare(days)
         if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
             refuse_what_cannot_repeat(contract, prepared.frame)
         frame, read = _planned(session, contract, days, snapshot, prepared)
@@ -164,31 +179,32 @@ def stage_days(
             stage(carried_rows(session, contract, scope, days, snapshot), folder)
             rows = read_staged(session, folder)
             moved = moved_keys(session, contract, scope, made_from or {}, snapshot)
-        profiles = _profiles(session, contract, days, rows, folder)
-        judge_beside_others(snapshot, contract, days, profiles, rows, folder, prepared.inputs, to_come)
-        of_made = profiles if scope is None else profile(made, (), ())
+        staged = Staged(
+            snapshot,
+            contract,
+            tuple(days),
+            _profiles(session, contract, days, rows, folder),
+            counts=prepared.counts,
+            raw_recorded=recorded,
+            rows=rows,
+            inputs=prepared.inputs,
+            read=read,
+            tells_reads=shows_plans(session),
+            software=software_of(session),
+            moved=moved,
+            to_come=to_come,
+        )
+        judge_beside_others(staged, folder)
+        of_made = staged.profiles if scope is None else profile(made, (), ())
         digests = {day: of_made.get(day, Profile()).digest for day in days}
         if together is not None:
-            probe(session, contract, snapshot, made, digests, together, scope)
-        quarantined: dict[date, Profile] = {}
-        if prepared.quarantined is not None:
-            stage(prepared.quarantined, quarantine_folder)
-            quarantined = profile(read_staged(session, quarantine_folder), (), ())
-            failpoint("stage.quarantined")
-    return Staged(
-        profiles,
-        digests,
-        quarantined,
-        prepared.counts,
-        recorded,
-        rows,
-        prepared.inputs,
-        read,
-        tells_reads=shows_plans(session),
-        software=software_of(session),
-        moved=moved,
-        to_come=to_come,
-    )
+            probe(inputs, made, digests, together)
+        if prepared.quarantined is None:
+            return replace(staged, computed=digests)
+        stage(prepared.quarantined, quarantine_folder)
+        quarantined = profile(read_staged(session, quarantine_folder), (), ())
+        failpoint("stage.quarantined")
+        return replace(staged, computed=digests, quarantined=quarantined)
 
 
 def _planned(
@@ -225,3 +241,43 @@ def _profiles(
             "Return only rows of the days being computed.",
         )
     return profiles
+
+
+def judge_beside_others(staged: Staged, folder: Location) -> None:
+    """Add to the profiles of staged days the rows that break rules only beside others."""
+    for rule in staged.contract.judging_rules if staged.profiles else ():
+        if rule.kind.is_condition:
+            continue
+        left, rows = set(staged.profiles), staged.all_rows
+        beside = _beside(staged, rule)
+        if beside is None and is_one_process(rows.sparkSession):
+            left -= days_of_unique_keys(folder, rule.kind.columns)
+        some = rows.where(F.col(DAY).isin(sorted(left)))
+        for day, more in (breaking_beside_others(rule, some, beside) if left else {}).items():
+            counts = staged.profiles[day].rules
+            counts[rule.name] = counts[rule.name]._replace(broken=counts[rule.name].broken + more)
+
+
+def examples_of(staged: Staged, rule: Rule, days: Collection[date]) -> dict[date, tuple[str, ...]]:
+    """Return the first keys, or values, of rows that break a rule on some of the staged days, sensitive ones masked."""
+    contract, shown = staged.contract, staged.platform.masking.shown_key
+    names, found = keys_breaking(rule, staged.all_rows, days, contract.row_key, _beside(staged, rule))
+    return {day: tuple(shown(contract, names, key) for key in keys) for day, keys in found.items()}
+
+
+def _beside(staged: Staged, rule: Rule) -> Beside:
+    """Return what a rule looks at beside the staged rows."""
+    if rule.kind.table:
+        reference = staged.inputs[rule.kind.table]
+        assert isinstance(reference, History)  # a contract is refused that reads it otherwise
+        return reference
+    if rule.kind.within != "window":
+        return None
+    contract, rows = staged.contract, staged.all_rows
+    within = staged.platform.catalogue[contract.inputs[0].table].moves_within_days
+    near = {day + timedelta(n) for day in staged.days for n in range(-within, within + 1)}
+    near &= staged.snapshot.files(contract.name).keys() - {*staged.days, *staged.to_come}
+    there = published_rows(rows.sparkSession, contract, staged.snapshot, ranges(near)) if near else None
+    if there is None or not set(rule.kind.columns) <= set(there.columns):
+        return Neighbours(rows.where(F.lit(False)), within)  # staged days may still be too near to each other
+    return Neighbours(in_columns_of(contract, there), within)

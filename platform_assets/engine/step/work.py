@@ -11,11 +11,10 @@ from datetime import date
 from platform_assets.contracts import Contract
 from platform_assets.engine.admissions import engine_of
 from platform_assets.engine.day_contents import schema_to_replace
-from platform_assets.engine.moves.ties import ties_among
+from platform_assets.engine.moves import ties_among
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import reasons_now
-from platform_assets.engine.state.readiness import readiness
+from platform_assets.engine.state.planner import readiness, reasons_now
 from platform_assets.engine.state.schema_changes import needs_all_days
 from platform_assets.errors import PlatformError
 from platform_assets.planning.key_scope import KeyScope
@@ -41,7 +40,6 @@ class Work:
     """What all batches of a step have in common.
 
     Args:
-        spark: gives the session; not called where nothing is to be computed, or no input day has rows.
         forced: days that are computed whatever their state.
         accept: checks whose findings a person has found to be true.
         looked_at: of the days as made from this, by fingerprint; as what else they become meanwhile, nobody has.
@@ -75,15 +73,11 @@ def begin(
     *,
     forced: Collection[date],
     accept: Collection[Check],
+    looked_at: Mapping[date, str] | None,
     at_once: bool,
     scope: KeyScope | None = None,
 ) -> Work:
-    """Decide what a step is going to do, before anything is computed; `at_once` if it publishes all days together.
-
-    Raises:
-        AcceptError: a check is none of those that can be accepted.
-        ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
-    """
+    """Decide what a step is going to do, before anything is computed; `at_once` if it publishes all days together."""
     if refused := set(accept) - ACCEPTABLE:
         raise AcceptError(
             f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
@@ -109,7 +103,7 @@ def begin(
         reasons_now(snapshot, contract, state.ready, asked=forced),
         frozenset(forced),
         frozenset(accept),
-        state.made_from,
+        state.made_from if looked_at is None else looked_at,
         schema_to_replace(platform.lake, snapshot.release, step.table, spark_schema(contract).json()),
         all_days,
         scope,

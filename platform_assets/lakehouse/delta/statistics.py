@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from platform_assets.contracts import DAY
+from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.columns import digits_of
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
@@ -176,6 +176,11 @@ def _stats(file: Location, stats: str, types: Mapping[str, str]) -> str:
 
 _NO_FOUR_DIGITS = re.compile(r"[+-]\d+-\d\d-\d\d")
 """A day whose year is written with a sign; such texts are not in the order of the days."""
+
+
+def bounded_key(contract: Contract) -> list[str]:
+    """Return the columns of the key whose bounds in Delta's log are exact or rounded outwards."""
+    return [name for name in contract.key if contract.column(name).type in ("long", "int", "string", "date")]
 
 
 def may_share_keys(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.snapshot import OpenStage
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import published

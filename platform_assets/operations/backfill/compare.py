@@ -12,7 +12,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discarded_on_error
 from platform_assets.engine.refresh import fill, planned
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
-from platform_assets.engine.step.analysed import analysed
+from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.reading import resolve
 from platform_assets.lakehouse.releases import Release, release

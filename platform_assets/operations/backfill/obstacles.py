@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from platform_assets.engine.ingest.listing import list_arrivals
+from platform_assets.engine.pending import list_arrivals
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
 from platform_assets.operations.plan_record import (

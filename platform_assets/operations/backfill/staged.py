@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.snapshot import OpenStage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.plan_record import STAGE, BackfillRecord

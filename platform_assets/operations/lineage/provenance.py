@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from platform_assets.contracts import Contract, Input
-from platform_assets.engine.ingest.listing import each_once, list_arrivals
+from platform_assets.engine.pending import each_once, list_arrivals
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import ReleaseIndex, at_root_now, past_of, states_around
+from platform_assets.engine.snapshot import LakeSnapshot, ReleaseIndex
+from platform_assets.engine.state.planner import at_root_now, past_of, states_around
 from platform_assets.engine.state.schema_changes import changes_of_contract
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.releases import computed_by, made_by

@@ -14,7 +14,7 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.table import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.snapshot import OpenStage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.stages.store import stage_basis

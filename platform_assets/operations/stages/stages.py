@@ -11,11 +11,10 @@ from platform_assets.contracts.rules import with_quarantine
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned
-from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.snapshot import LakeSnapshot, OpenStage
 from platform_assets.engine.state.planner import table_states
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
-from platform_assets.engine.step.analysed import analysed
-from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.scoped import refuse_scoped
 from platform_assets.engine.step.stage import Stage
 from platform_assets.engine.step.work import LookedAt

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 
 from platform_assets.contracts.rules import quarantine_table, with_quarantine
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.snapshot import LakeSnapshot, OpenStage
 from platform_assets.errors import did_you_mean
 from platform_assets.lakehouse.errors import (
     BeyondWindowError,

@@ -12,9 +12,9 @@ from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.circuits import stopped
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.refresh import recompute_step
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.engine.step.analysed import analysed
-from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.engine.step.analysis import analysed
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.orchestration.assets.checks import (
     check_specs,

@@ -8,9 +8,9 @@ from typing import Any
 import dagster as dg
 
 from platform_assets.engine.late.queue import deep_restatements, late_queue
+from platform_assets.engine.moves import keys_on_two_days
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author
-from platform_assets.engine.step.repeated_keys import keys_on_two_days
 from platform_assets.errors import PlatformError
 from platform_assets.operations.maintenance.maintenance import Maintenance, plan_maintenance
 from platform_assets.operations.maintenance.tasks import maintain

@@ -18,7 +18,7 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.domains.retail.contracts import TABLES
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.engine.platform import Author
-from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.engine.refresh import recompute_step
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.planning.steps import Step

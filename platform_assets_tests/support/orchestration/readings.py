@@ -19,8 +19,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import AHEAD
-from platform_assets.engine.ingest.listing import list_arrivals, quiet_days
-from platform_assets.engine.pending import waiting
+from platform_assets.engine.pending import list_arrivals, quiet_days, waiting
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.refresh import RefreshResult

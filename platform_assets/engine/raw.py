@@ -6,30 +6,38 @@ that looks further has them compared once more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.day_contents import (
     COMPARED,
     FARTHEST,
     Files,
     appended,
-    computed_with,
-    schema_to_replace,
     staged_at,
+    table_change,
     unchanged,
 )
-from platform_assets.engine.publishing import new_stage
-from platform_assets.engine.raw.turn import IngestTurn
+from platform_assets.engine.erasures import erased_keys
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.lakehouse.delta.statistics import may_lack, may_share_keys
+from platform_assets.engine.state.schema_changes import refuse_deliveries
+from platform_assets.lakehouse.delta.statistics import bounded_key, may_lack, may_share_keys
+from platform_assets.lakehouse.locks import ingest_lock
+from platform_assets.lakehouse.releases import release
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.windows import ranges, within_reach
-from platform_assets.records.manifest import DayContent, TableChange
+from platform_assets.records.erased_keys import ErasedKeys
+from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange
 from platform_assets.records.raw_rows import TOMBSTONE
 from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.markers import (
@@ -50,28 +58,81 @@ from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
 
 
-def stage_tombstones(
-    spark: SparkSession,
-    contract: Contract,
-    publication: str,
-    folder: Location,
-    snapshot: LakeSnapshot,
-    *,
-    few: bool,
-) -> None:
-    """Compare staged rows with raw's within the contract's `moves_within_days` and stage the tombstones beside them.
+class IngestTurn:
+    """Whoever holds the ingest lock of a raw table.
 
-    Of a table whose arrivals are snapshots, mark the days that they have no row of.
+    Nobody else publishes rows of it meanwhile. Should the lock be lost, somebody may: then what was listed, chosen or
+    compared here is no longer so, and the next publication of the turn fails.
+    """
+
+    def __init__(self, platform: Platform, contract: Contract, author: Author) -> None:
+        self.platform = platform
+        self.contract = contract
+        self.author = author
+        self.snapshot = LakeSnapshot.now(platform)
+
+    @cached_property
+    def erased(self) -> ErasedKeys | None:
+        """Tells rows that were erased and do not come back; whoever erases more waits for the end of the turn."""
+        return erased_keys(self.platform, self.contract)
+
+    def publish(
+        self, publication: str, kind: Kind, changes: Sequence[TableChange], arrivals: Sequence[Arrival] = ()
+    ) -> None:
+        """Publish on what the turn has read; what comes next reads this.
+
+        Raises:
+            LockLostError: somebody else has published rows of the table, or late ones, since the turn began.
+        """
+        read = self.snapshot.reads([self.contract.name, late_table(self.contract.name)])
+        number = publish_changes(self.platform, publication, kind, changes, self.author, arrivals, on_versions=read)
+        self.snapshot = LakeSnapshot(self.platform, release(self.platform.lake, number))
+
+
+@contextmanager
+def ingest_turn(platform: Platform, contract: Contract, author: Author) -> Iterator[IngestTurn]:
+    """Be the only one who publishes rows of a raw table, on all that was published before.
+
+    Raises:
+        LockTimeoutError: somebody else held the lock for too long; the message says who.
+        ContractError: the table cannot take rows of its contract.
+        CircuitOpenError: a person stopped the table.
+    """
+    refuse_stopped(platform, "ingest", [contract.name])
+    with ingest_lock(platform.lake, contract.name):
+        platform.settle()
+        turn = IngestTurn(platform, contract, author)
+        refuse_deliveries(turn.snapshot, contract)
+        yield turn
+
+
+def stage_tombstones(
+    spark: SparkSession, contract: Contract, publication: str, snapshot: LakeSnapshot, *, few: bool
+) -> Mapping[str, int]:
+    """Stage the tombstones that staged rows of a raw table ask for, beside them.
+
+    Days that a key left within the contract's `moves_within_days` get one, and those with a record that a delete
+    without event time takes back. Of a table whose arrivals are snapshots, mark the days that they have no row of.
 
     Args:
         few: as for `spark.raw.markers.tombstones`.
+
+    Returns:
+        How many keys of arriving deletes without event time have no record yet, by arrival.
     """
-    platform = snapshot.platform
     assert contract.source is not None
+    folder = snapshot.platform.lake.stage_path(contract.name, publication)
     if contract.source.replaces == "table":
         _stage_absences(spark, contract, folder, snapshot)
-    if not contract.moves_within_days:
-        return
+    if contract.moves_within_days:
+        _stage_moves(spark, contract, publication, folder, snapshot, few=few)
+    return _stage_undated(spark, contract, publication, folder, snapshot) if contract.takes_undated else {}
+
+
+def _stage_moves(
+    spark: SparkSession, contract: Contract, publication: str, folder: Location, snapshot: LakeSnapshot, *, few: bool
+) -> None:
+    platform = snapshot.platform
     staged = staged_at(platform.lake, contract.name, publication)
     near = within_reach(staged, contract.moves_within_days)
     there = {day: files for day, files in snapshot.files(contract.name).items() if day in near}
@@ -126,13 +187,7 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
             figures = {**content.figures, COMPARED: within_days, FARTHEST: farthest}
             contents[day] = content.model_copy(update={"figures": figures})
         schema = raw_schema(contract).json()
-        change = TableChange(
-            table=contract.name,
-            schema_string=schema,
-            days=contents,
-            replaces_schema=schema_to_replace(platform.lake, snapshot.release, contract.name, schema),
-            software=computed_with({}),
-        )
+        change = table_change(platform.lake, snapshot.release, contract.name, schema, contents, {})
         turn.publish(publication, "ingest", [change])
     return contents
 
@@ -152,34 +207,20 @@ def reach_of_moves(contract: Contract, snapshot: LakeSnapshot) -> int:
     return max(contract.moves_within_days, *compared, 0)
 
 
-def bounded_key(contract: Contract) -> list[str]:
-    """Return the columns of the key whose bounds in Delta's log are exact or rounded outwards."""
-    return [name for name in contract.key if contract.column(name).type in ("long", "int", "string", "date")]
-
-
 def has_withdrawals(table: str, days: Collection[date], snapshot: LakeSnapshot) -> bool:
     """Return whether anything was withdrawn from some raw days, as their manifests say."""
     loaded = snapshot.days(table)
     return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)
 
 
-def stage_undated(
-    spark: SparkSession,
-    contract: Contract,
-    publication: str,
-    folder: Location,
-    snapshot: LakeSnapshot,
+def _stage_undated(
+    spark: SparkSession, contract: Contract, publication: str, folder: Location, snapshot: LakeSnapshot
 ) -> Mapping[str, int]:
     """Stage a tombstone on every day with a record that a delete without event time takes back.
 
     Statistics of files say whether there is such a delete at all, so that other deliveries cost nothing.
-
-    Returns:
-        How many keys of arriving deletes have no record yet, by arrival.
     """
     platform = snapshot.platform
-    if not contract.takes_undated:
-        return {}
     staged, files = staged_at(platform.lake, contract.name, publication), snapshot.files(contract.name)
     bringing, deletes = undated_files(staged, contract), undated_files(files, contract)
     deletes = may_share_keys(deletes, staged, bounded_key(contract))

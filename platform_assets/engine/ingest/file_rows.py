@@ -1,0 +1,270 @@
+"""The rows of delivered files, staged: what Spark reads in their place, and which of them make it fail.
+
+Spark reads copies of some files: of some text it can only read lines; a cluster sees the lake, not the landing folder
+of this machine; and behind a name a deliverer can put another file meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from platform_assets.contracts import Column, Contract
+from platform_assets.contracts.landing import Format
+from platform_assets.engine.raw import IngestTurn
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.planning.replays import Delivery
+from platform_assets.records.raw_rows import ENDING
+from platform_assets.sources.inspect import Inspection
+from platform_assets.sources.landing import (
+    NOT_AS_LISTED,
+    ChangedError,
+    LandedFile,
+    Problem,
+    changed_since,
+    replaced_since,
+)
+from platform_assets.sources.limits import LimitError, Limits
+from platform_assets.sources.text import CompressionError, lines_of
+from platform_assets.spark.raw.dead_letters import without_erased
+from platform_assets.spark.raw.parsing import Layout, parse
+from platform_assets.spark.session.on_demand import computes_here
+from platform_assets.spark.tables.failures import complaint
+from platform_assets.spark.tables.lost import lies_elsewhere
+from platform_assets.spark.tables.staging import stage
+
+_MOST_LAYOUTS = 16
+"""Files that look different and are staged at once: of hundreds Spark makes a plan that it cannot hold."""
+_CHUNK = 1 << 20
+_AT_ONCE = 8
+"""Copies written at a time: a store takes longer over each than a small file needs (90 of them: 6.9 s, so 1.4 s)."""
+
+_VALUES: dict[str, object] = {
+    "long": 0,
+    "int": 0,
+    "string": "0",
+    "boolean": False,
+    "timestamp": datetime(2000, 1, 1, tzinfo=UTC),
+    "date": date(2000, 1, 1),
+    "double": 0.0,
+}
+
+
+class FilesChangedError(Exception):
+    """Files that are not what they were when they were listed."""
+
+    def __init__(self, problems: dict[LandedFile, Problem]) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+
+def stage_rows(
+    spark: SparkSession,
+    turn: IngestTurn,
+    seen: Mapping[LandedFile, Inspection],
+    refused: dict[LandedFile, str],
+    folder: Location,
+    copies_folder: Location,
+    replayed: Mapping[str, Delivery],
+    chosen: Callable[[DataFrame], DataFrame],
+) -> None:
+    """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
+
+    A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
+
+    Args:
+        copies_folder: for copies of files, empty again afterwards.
+        replayed: files whose content came before, each with the delivery that it repeats.
+        chosen: leaves of parsed rows those to take.
+
+    Raises:
+        FilesChangedError: files are not what they were when they were listed.
+    """
+    try:
+        with _copies_for_spark(turn, seen, refused, copies_folder) as copies:
+            _stage_parts(spark, turn, seen, refused, folder, copies, replayed, chosen)
+    except (CompressionError, LimitError, *NOT_AS_LISTED):
+        raise_if_changed(file for file in seen if file not in refused)
+        raise
+
+
+def _stage_parts(
+    spark: SparkSession,
+    turn: IngestTurn,
+    seen: Mapping[LandedFile, Inspection],
+    refused: dict[LandedFile, str],
+    folder: Location,
+    copies: Mapping[LandedFile, Location],
+    replayed: Mapping[str, Delivery],
+    chosen: Callable[[DataFrame], DataFrame],
+) -> None:
+    contract = turn.contract
+    came = {file.path: replayed[file.path].arrival_date for file in seen if file.path in replayed}
+
+    def parsed(files: Sequence[LandedFile]) -> DataFrame:
+        return chosen(without_erased(parse(spark, _layouts(files, seen, copies), contract, came), turn.erased))
+
+    def described(file: LandedFile) -> DataFrame:
+        assert contract.source is not None
+        like = folder / f"described/{contract.source.folder}/2000-01-01/described.{file.format}"
+        like.write_in_place([described_by(contract, file.format)])
+        return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
+
+    while parts := _parts([file for file in seen if file not in refused], seen):
+        try:
+            for part in parts:
+                stage(parsed(part), folder)
+            return
+        except (PySparkException, Py4JError) as error:
+            if elsewhere := lies_elsewhere(error, turn.platform.settings):  # no delivered file is to blame
+                raise elsewhere from error
+            good = [file for part in parts for file in part]
+            raise_if_changed(good)
+            culprits: dict[LandedFile, str] = {}
+            for part in parts:
+                culprits |= untakeable(parsed, described, part)
+            if not culprits:
+                raise
+            refused |= culprits
+            folder.remove(durable=False)
+
+
+def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
+    """Group files so that few in a part look different: what Spark plans does not grow with their number."""
+    looks = iter(_alike(files, seen))
+    return [[file for look in part for file in look] for part in iter(lambda: [*islice(looks, _MOST_LAYOUTS)], [])]
+
+
+def _layouts(
+    files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection], copies: Mapping[LandedFile, Location]
+) -> list[Layout]:
+    layouts: list[Layout] = []
+    for alike in _alike(files, seen):
+        paths, one = tuple(str(copies.get(file, file.file)) for file in alike), seen[alike[0]]
+        layouts.append(Layout(alike[0].format, one.columns, paths, one.is_read_as_lines, one.nanoseconds))
+    return layouts
+
+
+def _alike(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
+    """Group files that are read together."""
+    alike: defaultdict[tuple[object, ...], list[LandedFile]] = defaultdict(list)
+    for file in files:
+        one = seen[file]
+        alike[file.format, one.schema, one.columns, one.is_read_as_lines, one.nanoseconds].append(file)
+    return list(alike.values())
+
+
+def raise_if_changed(files: Iterable[LandedFile], unread: Collection[LandedFile] = ()) -> None:
+    """Raise if the content of a file is another one, or one of those that Spark never read is another file."""
+    if changed := changed_since(file for file in files if file not in unread) | replaced_since(unread):
+        raise FilesChangedError(changed)
+
+
+@contextmanager
+def _copies_for_spark(
+    turn: IngestTurn, seen: Mapping[LandedFile, Inspection], refused: Collection[LandedFile], folder: Location
+) -> Iterator[dict[LandedFile, Location]]:
+    """Copy what Spark reads instead of some files, in a folder that is empty again afterwards."""
+    settings = turn.platform.settings
+    limits, of_all = Limits.of(settings), settings.copy_deliveries or not computes_here(settings)
+    copied = [file for file in seen if file not in refused and (of_all or seen[file].is_read_as_lines)]
+    copies = {
+        file: folder / f"{number}/{file.path}{ENDING if seen[file].is_read_as_lines else ''}"
+        for number, file in enumerate(copied)
+    }
+
+    def copy(file: LandedFile) -> None:
+        copies[file].write_in_place(lines_of(file, limits) if seen[file].is_read_as_lines else _content(file))
+
+    try:
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            deque(threads.map(copy, copied), maxlen=0)
+        yield copies
+    finally:
+        if copies:
+            folder.remove(durable=False)
+
+
+def _content(file: LandedFile) -> Iterator[bytes]:
+    digest = hashlib.sha256()
+    with file.open() as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+            yield chunk
+    if digest.hexdigest() != file.sha256:
+        raise ChangedError
+
+
+def untakeable(
+    parsed: Callable[[Sequence[LandedFile]], DataFrame],
+    described: Callable[[LandedFile], DataFrame],
+    files: Sequence[LandedFile],
+) -> dict[LandedFile, str]:
+    """Find the files that Spark cannot take even alone, each with the reason, by halving, so that few cost little.
+
+    No rows are written. Where they come through, so that it was writing them that failed, no file is to blame; nor
+    where Spark fails as well with a file that is as it should be.
+
+    Args:
+        parsed: the rows of some files, which may fail before they are read.
+        described: the rows of a file in the same format that holds just what the contract describes.
+
+    Raises:
+        PySparkException, Py4JError: not a file makes Spark fail, but the machine, an interruption, or how it reads.
+    """
+    try:
+        _read_through(parsed(files))
+    except (PySparkException, Py4JError) as error:
+        reason = complaint(error)
+        if reason is None:
+            raise
+        if len(files) == 1:
+            # A file that is refused is not tried again: so it has to be the file.
+            _read_through(described(files[0]))
+            return {files[0]: f"cannot be read by Spark: {reason}"}
+        half = len(files) // 2
+        return untakeable(parsed, described, files[:half]) | untakeable(parsed, described, files[half:])
+    return {}
+
+
+def _read_through(rows: DataFrame) -> None:
+    """Compute every field of every row, and forget it."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def described_by(contract: Contract, kind: Format) -> bytes:
+    """One row with a value of its column's type in every field.
+
+    Returns:
+        The content of the file.
+    """
+    row = {column.name: _value(column) for column in contract.columns}
+    sink = io.BytesIO()
+    match kind:
+        case "json":
+            sink.write(f"{json.dumps(row, default=str)}\n".encode())
+        case "csv":
+            texts = {name: [str(value)] for name, value in row.items()}
+            pyarrow.csv.write_csv(pa.table(texts), sink)
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist([row]), sink)
+    return sink.getvalue()
+
+
+def _value(column: Column) -> object:
+    return Decimal(0) if column.digits else _VALUES["long" if column.epoch else column.type]
