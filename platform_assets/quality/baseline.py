@@ -362,15 +362,11 @@ def not_missed(withdrawn: int, came: int) -> int:
 def loss_finding(
     contract: Contract, day: date, rows: int, before: int, unjudged: Undecided, *, gone: int = 0
 ) -> Finding | None:
-    """Return a warning of a day that lost more than half of its rows.
+    """Return a warning of a day that lost more than half of its `rows_before`.
 
     Without it a correction could halve a young table's day, or empty it, and no check would say a word. It only warns:
-    what is left may be all that there should be.
-
-    Args:
-        before: as `rows_before` gives them.
-        gone: rows of `before` that are gone from what the day is made from; whoever took them out knows of it, or is
-            told of it there.
+    what is left may be all that there should be. Rows that are gone from what the day is made from are not missed:
+    whoever took them out knows of it, or is told of it there.
     """
     kept = max(before - gone, 0)
     if not is_loss(rows, kept):

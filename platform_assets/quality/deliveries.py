@@ -86,15 +86,10 @@ _EXAMPLES = 5
 def delivery_checks(
     contract: Contract, arrivals: Iterable[Arrival], days: Collection[date]
 ) -> dict[date, tuple[Checked, ...]]:
-    """Return what the checks say of the arrivals of each arrival date.
+    """Return the contract check and conservation of each arrival date on which something was delivered.
 
-    A refused row never enters raw, and a file whose rows do not add up is refused whole, so nothing here blocks.
-
-    Args:
-        days: the days that exist; a delivery after the last of them belongs to none.
-
-    Returns:
-        The contract check and conservation for every such date on which something was delivered.
+    A refused row never enters raw, and a file whose rows do not add up is refused whole, so nothing here blocks. A
+    delivery after the last of the days belongs to none.
     """
     by_date: defaultdict[date, list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
@@ -166,12 +161,9 @@ RANGES_SHOWN = 5
 def overdue_days(
     contract: Contract, published: Collection[date], calendar: Calendar, today: date, delay_days: int = 0
 ) -> tuple[date, ...]:
-    """Return days that should have been published by now and are not, oldest first.
+    """Return days that should have been published by the date of today in UTC and are not, oldest first.
 
-    Args:
-        published: days that readers see, empty ones included.
-        today: the date in UTC.
-        delay_days: how many days after itself a day is delivered.
+    A day is delivered so many days after itself; an empty one is published, too.
     """
     newest_due = today - timedelta(days=delay_days + contract.freshness.within_days + 1)
     due = (day for span in calendar.clip(calendar.first, newest_due) for day in day_range(*span))

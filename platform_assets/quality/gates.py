@@ -55,13 +55,7 @@ def contract_findings(
     without: Mapping[str, Keys] | None = None,
     twice: Keys = (),
 ) -> tuple[Finding, ...]:
-    """Nulls where the contract allows none, and keys that more than one row has.
-
-    Args:
-        nulls: rows without a value, by column that may have none.
-        without: a few keys of the rows without a value, by column.
-        twice: a few of the keys of more than one row.
-    """
+    """Nulls where the contract allows none, and keys that more than one row has, each with a few keys of such rows."""
     faults: list[tuple[str, str, str, str, int, Keys]] = []
     for column, count in nulls.items():
         lack, few = f"{counted(count, 'row')} without", (without or {}).get(column, ())

@@ -70,15 +70,12 @@ def settled_finding(
     *,
     is_accepted: bool = False,
 ) -> tuple[Finding | None, dict[Sum, Decimal]]:
-    """Judge how far the sums of a settled day are from what they were when it settled.
+    """Return what blocks a settled day, and its drift if it is published.
 
     Args:
         moves: sums that the computation changes.
         before: drift of what readers see.
         is_accepted: whether a person accepts what blocks: just these sums count as they are from then on.
-
-    Returns:
-        What blocks the day, and its drift if it is published.
     """
     mine = {each: moved for each, moved in before.items() if each.by == declared.by and each.column in declared.sums}
     drift, beyond = dict(mine), dict[Sum, Pair]()

@@ -8,10 +8,10 @@ from decimal import Context, Decimal, localcontext
 
 import pytest
 
-from platform_assets.contracts import Amount, Reconciliation
+from platform_assets.contracts import Amount, Contract, Reconciliation
 from platform_assets.contracts.checks import EXACT, Tolerance
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
-from platform_assets.quality.findings import Masking
+from platform_assets.quality.findings import Finding, Masking
 from platform_assets.quality.gates import reconciled_sentence, reconciliation_finding
 from platform_assets.quality.sides import (
     DayBeside,
@@ -34,6 +34,12 @@ MASKING = Masking(b"secret")
 BY_STORE = DAILY_SALES.reconciles[0]
 
 
+def finding_of(found: Differences, declared: Reconciliation = BY_STORE, contract: Contract = DAILY_SALES) -> Finding:
+    finding = reconciliation_finding(contract, declared, DAY, found, MASKING)
+    assert finding is not None
+    return finding
+
+
 def unequal(*examples):
     return Differences(keys=len(examples), unequal=len(examples), examples=examples)
 
@@ -49,8 +55,7 @@ def test_what_differs_is_named_with_both_values_and_the_difference():
         Difference(("4",), (1, 2, Decimal("0.10")), None),
         Difference(("1",), (3, 9, Decimal("12.50")), (3, 9, Decimal("1014.00"))),
     )
-    finding = reconciliation_finding(DAILY_SALES, BY_STORE, DAY, Differences(4, 1, 1, 1, examples), MASKING)
-    assert finding is not None
+    finding = finding_of(Differences(4, 1, 1, 1, examples))
     assert finding.blocks
     assert finding.examples == (
         "store_id 3: only in silver.transactions, lines 2, units 2, net 7.25",
@@ -67,9 +72,7 @@ def test_what_differs_is_named_with_both_values_and_the_difference():
 
 def test_a_comparison_per_day_has_no_keys():
     declared = Reconciliation("silver.transactions", (), (Amount("lines", "sum(lines)", "count(1)"),))
-    finding = reconciliation_finding(DAILY_SALES, declared, DAY, unequal(Difference((), (4,), (5,))), MASKING)
-    assert finding is not None
-    assert finding.message == (
+    assert finding_of(unequal(Difference((), (4,), (5,))), declared).message == (
         "gold.daily_sales on 2017-03-04: lines not as in silver.transactions: 1 with other figures; "
         "first the day: lines 4, not 5 (-1)"
     )
@@ -77,17 +80,13 @@ def test_a_comparison_per_day_has_no_keys():
 
 def test_a_sum_over_nulls_is_not_zero():
     declared = Reconciliation("silver.transactions", (), (Amount("net", "sum(net)", "sum(net_amount)"),))
-    finding = reconciliation_finding(
-        DAILY_SALES, declared, DAY, unequal(Difference((), (None,), (Decimal(0),))), MASKING
-    )
-    assert finding is not None
-    assert finding.examples == ("the day: net null, not 0",)
+    found = unequal(Difference((), (None,), (Decimal(0),)))
+    assert finding_of(found, declared).examples == ("the day: net null, not 0",)
 
 
 def test_a_household_is_masked():
     found = unequal(Difference(("4711",), (Decimal("5.00"),), (Decimal("6.00"),)))
-    finding = reconciliation_finding(HOUSEHOLD_28D, HOUSEHOLD_28D.reconciles[0], DAY, found, MASKING)
-    assert finding is not None
+    finding = finding_of(found, HOUSEHOLD_28D.reconciles[0], HOUSEHOLD_28D)
     assert finding.examples == (f"household_id {MASKING.masked(4711)}: spend 5.00, not 6.00 (-1.00)",)
     assert "4711" not in finding.message
 
@@ -98,10 +97,8 @@ def test_a_figure_made_of_a_sensitive_column_is_masked():
     found = unequal(
         Difference(("2",), (Decimal("5.00"),), None), Difference(("1",), (Decimal("5.00"),), (Decimal("6.00"),))
     )
-    finding = reconciliation_finding(contract, contract.reconciles[0], DAY, found, MASKING)
-    assert finding is not None
     five, six = MASKING.masked(Decimal("5.00")), MASKING.masked(Decimal("6.00"))
-    assert finding.examples == (
+    assert finding_of(found, contract.reconciles[0], contract).examples == (
         f"household_id 2: only in gold.household_28d, spend {five}",
         f"household_id 1: spend {five}, not {six}",
     )
@@ -112,16 +109,13 @@ def test_each_comparison_has_a_severity_and_a_tolerance_of_its_own():
     found = Differences(keys=9000, missing=1200, ours=(1, 1, Decimal(2)), theirs=(4, 1, Decimal(3)))
     assert reconciliation_finding(DAILY_SALES, warns, DAY, found, MASKING) is None
     assert reconciled_sentence(warns).endswith("for each store_id, within 0.05, 1,200 keys")
-    finding = reconciliation_finding(DAILY_SALES, warns, DAY, replace(found, extra=1), MASKING)
-    assert finding is not None
+    finding = finding_of(replace(found, extra=1), warns)
     assert not finding.blocks
     assert finding.actual == (
         "of 9,000 keys 1,200 only in silver.transactions, 1 only in gold.daily_sales; "
         "in all lines 1, not 4 (-3), net 2, not 3 (-1)"
     )
-    blocks = reconciliation_finding(DAILY_SALES, BY_STORE, DAY, replace(found, extra=1), MASKING)
-    assert blocks is not None
-    assert blocks.blocks
+    assert finding_of(replace(found, extra=1)).blocks
 
 
 DAYS = [date(2017, 1, day) for day in range(1, 5)]

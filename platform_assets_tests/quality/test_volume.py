@@ -68,6 +68,12 @@ def last(known):
     return max(known)
 
 
+def finding_of(contract, verdict):
+    finding = volume_finding(contract, verdict)
+    assert finding is not None
+    return finding
+
+
 def judge(known, day, rows, contract=DAILY_SALES, rhythm=RHYTHM, refused=()):
     return volume_verdicts(contract, rhythm, {day: rows}, known, refused)[day]
 
@@ -137,8 +143,7 @@ def test_an_empty_day_blocks_where_rows_are_usual():
     known = noisy(1, 20)
     verdict = judge(known, last(known), 0)
     assert verdict.severity == "block"
-    finding = volume_finding(DAILY_SALES, verdict)
-    assert finding is not None
+    finding = finding_of(DAILY_SALES, verdict)
     assert finding.blocks
     assert finding.message.startswith(f"gold.daily_sales on {last(known)}: too few rows: 0 rows; ")
     assert "of 19 Sundays" in finding.message
@@ -219,8 +224,7 @@ def test_the_third_odd_day_of_a_week_blocks():
     known, odd = with_odd_days([0.5, 1, 0.5, 1, 0.5])
     verdicts = list(volume_verdicts(DAILY_SALES, RHYTHM, odd, known).values())
     assert [verdict.severity for verdict in verdicts] == ["warn", None, "warn", None, "block"]
-    finding = volume_finding(DAILY_SALES, verdicts[-1])
-    assert finding is not None
+    finding = finding_of(DAILY_SALES, verdicts[-1])
     assert "3 of the last 7 days had too few" in finding.message
 
 
@@ -262,8 +266,7 @@ def test_a_contract_can_block_on_the_first_odd_day(checks):
 
 def test_a_finding_has_the_figures():
     known, odd = with_odd_days([2])
-    finding = volume_finding(DAILY_SALES, judge(known, last(odd), 1000))
-    assert finding is not None
+    finding = finding_of(DAILY_SALES, judge(known, last(odd), 1000))
     assert finding.numbers == {
         "rows": 1000,
         "low": 461,
@@ -398,6 +401,12 @@ def loss(rows: int, before: int, gone: int = 0) -> Finding | None:
     return loss_finding(SILVER_TRANSACTIONS, DAY, rows, before, YOUNG, gone=gone)
 
 
+def known_loss(rows: int, before: int, gone: int = 0) -> Finding:
+    finding = loss(rows, before, gone)
+    assert finding is not None
+    return finding
+
+
 def published(rows: int, *findings: Finding) -> DayRecord:
     """The record of a day that was published with what volume found."""
     day = DayChecks(rows, (checked("volume", findings, "", {}, judged=False),))
@@ -405,8 +414,7 @@ def published(rows: int, *findings: Finding) -> DayRecord:
 
 
 def test_a_halved_day_is_a_warning_with_both_numbers_and_says_why_nobody_can_judge_it() -> None:
-    finding = loss(480, 1000)
-    assert finding is not None
+    finding = known_loss(480, 1000)
     assert not finding.blocks
     assert finding.actual == "rows fell from 1,000 to 480 with too little history to judge"
     assert finding.message.startswith(f"silver.transactions on 2017-01-02: {finding.actual} (3 of 14 days of history)")
@@ -434,16 +442,13 @@ def test_what_people_took_out_is_not_missed_but_the_rest_is() -> None:
     assert loss(0, 1000, gone=1000) is None
     assert loss(0, 1000, gone=1200) is None, "rows that had counted for nothing were withdrawn as well"
     assert loss(400, 1000, gone=300) is None
-    finding = loss(100, 1000, gone=300)
-    assert finding is not None
+    finding = known_loss(100, 1000, gone=300)
     assert finding.expected == "at least half of 700 rows; 300 are gone from what it is made from"
 
 
 def test_a_loss_stays_told_when_the_day_is_computed_again_and_ends_when_rows_come_back() -> None:
-    first = loss(480, rows_before(published(1000)))
-    assert first is not None
-    second = loss(481, rows_before(published(480, first)))
-    assert second is not None
+    first = known_loss(480, rows_before(published(1000)))
+    second = known_loss(481, rows_before(published(480, first)))
     assert second.actual.startswith("rows fell from 1,000 to 481")
     assert loss(600, rows_before(published(481, second))) is None
     assert rows_before(published(600)) == 600
@@ -458,12 +463,9 @@ def test_rows_that_people_took_out_are_missed_where_others_came_in_their_place()
 
 
 def test_what_was_withdrawn_from_a_day_that_is_warned_of_does_not_end_the_warning_once_it_comes_back() -> None:
-    first = loss(6, rows_before(published(20)))
-    assert first is not None
-    second = loss(0, rows_before(published(6, first)), gone=14)
-    assert second is not None
-    third = loss(6, rows_before(published(0, second)))
-    assert third is not None
+    first = known_loss(6, rows_before(published(20)))
+    second = known_loss(0, rows_before(published(6, first)), gone=14)
+    third = known_loss(6, rows_before(published(0, second)))
     assert third.actual.startswith("rows fell from 20 to 6")
 
 

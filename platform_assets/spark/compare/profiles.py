@@ -89,15 +89,12 @@ def profile(
     unique: Collection[date] = (),
     rules: Sequence[Rule] = (),
 ) -> dict[date, Profile]:
-    """Profile every staged day in one pass over all columns and one over the key.
+    """Profile every staged day that has rows in one pass over all columns and one over the key.
 
     Args:
         key: columns that should identify a row within its day; none skips the second pass.
         unique: days on which they are known to, which the second pass leaves out.
         rules: about rows to be published, each counted as far as single rows say so.
-
-    Returns:
-        One profile per day that has rows.
     """
     columns = [name for name in staged.columns if name != DAY]
     figures = (
@@ -164,16 +161,9 @@ def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:
 
 
 def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iterator[tuple[StructType, list[str]]]:
-    """Yield files that have the same columns.
+    """Yield files that have the same columns: those in their order, then the day; and the files.
 
-    Args:
-        schema: types of all columns that they may have, the day included.
-
-    Yields:
-        The columns of some files in their order, then the day; and those files.
-
-    Raises:
-        StagedFileError: a file is missing or is no Parquet file.
+    The schema has the types of all columns that they may have.
     """
     known = set(schema.fieldNames()) - {DAY}
     groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -221,13 +211,8 @@ def keys_not_as_expected(
 ) -> tuple[DayKeys, DayKeys]:
     """Return which keys of silver are lost, and which should not be there.
 
-    Args:
-        raw: rows of the raw days, all versions, in their order.
-        source: contract of the raw table; the columns of its key are named alike in both.
-        rules: of the silver table; a version that breaks one does not count.
-
-    Returns:
-        Keys whose newest good version is a record and that are not in `rows`, and keys of `rows` for which it is not.
+    The newest good version of a key says whether it should; one that breaks a rule does not count. The columns of the
+    key are named alike in raw and silver.
     """
     key = source.key
     good = with_verdict(of_days(raw, days), rules, source.void_condition).where("_good")

@@ -40,16 +40,10 @@ _KINDS = ("missing", "extra", "unequal")
 def differences(
     ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
 ) -> dict[date, Differences]:
-    """Compare the figures of every key on every day.
+    """Compare the figures of every key on every day, and return one value for each day that differs.
 
     In sums and counts a key that is absent counts as zero, and so does a null; in other figures a null equals a null
     and nothing else. Keys are looked at one by one only on days whose checksums differ, or where a figure has none.
-
-    Args:
-        theirs: rows of the upstream table that those days read, at the release they were read at.
-
-    Returns:
-        One value per day that differs.
     """
     differing = days_by_checksum(ours, theirs, declared, days)
     suspects = days if differing is None else differing

@@ -233,16 +233,10 @@ _NOTHING = "CAST(NULL AS decimal(1,0))"
 def moved_sums(
     before: DataFrame, after: DataFrame, columns: Sequence[str], by: tuple[str, ...], most: int
 ) -> dict[date, Moves]:
-    """Sum columns of some days before and after, exactly, in one job.
+    """Sum columns of some days before and after, exactly, in one job; return the days on which a sum differs.
 
     A column that had no value at all in the rows of a day before, as one that was added since, has not moved on it.
-
-    Args:
-        columns: whole numbers or decimals of the new content.
-        most: keys of a day that are returned, in order.
-
-    Returns:
-        The days on which a sum differs.
+    Columns are whole numbers or decimals of the new content. Of each day the first keys are returned.
     """
     keys = [f"_key_{at}" for at in range(len(by))]
     names = [f"_{side}_{at}" for at in range(len(columns)) for side in ("before", "after")]
@@ -299,11 +293,9 @@ class SideError(PlatformError):
 
 
 def golden_copy(spark: SparkSession, place: str, contract: Contract) -> DataFrame:
-    """Return the rows of a Parquet or Delta folder, or of a CSV, all of one moment.
+    """Return the rows of a Parquet or Delta folder, or of a CSV or its URL, all of one moment.
 
-    Args:
-        place: a folder, a file that ends in .csv or .csv.gz, or the URL of one.
-        contract: of the other side, whose types the texts of a CSV become.
+    The texts of a CSV become the types of the other side's contract.
 
     Raises:
         SideError: nothing is there, it cannot be read, or it has no day or values of other types.

@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from platform_assets.contracts import DAY, Contract
-from platform_assets.contracts import Column as ContractColumn
 from platform_assets.contracts.landing import Format
 from platform_assets.places import for_hadoop
 from platform_assets.records.raw_rows import BROKEN, ENDING, MARKED, MARKED_IN_BROKEN, RECORD, VOID
@@ -118,9 +117,14 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
             fields = [_named(name) for name in frame.columns]
             broken = F.when(F.isnotnull(_LINE), F.lit(f"not {len(layout.columns)} fields"))
             if layout.copied:
-                is_marked, (fault, line) = F.startswith(fields[0], F.lit(BROKEN)), _parts_of_broken(fields[0])
+                # Of a record that is marked as broken: what is wrong with it, and its line as delivered
+                is_marked = F.startswith(fields[0], F.lit(BROKEN))
+                fault, line = (F.split_part(fields[0], F.lit(BROKEN), F.lit(part)) for part in (2, 3))
                 broken = F.when(is_marked, fault).otherwise(broken)
-                fields = [*map(_restored, fields[:-1]), F.when(is_marked, line).otherwise(_restored(fields[-1]))]
+                fields = [
+                    *map(_restored, fields[:-1]),
+                    F.when(is_marked, _restored(line, MARKED_IN_BROKEN)).otherwise(_restored(fields[-1])),
+                ]
             named = [field.alias(name) for field, name in zip(fields, frame.columns, strict=True)]
             return frame.select(*named, *where, broken.alias("_broken"))
 
@@ -165,12 +169,6 @@ def _restored(text: Column, marks: Iterable[tuple[str, str]] = MARKED) -> Column
     return text
 
 
-def _parts_of_broken(text: Column) -> tuple[Column, Column]:
-    """Split a record that a copy marked as broken into what is wrong with it and its line as delivered."""
-    fault, line = (F.split_part(text, F.lit(BROKEN), F.lit(part)) for part in (2, 3))
-    return fault, _restored(line, MARKED_IN_BROKEN)
-
-
 def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     """Return where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
     assert contract.source is not None
@@ -196,7 +194,7 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     if layout.format == "json":
         names = F.array_except("_names", F.array(*map(F.lit, contract.column_names)))
         rescued = F.when(F.size(names) > 0, F.col(_LINE))
-    other = [(_as_delivered(n), column) for n, column in _to_cast(contract, types)]
+    other = [(_as_delivered(n), each) for n, each in enumerate(contract.columns) if is_cast(each, types[each.name])]
     located = frame.select(
         *contract.column_names,
         *(F.expr(f"`{column.name}` AS {given}") for given, column in other),
@@ -207,10 +205,6 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         PLACE,
     )
     return with_columns(located, {c.name: F.expr(cast(given, types[c.name], c)) for given, c in other})
-
-
-def _to_cast(contract: Contract, types: Mapping[str, str]) -> list[tuple[int, ContractColumn]]:
-    return [(n, column) for n, column in enumerate(contract.columns) if is_cast(column, types[column.name])]
 
 
 def _as_delivered(n: int) -> str:
@@ -358,13 +352,8 @@ def with_delivered_values(fields: DataFrame, line: str, contract: Contract) -> D
     """Return the fields with their values as they stand in the line, wherever that may be another text.
 
     Spark makes a text of a number with a fraction or an exponent by way of a floating-point one, also within lists and
-    objects, and writes these without their white space.
-
-    Only a line in which such a field is found is read a second time. A value that is a text stays what Spark read.
-
-    Args:
-        fields: of JSON lines, as texts, with the `_names` of all, and why a line is `_broken`.
-        line: the column that has the whole line.
+    objects, and writes these without their white space. Only a line in which such a field is found is read a second
+    time. A value that is a text stays what Spark read.
     """
     may_be_other = F.isnull("_broken") & F.expr(_may_be_other(contract, line))
     values = F.when(may_be_other, F.regexp_extract_all(line, F.lit(_values(_MOST_NESTED)), 1))

@@ -143,10 +143,6 @@ def valid_at_start(raw: DataFrame, first: date, source: Contract, rules: Sequenc
     """Move raw rows from before the calendar to its first day, without those that a newer one of their thing replaced.
 
     Rows that break a rule stay, since they go into quarantine.
-
-    Args:
-        raw: rows that count, `in_order`, of the first day, of days before it, and maybe of later ones.
-        first: day of the calendar.
     """
     thing = [name for name in source.key if name != source.event_time]
     counted_on = F.greatest(DAY, F.lit(first))

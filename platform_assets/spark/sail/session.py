@@ -11,7 +11,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from typing import Any, NamedTuple, cast
 
 from pyspark.errors import PySparkException
@@ -98,11 +97,6 @@ def columns_for(engine: str) -> Iterator[None]:
         yield
     finally:
         os.environ.pop(_CONNECT_MODE, None)
-
-
-def sail_version() -> str:
-    """Return the version of the Sail that is installed."""
-    return version("pysail")
 
 
 def _connect(server: SailServer) -> SparkSession:

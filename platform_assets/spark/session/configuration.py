@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.places import for_hadoop, store_of
 from platform_assets.settings import Settings, project_root
-from platform_assets.spark.sail.session import is_sail, sail_version
+from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.jars import DELTA_VERSION, needed
 from platform_assets.spark.session.java import UTF_8
 from platform_assets.spark.session.jvm import OF_EVERY_COUNTRY, OPTIONS, SessionError, scratch_of_jvm
@@ -291,6 +291,6 @@ def software_of(spark: SparkSession) -> dict[str, str]:
     Of Sail its own, and that of Spark which it says it is like.
     """
     if is_sail(spark):
-        return {"sail": sail_version(), "spark": spark.version}
+        return {"sail": version("pysail"), "spark": spark.version}
     own_jars = hasattr(spark, "_jsparkSession")
     return {"spark": spark.version} | ({"delta": DELTA_VERSION} if own_jars else {})

@@ -108,9 +108,6 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
 
     A class archive that keeps the JVM from starting is removed, and the start tried again without it.
 
-    Args:
-        brief: whether it has little to do.
-
     Raises:
         SessionError: the JVM ended at once; the message has its last words.
     """

@@ -62,13 +62,9 @@ def link_to_keeper(settings: Settings) -> Path:
 
 
 def borrow(settings: Settings, key: str) -> Lease | None:
-    """Ask for the JVM that is kept ready.
+    """Ask for the JVM that is kept ready, and is as the key says.
 
-    Args:
-        key: what the JVM has to be like; one that was started with anything else is not given.
-
-    Returns:
-        None where there is none, somebody else works with it, it was started with other settings, or nobody answers.
+    None where there is none, somebody else works with it, it was started with other settings, or nobody answers.
     """
     place = _keeper(link_to_keeper(settings))
     if place is None:

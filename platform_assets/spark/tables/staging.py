@@ -66,7 +66,6 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False, parts:
     has to be said.
 
     Args:
-        frame: rows with `event_date`.
         folder: the publication's folder inside the live table's; a second write adds to it.
         clustered: the rows already lie in Spark's partitions as they are to lie in files, so no shuffle is needed.
     """

@@ -218,13 +218,7 @@ arrives broken if it does."""
 
 @dataclass(frozen=True)
 class Landed:
-    """What a landing did.
-
-    Args:
-        rows: in them, broken lines included.
-        dates: arrival dates they belong to, oldest first.
-        newest: newest arrival date of the sample that lies in the landing area.
-    """
+    """What a landing did: files, rows in them (broken ones too), their arrival dates, and the newest lying there."""
 
     files: int
     rows: int
@@ -235,8 +229,7 @@ class Landed:
 def land(simulation: Simulation, landing: Path, until: date, progress: OnProgress = no_progress) -> Landed:
     """Write every file of the sample that arrives until a date and does not lie in the landing area yet.
 
-    Args:
-        progress: told how many arrival dates are done, after every file of transactions that is due.
+    Progress is told after every file of transactions that is due.
 
     Raises:
         SampleError: the landing area holds a sample with other parameters, or cannot be written.

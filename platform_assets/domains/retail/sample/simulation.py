@@ -171,14 +171,9 @@ _MISTAKES = 0.05
 
 
 def product_versions(simulation: Simulation, sold: pl.Series) -> pl.DataFrame:
-    """Return every version of every product's attributes.
+    """Return every version of every product's attributes, with `event_date`, `arrival_date`, `kind` and `file`.
 
-    Args:
-        sold: numbers of the products by how often they sell, most often first; half of the changes are theirs.
-
-    Returns:
-        The columns of the contract with `event_date`, `arrival_date`, `kind` (original, change, correction) and
-        `file`.
+    Half of the changes are of the products that are `sold` most often, which come first.
     """
     source = _packaged("products").sort("product_id")
     current = source
