@@ -29,6 +29,7 @@ CLOSED = frozenset({date(2017, 12, 25)})
 _BASKET = Column("basket_id", "long", "One trip through the till.", nullable=False)
 _PRODUCT = Column("product_id", "long", "The product sold.", nullable=False)
 _STORE = Column("store_id", "long", "The store.", nullable=False)
+_UPDATED = Column("updated_at", "timestamp", "When the source last wrote this version, UTC.", nullable=False)
 _DEPARTMENT = Column(
     "department",
     "string",
@@ -56,12 +57,7 @@ _LINE = (
         "When the basket was paid, UTC.",
         nullable=False,
     ),
-    Column(
-        "updated_at",
-        "timestamp",
-        "When the source last wrote this version, UTC.",
-        nullable=False,
-    ),
+    _UPDATED,
 )
 
 RAW_TRANSACTIONS = Contract(
@@ -102,12 +98,7 @@ RAW_PRODUCTS = Contract(
         Column("product_category", "string", "Category within the department."),
         Column("product_type", "string", "Kind within the category."),
         Column("package_size", "string", "Size as printed."),
-        Column(
-            "updated_at",
-            "timestamp",
-            "When the source last wrote this version, UTC.",
-            nullable=False,
-        ),
+        _UPDATED,
     ),
     key=("product_id", "effective_date"),
     source=LandingFiles("products"),
