@@ -48,7 +48,7 @@ def untidy(published: Settings) -> tuple[str, str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rollback window has passed."""
-    monkeypatch.setattr(maintenance, "usage", usage_later)
+    monkeypatch.setattr(deletion, "usage", usage_later)
 
 
 @pytest.mark.usefixtures("later")

@@ -15,8 +15,7 @@ from platform_assets.engine.refresh import RefreshResult
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.maintenance.maintenance import ToCompact
-from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.operations.maintenance import ToCompact, maintain
 from platform_assets.operations.readers import read
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications

@@ -13,7 +13,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.staging_folders import forget_dead_holders, kept_by_processes, staging
 from platform_assets.lakehouse.storage.disk import Disk
-from platform_assets.operations.maintenance.deletion import delete, deletions, usage
+from platform_assets.operations.deletion import delete, deletions, usage
 from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.postgres import PostgresServer

@@ -17,7 +17,7 @@ from platform_assets.operations.backfill.afterwards import cancel
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import line_of, new_plan, plan_at
-from platform_assets.operations.maintenance.deletion import deletions_asked_for, usage
+from platform_assets.operations.deletion import deletions_asked_for, usage
 from platform_assets.operations.plan_record import BackfillRecord, write_record
 from platform_assets.operations.stages.store import (
     open_stages,

@@ -29,15 +29,8 @@ from platform_assets.lakehouse.locks import stage_lock
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release, release
-from platform_assets.operations.maintenance import deletion
-from platform_assets.operations.maintenance.deletion import (
-    Usage,
-    delete,
-    deletions,
-    deletions_asked_for,
-    released_at,
-    usage,
-)
+from platform_assets.operations import deletion
+from platform_assets.operations.deletion import Usage, delete, deletions, deletions_asked_for, released_at, usage
 from platform_assets.records.manifest import Manifest, new_publication
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.places import on_disk

@@ -21,9 +21,9 @@ from platform_assets.lakehouse.releases import manifest_bytes
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.deletion import delete_unneeded
 from platform_assets.operations.erasure.erasure import lift, lift_unreadable
 from platform_assets.operations.erasure.places import Request
-from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.pins import pin, pinned_releases
 from platform_assets.operations.reload import reload
 from platform_assets.operations.rollback import rollback

@@ -19,10 +19,10 @@ from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.ledger.sync import rebuild
+from platform_assets.operations import deletion, maintenance
+from platform_assets.operations.deletion import delete_publication
 from platform_assets.operations.lineage.provenance import explain
-from platform_assets.operations.maintenance import maintenance, tasks
-from platform_assets.operations.maintenance.maintenance import Maintenance, delete_publication, plan_maintenance
-from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.operations.maintenance import Maintenance, maintain, plan_maintenance
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications
 from platform_assets.operations.verify import verify
@@ -103,7 +103,7 @@ def arrivals_read(world: World) -> list[str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maintenance finds that everything was replaced a window ago."""
-    monkeypatch.setattr(maintenance, "usage", usage_later)
+    monkeypatch.setattr(deletion, "usage", usage_later)
 
 
 @pytest.mark.proof
@@ -136,7 +136,7 @@ def test_content_that_is_not_what_was_published_is_left_alone(world: World, monk
     def one_row_less(spark: Any, path: Any, paths: Any, schema: Any) -> Any:
         return read_files(spark, path, paths, schema).where("basket_id <> 1")
 
-    monkeypatch.setattr(tasks, "read_files", one_row_less)
+    monkeypatch.setattr("platform_assets.spark.tables.reading.read_files", one_row_less)
     before, had = everything(world), files(world, RAW)
     done = maintenance_of(world, "compaction")
     assert ([str(one.day) for one in done.compaction], done.differing) == ([DAYS[1]], {RAW: (DAY,)})
@@ -150,7 +150,7 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
         platform.ledger.hold([Hold(RAW, DAY, Attempt("f"), "volume", "a test", "r", datetime.now(UTC))])
         assert [str(one.day) for one in plan_maintenance(platform, ["compaction"]).compaction] == [DAYS[1]]
         platform.ledger.drop(platform.ledger.holds(RAW))
-        monkeypatch.setattr(tasks, "_INGEST_WAIT_S", 0.1)
+        monkeypatch.setattr(maintenance, "_INGEST_WAIT_S", 0.1)
         with ingest_lock(platform.lake, RAW):
             busy = maintenance_of(world, "compaction").busy
         assert {str(day): why for day, why in busy[RAW].items()} == dict.fromkeys(
@@ -158,14 +158,14 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
         )
 
     def after_somebody_else(*args: Any) -> Any:
-        monkeypatch.setattr(tasks, "publish_rest", publish_rest)
+        monkeypatch.setattr(maintenance, "publish_rest", publish_rest)
         world.deliver_rows("transactions", DAYS[2], "new.jsonl", [sale(8, 1, DAYS[0])])
-        monkeypatch.setattr(tasks, "_ingested_with", lambda *_: [])
+        monkeypatch.setattr(maintenance, "_ingested_with", lambda *_: [])
         world.refresh()
         return publish_rest(*args)
 
-    monkeypatch.setattr(tasks, "_ingested_with", lambda *_: [])
-    monkeypatch.setattr(tasks, "publish_rest", after_somebody_else)
+    monkeypatch.setattr(maintenance, "_ingested_with", lambda *_: [])
+    monkeypatch.setattr(maintenance, "publish_rest", after_somebody_else)
     done = maintenance_of(world, "compaction")
     assert done.busy == {RAW: {DAY: "it was published again meanwhile"}}
     assert not stale(world)
@@ -228,7 +228,9 @@ def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
             live_files(platform.lake.table_path(SILVER))[DAY],
             current_release(platform.lake).number,
         )
-        differing, busy = tasks._compact(platform, world.spark, SILVER, [one], Author("maintenance run", "a test"))
+        differing, busy = maintenance._compact(
+            platform, world.spark, SILVER, [one], Author("maintenance run", "a test")
+        )
         assert (differing, busy) == ([], ())
         compacted = platform.ledger.history(SILVER, DAY)[0]
         assert (compacted.digest, compacted.publication == wrong) == (records[DAY].digest, False)

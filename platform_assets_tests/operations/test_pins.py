@@ -14,9 +14,8 @@ from platform_assets.lakehouse.errors import BeyondWindowError, LockLostError
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.publish import publish
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.operations import pins
-from platform_assets.operations.maintenance import deletion
-from platform_assets.operations.maintenance.deletion import delete, deletions
+from platform_assets.operations import deletion, pins
+from platform_assets.operations.deletion import delete, deletions
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.pins import Pin, pin, pinned_releases
 from platform_assets.records.decisions import Decision

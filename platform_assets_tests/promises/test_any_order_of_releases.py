@@ -20,10 +20,10 @@ from platform_assets.failpoints import POINTS
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release, published, release
+from platform_assets.operations import deletion
 from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.maintenance import maintenance
-from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.operations.maintenance import maintain
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications
@@ -64,7 +64,7 @@ def roll_back_newest(settings: Settings, publication: str) -> None:
 
 def delete_all(settings: Settings) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maintenance, "usage", usage_later)
+        patch.setattr(deletion, "usage", usage_later)
         with open_platform(settings) as platform:
             maintain(platform, no_spark, "stages", AUTHOR)
             maintain(platform, no_spark, "deletion", AUTHOR)

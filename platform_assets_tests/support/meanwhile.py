@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.lakehouse.horizon import NO_CUT, Cut
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.operations.maintenance.deletion import Pins, Usage, usage
+from platform_assets.operations.deletion import Pins, Usage, usage
 
 
 def once_at(monkeypatch: pytest.MonkeyPatch, module: ModuleType, point: str, others: Callable[[], object]) -> None:

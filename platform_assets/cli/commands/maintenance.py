@@ -21,7 +21,7 @@ from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted, size
 
 if TYPE_CHECKING:
-    from platform_assets.operations.maintenance.maintenance import Maintenance
+    from platform_assets.operations.maintenance import Maintenance
 
 
 maintenance = typer.Typer(
@@ -39,7 +39,7 @@ def run(
     tasks: tuple[Task, ...] = TASKS if only is None else (only,)
     with opened_platform() as platform:
         if dry_run:
-            from platform_assets.operations.maintenance.maintenance import plan_maintenance
+            from platform_assets.operations.maintenance import plan_maintenance
 
             with telling("maintenance") as progress, meanwhile(progress, "looking for what is due"):
                 done = plan_maintenance(platform, tasks)
@@ -55,7 +55,8 @@ def delete(
     publication: Annotated[str, typer.Argument(help="As `releases` or `why` name it.")], dry_run: DryRun = False
 ) -> Report:
     """Delete the files of one publication; refused by name while a release that stays needs them."""
-    from platform_assets.operations.maintenance.maintenance import Maintenance, delete_publication
+    from platform_assets.operations.deletion import delete_publication
+    from platform_assets.operations.maintenance import Maintenance
 
     with (
         opened_platform() as platform,
@@ -68,8 +69,7 @@ def delete(
 
 
 def _done(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
-    from platform_assets.operations.maintenance.maintenance import Maintenance
-    from platform_assets.operations.maintenance.tasks import maintain
+    from platform_assets.operations.maintenance import Maintenance, maintain
 
     author, done = decided_by("maintenance", None), Maintenance()
     with computing(platform.settings, "maintenance") as (spark, progress):

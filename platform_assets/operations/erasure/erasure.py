@@ -21,6 +21,7 @@ from platform_assets.lakehouse.errors import Conflict, LockLostError
 from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.operations.deletion import delete_before
 from platform_assets.operations.erasure.places import (
     Found,
     Reach,
@@ -32,7 +33,6 @@ from platform_assets.operations.erasure.places import (
     unreached,
 )
 from platform_assets.operations.lineage.day_history import EndedRollback, ended_rollbacks
-from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
 from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import open_stages, stage_names

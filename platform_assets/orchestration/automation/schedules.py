@@ -12,8 +12,7 @@ from platform_assets.engine.moves import keys_on_two_days
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author
 from platform_assets.errors import PlatformError
-from platform_assets.operations.maintenance.maintenance import Maintenance, plan_maintenance
-from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.operations.maintenance import Maintenance, maintain, plan_maintenance
 from platform_assets.operations.outbox import deliver
 from platform_assets.orchestration.automation.refresh_requests import (
     WHY_TAG,

@@ -26,7 +26,7 @@ from platform_assets.lakehouse.releases import Release, current_release, release
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.maintenance.maintenance import delete_unneeded
+from platform_assets.operations.deletion import delete_unneeded
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.code_version import Refused
 from platform_assets.settings import Settings

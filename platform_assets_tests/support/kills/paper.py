@@ -15,8 +15,9 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.operations.maintenance import maintenance
-from platform_assets.operations.maintenance.maintenance import delete_unneeded, sum_up
+from platform_assets.operations import deletion
+from platform_assets.operations.deletion import delete_unneeded
+from platform_assets.operations.maintenance import sum_up
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications
@@ -169,7 +170,7 @@ def _checkpoints(state: Path, seed: int, _: Jvm | None) -> None:
 
 def _maintenance(state: Path, seed: int, _: Jvm | None) -> None:
     """A year later, so that all of the history is beyond the window."""
-    maintenance.usage = usage_later  # type: ignore[attr-defined, assignment]
+    deletion.usage = usage_later  # type: ignore[attr-defined, assignment]
     with open_platform(settings(state)) as platform:
         delete_unneeded(platform, "stages")
         delete_unneeded(platform, "deletion")

@@ -18,7 +18,7 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
-from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.operations.maintenance import maintain
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.raw_rows import TOMBSTONE
 from platform_assets.settings import Settings, load_settings

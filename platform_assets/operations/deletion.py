@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from platform_assets.contracts.columns import IDENTIFIER
+from platform_assets.engine.erasures import newest
+from platform_assets.engine.platform import Platform
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import files_changed
@@ -23,8 +25,9 @@ from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.locks import is_staging, publish_lock
 from platform_assets.lakehouse.publish import finish_pending
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, manifest_of, published, release
-from platform_assets.lakehouse.staging_folders import kept_by_processes
+from platform_assets.lakehouse.staging_folders import forget_dead_holders, kept_by_processes
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.operations.pins import pinned_releases
 from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import open_stages, staged_publications
 from platform_assets.planning.retention import (
@@ -32,6 +35,7 @@ from platform_assets.planning.retention import (
     FileUsage,
     RetainedReleases,
     StagingFolder,
+    Task,
     deletion_of,
     kept_releases,
     needed_of,
@@ -338,3 +342,72 @@ def _slices(gone: Sequence[Deletion]) -> Iterator[list[Deletion]]:
             some = []
     if some:
         yield some
+
+
+def due_deletions(platform: Platform) -> tuple[Deletion, ...]:
+    """Return what nobody needs now."""
+    return deletions(_usage(platform), _safe_age(platform))
+
+
+def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
+    """Delete what nobody needs: of history, or of stages that were left behind.
+
+    Args:
+        task: `deletion` or `stages`.
+    """
+    platform.settle()
+    if task == "stages":
+        forget_dead_holders(platform.lake)
+    needed = _usage(platform)
+    gone = [deletion for deletion in deletions(needed, _safe_age(platform)) if deletion.task == task]
+    return tuple(delete(platform.lake, needed, gone, lambda: _pinned(platform)))
+
+
+def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tuple[Deletion, ...]:
+    """Delete what only releases before an erasure needed, whatever the window and pins would keep.
+
+    What was staged for the tables and left by a dead process goes, too, however young it is.
+
+    Args:
+        tables: whose rows were erased, and what is made from them.
+    """
+    platform.settle()
+    forget_dead_holders(platform.lake)
+    needed = usage(platform.lake, _window(platform), lambda: _pinned(platform), cut=cut)
+    gone = [deletion for deletion in deletions(needed, timedelta(0)) if deletion.table in tables or not deletion.orphan]
+    return tuple(delete(platform.lake, needed, gone, lambda: _pinned(platform)))
+
+
+def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
+    """Delete the files of one publication, if nobody needs them."""
+    platform.settle()
+    needed = _usage(platform)
+    gone = deletions_asked_for(platform.lake, needed, publication, _window(platform), _safe_age(platform))
+    if dry_run:
+        return gone
+    return tuple(delete(platform.lake, needed, gone, lambda: _pinned(platform)))
+
+
+def _usage(platform: Platform) -> Usage:
+    return usage(platform.lake, _window(platform), lambda: _pinned(platform), cut=_cut(platform))
+
+
+def _cut(platform: Platform) -> Cut:
+    """Return where the newest erasure cut history, or has yet to, because it was killed."""
+    cut, erased = horizon_of(platform.lake).cut, newest(platform)
+    if erased is None or erased.release <= cut.before:
+        return cut
+    return Cut(before=erased.release, publication=erased.publication)
+
+
+def _pinned(platform: Platform) -> tuple[int, ...]:
+    """Return releases that stay because somebody pinned them, or because an open stage lies over them."""
+    return (*pinned_releases(platform.ledger), *(stage.release for stage in open_stages(platform.lake)))
+
+
+def _window(platform: Platform) -> timedelta:
+    return timedelta(days=platform.settings.rollback_window_days)
+
+
+def _safe_age(platform: Platform) -> timedelta:
+    return timedelta(days=platform.settings.stage_safe_days)
