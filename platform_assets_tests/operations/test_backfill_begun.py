@@ -19,8 +19,8 @@ from platform_assets.operations.backfill.afterwards import cancel, note_proof, p
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over, waits_for
-from platform_assets.operations.erasure.erasure import planned_erasure
-from platform_assets.operations.erasure.places import Request
+from platform_assets.operations.erasure import planned_erasure
+from platform_assets.operations.erasure_places import Request
 from platform_assets.operations.plan_record import (
     BackfillRecord,
     find_record,

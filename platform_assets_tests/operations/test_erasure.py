@@ -22,8 +22,8 @@ from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.chain import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.deletion import delete_unneeded
-from platform_assets.operations.erasure.erasure import lift, lift_unreadable
-from platform_assets.operations.erasure.places import Request
+from platform_assets.operations.erasure import lift, lift_unreadable
+from platform_assets.operations.erasure_places import Request
 from platform_assets.operations.pins import pin, pinned_releases
 from platform_assets.operations.reload import reload
 from platform_assets.operations.rollback import rollback

@@ -14,8 +14,8 @@ from platform_assets.contracts.errors import UnknownTableError
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.errors import PlatformError
-from platform_assets.operations.erasure.erasure import lift, lift_unreadable
-from platform_assets.operations.erasure.places import (
+from platform_assets.operations.erasure import lift, lift_unreadable
+from platform_assets.operations.erasure_places import (
     Reach,
     Request,
     is_among,

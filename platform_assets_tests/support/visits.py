@@ -15,8 +15,8 @@ from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.operations.erasure.erasure import Erased, erase
-from platform_assets.operations.erasure.places import Request
+from platform_assets.operations.erasure import Erased, erase
+from platform_assets.operations.erasure_places import Request
 from platform_assets.settings import Settings
 from platform_assets_tests.support.installation import Jvm
 from platform_assets_tests.support.places import on_disk

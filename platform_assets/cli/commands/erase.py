@@ -14,14 +14,14 @@ from platform_assets.cli.options import AsJson, DryRun, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.engine.platform import Author
-from platform_assets.operations.erasure import erasure as erasing
-from platform_assets.operations.erasure.places import ELSEWHERE, Request, Unreached
+from platform_assets.operations import erasure as erasing
+from platform_assets.operations.erasure_places import ELSEWHERE, Request, Unreached
 from platform_assets.planning.windows import which
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.erasure.erasure import Erased
+    from platform_assets.operations.erasure import Erased
 
 _FILES_SHOWN = 20
 

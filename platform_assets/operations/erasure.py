@@ -5,13 +5,15 @@ Whatever ends the process, the rows are in all tables or in none that has their 
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from platform_assets.engine.day_contents import AHEAD, staged_at
 from platform_assets.engine.erasures import made, newest, standing
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
@@ -20,10 +22,15 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import Conflict, LockLostError
 from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import ingest_lock
+from platform_assets.lakehouse.releases import computed_by
 from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.deletion import delete_before
-from platform_assets.operations.erasure.places import (
+from platform_assets.operations.erasure_places import (
     Found,
+    Hits,
+    Place,
     Reach,
     Request,
     Unreached,
@@ -38,12 +45,22 @@ from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import open_stages, stage_names
 from platform_assets.planning.backfill.days import reached_days
 from platform_assets.planning.selection import AUTOMATIC
+from platform_assets.planning.steps import bytes_among, parts_of
 from platform_assets.progress import OnProgress, meanwhile, no_progress
-from platform_assets.records.manifest import Erasure, new_publication
+from platform_assets.quality.findings import FELL_FROM
+from platform_assets.quality.findings import LAG
+from platform_assets.records.differences import Digest
+from platform_assets.records.history import DayRecord
+from platform_assets.records.manifest import DataFile, DayContent, Erasure, TableChange, new_publication
 from platform_assets.secret import installation_secret, name_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from platform_assets.spark.compare.profiles import RawProfile
     from platform_assets.spark.session.on_demand import SparkOnDemand
+
 
 LOCK_WAIT_S = 60.0
 """How long whoever takes deliveries is waited for."""
@@ -258,8 +275,6 @@ def _publish(
         changes, erasures = [], []
         for place in where.places:
             if hits := found.live.get(place.table):
-                from platform_assets.operations.erasure.rewriting import without_rows  # and Spark
-
                 with meanwhile(progress, f"writing {place.table} without the rows"):
                     change, erasure = without_rows(spark(), snapshot, place, hits, publication, secret)
                 changes.append(change)
@@ -276,6 +291,125 @@ def _publish(
                 erasures=erasures,
                 on_versions={table: -1 if (at := snapshot.version(table)) is None else at for table in tables},
             )
+
+
+def without_rows(
+    spark: SparkSession, snapshot: LakeSnapshot, place: Place, hits: Hits, publication: str, secret: bytes
+) -> tuple[TableChange, Erasure]:
+    """Stage the days of a table that hold rows of a key without these.
+
+    What is left is counted again from the files, and with what was taken out it has to be what was published before.
+
+    Raises:
+        DamagedTableError: a file of these days is not as it was written; nothing was changed.
+        PlatformError: the files hold other rows than were published; nothing was changed.
+    """
+    from pyspark.sql.types import StructType
+
+    from platform_assets.spark.compare.profiles import digests_in_files
+    from platform_assets.spark.tables.failures import full_disk_explained
+
+    lake, table = snapshot.platform.lake, place.table
+    path, folder = lake.table_path(table), lake.stage_path(table, publication)
+    schema_string = snapshot.schema_string(table)
+    schema = StructType.fromJson(json.loads(schema_string))
+    records = snapshot.platform.ledger.current_days(table, at=snapshot.number, among=list(hits))
+    live = snapshot.files(table)
+    for file in (file for day in sorted(hits) for file in live[day]):
+        if problem := damage(path / file.path, file.size):
+            raise damaged(path / file.path, problem)
+    with full_disk_explained(table):
+        old = {day: [file for file in live[day] if file.path in hits[day]] for day in hits}
+        out = _stage_the_rest(spark, place, old, schema, folder, secret, snapshot.platform.settings.part_bytes)
+    staged = staged_at(lake, table, publication)
+    files = {
+        day: (*(file for file in live[day] if file.path not in hits[day]), *staged.get(day, ())) for day in sorted(hits)
+    }
+    left = digests_in_files(spark, path, [file.path for of_day in files.values() for file in of_day], schema)
+    for day in hits:
+        was = Digest.parse(records[day].digest) if day in records else None
+        taken = out.digests.get(day, Digest())
+        if left.get(day, Digest()) + taken != was or taken.rows != sum(hits[day].values()):
+            raise PlatformError(
+                f"The files of {table} {day} hold other rows than were published; nothing was erased.",
+                "`platform-assets audit verify --digests` names what repairs the day; erase once it is whole.",
+            )
+    computed = computed_by(lake, table, {day: records[day].publication for day in hits})
+    contents = {
+        day: DayContent(
+            files=files[day],
+            base=tuple(file.path for file in live[day]),
+            digest=str(left.get(day, Digest())),
+            fingerprint=records[day].fingerprint,
+            rows=left.get(day, Digest()).rows,
+            bytes=sum(file.size for file in files[day]),
+            figures=_figures(records[day], out, day),
+            warnings=records[day].warnings,
+            restores=computed[day],
+        )
+        for day in sorted(hits)
+    }
+    erasure = Erasure(
+        table=table,
+        key=place.hashes(secret),
+        secret=name_of(secret),
+        rows={day: sum(hits[day].values()) for day in sorted(hits)},
+        arrivals={arrival: rows for arrival, rows in sorted(out.taken.items()) if rows},
+    )
+    return TableChange(table=table, schema_string=schema_string, days=contents), erasure
+
+
+def _stage_the_rest(
+    spark: SparkSession,
+    place: Place,
+    files: Mapping[date, Collection[DataFile]],
+    schema: StructType,
+    folder: Location,
+    secret: bytes,
+    part_bytes: int,
+) -> RawProfile:
+    """Stage what stays of some files; the profile of what does not."""
+    from platform_assets.spark.compare.profiles import RawProfile, by_columns, profile, profile_raw
+    from platform_assets.spark.raw.dead_letters import is_erased
+    from platform_assets.spark.tables.reading import read_files
+    from platform_assets.spark.tables.staging import stage
+
+    keys = place.keys(secret)
+    out = RawProfile()
+    names = [file.path for of_day in files.values() for file in of_day]
+    for columns, alike in by_columns(folder.parent, names, schema):
+        rows = read_files(spark, folder.parent, alike, columns)
+        told = is_erased(rows, keys)
+        stage(rows.where(~told), folder, parts=parts_of(bytes_among(files, alike), part_bytes))
+        gone = rows.where(told)
+        if "_arrival" in columns.fieldNames():
+            out = _added(out, profile_raw(gone))
+        else:
+            digests = {day: found.digest for day, found in profile(gone, (), ()).items()}
+            out = _added(out, RawProfile(digests=digests))
+    return out
+
+
+def _added(one: RawProfile, other: RawProfile) -> RawProfile:
+    def both(mine: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
+        return mine | theirs | {key: mine[key] + theirs[key] for key in mine.keys() & theirs.keys()}
+
+    return replace(
+        one, **{name: both(of, getattr(other, name)) for name, of in vars(one).items() if name != "software"}
+    )
+
+
+def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
+    """Return the counts of a day without what was taken out of it; of a computed day as they were, until it is anew.
+
+    But from how many rows it fell: what of these may never come back is not known.
+    """
+    less = {"tombstones": out.tombstones, "withdrawals": out.withdrawals, AHEAD: out.ahead, LAG: out.lags}
+    return {
+        name: number - less[name].get(day, 0) if name in less else number
+        for name, number in record.figures.items()
+        if name != FELL_FROM
+    }
 
 
 def _refresh(
