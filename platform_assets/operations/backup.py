@@ -31,7 +31,7 @@ from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import Release, current_release, manifest_of, newest_release, publication_of
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Entry, Location, sync
-from platform_assets.operations.audit.chain import Check, Fault, Scope
+from platform_assets.operations.audit_logs import Check, Fault, Scope
 from platform_assets.places import folder_of
 from platform_assets.progress import OnProgress, Progress, meanwhile
 from platform_assets.records.history import ERASURE
@@ -453,7 +453,7 @@ def _restore_file(source: Path, target: Path) -> None:
 
 def rehearse(backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress) -> Rehearsed:
     """Restore a generation beside itself, open the platform on it, read every page of it, and remove it again."""
-    from platform_assets.operations.audit.installation import audit_installation  # which listing does not need
+    from platform_assets.operations.audit import audit_installation  # which listing does not need
     from platform_assets.operations.opening import open_platform
 
     with backup.alone(), TemporaryDirectory(prefix=".rehearsal-", dir=generation.folder.parent) as place:

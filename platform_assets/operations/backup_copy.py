@@ -20,8 +20,8 @@ from platform_assets.lakehouse.layout import LAYERS, Lake, located
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, published, release
 from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.lakehouse.storage.parquet import damage, other_length
-from platform_assets.operations.audit.chain import Fault, Findings, Scope
-from platform_assets.operations.audit.installation import audit
+from platform_assets.operations.audit import audit
+from platform_assets.operations.audit_logs import Fault, Findings, Scope
 from platform_assets.operations.backup import refuse_half_an_erasure, refuse_what_is_erased
 from platform_assets.progress import OnProgress, Progress, no_progress
 

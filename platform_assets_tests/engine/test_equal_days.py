@@ -12,8 +12,8 @@ from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import release
-from platform_assets.operations.audit.chain import Scope
-from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.audit import audit_installation
+from platform_assets.operations.audit_logs import Scope
 from platform_assets.operations.lineage.amount_changes import changed_days
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications

@@ -23,8 +23,8 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.operations.audit.chain import Scope
-from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.audit import audit_installation
+from platform_assets.operations.audit_logs import Scope
 from platform_assets.operations.maintenance import maintain
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications

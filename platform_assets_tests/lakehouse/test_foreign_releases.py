@@ -15,8 +15,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, manifest_of, publication_of, published, release
 from platform_assets.lakehouse.revert import remove_foreign_releases
-from platform_assets.operations.audit.chain import Findings, Scope
-from platform_assets.operations.audit.installation import audit
+from platform_assets.operations.audit import audit
+from platform_assets.operations.audit_logs import Findings, Scope
 from platform_assets.progress import no_progress
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (

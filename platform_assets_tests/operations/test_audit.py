@@ -30,9 +30,9 @@ from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets.lakehouse.storage import parquet
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
-from platform_assets.operations.audit import installation as audit_module
-from platform_assets.operations.audit.chain import Fault, Findings, Scope
-from platform_assets.operations.audit.installation import Audit, audit, audit_installation, read_contents, turns_for
+from platform_assets.operations import audit as audit_module
+from platform_assets.operations.audit import Audit, audit, audit_installation, read_contents, turns_for
+from platform_assets.operations.audit_logs import Fault, Findings, Scope
 from platform_assets.operations.backup_copy import copy_lake
 from platform_assets.operations.lineage.day_history import Event, Published, life_of
 from platform_assets.planning.late_queue import LateSelection

@@ -19,8 +19,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish, recover
 from platform_assets.lakehouse.releases import current_release, manifest_file, published
 from platform_assets.lakehouse.storage.disk import Disk
-from platform_assets.operations.audit.chain import Findings, Scope
-from platform_assets.operations.audit.installation import audit
+from platform_assets.operations.audit import audit
+from platform_assets.operations.audit_logs import Findings, Scope
 from platform_assets.operations.backup import BackupFolder, Generation
 from platform_assets.operations.backup_copy import LakeCopied, copy_lake, forget_deleted
 from platform_assets.progress import Progress, no_progress

@@ -13,8 +13,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import copy_ledger
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.audit.chain import Scope
-from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.audit import audit_installation
+from platform_assets.operations.audit_logs import Scope
 from platform_assets.operations.backup_copy import copy_lake
 from platform_assets.operations.opening import held_again, open_platform
 from platform_assets.operations.rollback import rollback

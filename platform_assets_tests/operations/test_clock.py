@@ -10,8 +10,8 @@ import pytest
 
 from platform_assets.engine import publishing
 from platform_assets.engine.day_contents import loaded_empty
-from platform_assets.operations.audit.chain import Scope
-from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.audit import audit_installation
+from platform_assets.operations.audit_logs import Scope
 from platform_assets.operations.lineage.day_history import Published, life_of
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.retention import kept_releases

@@ -19,8 +19,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import manifest_bytes
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.audit.chain import Scope
-from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.audit import audit_installation
+from platform_assets.operations.audit_logs import Scope
 from platform_assets.operations.deletion import delete_unneeded
 from platform_assets.operations.erasure import lift, lift_unreadable
 from platform_assets.operations.erasure_places import Request

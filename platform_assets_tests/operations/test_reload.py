@@ -22,8 +22,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import Conflict
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.audit.chain import Scope
-from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.audit import audit_installation
+from platform_assets.operations.audit_logs import Scope
 from platform_assets.operations.reload import Reload, planned_reload, reload
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications

@@ -21,8 +21,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release, published, release
 from platform_assets.operations import deletion
-from platform_assets.operations.audit.chain import Scope
-from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.audit import audit_installation
+from platform_assets.operations.audit_logs import Scope
 from platform_assets.operations.maintenance import maintain
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback import rollback

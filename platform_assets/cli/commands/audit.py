@@ -19,7 +19,7 @@ from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
-from platform_assets.operations.audit.chain import CHECKS, Scope
+from platform_assets.operations.audit_logs import CHECKS, Scope
 from platform_assets.operations.lineage.day_history import Content, Event, Published, life_of
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.windows import which
@@ -44,7 +44,7 @@ from platform_assets.settings import load_settings
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.audit.installation import Audit
+    from platform_assets.operations.audit import Audit
 
 
 audit = typer.Typer(
@@ -74,7 +74,7 @@ def verify(
     A file that was damaged and is as long as before is found when its pages are read: a part of all files with every
     audit, another one the next day.
     """
-    from platform_assets.operations.audit.installation import audit_installation
+    from platform_assets.operations.audit import audit_installation
 
     settings = load_settings()
     if fast and (every_release or digests or read_all):
@@ -107,7 +107,7 @@ def show_life(table: TableName, day: OneDay) -> Report:
 def head() -> Report:
     """Print where both chains stand, as one value: keep it elsewhere, and give it to `audit verify --expect`."""
     from platform_assets.ledger.ledger import Ledger
-    from platform_assets.operations.audit.installation import heads_of
+    from platform_assets.operations.audit import heads_of
 
     settings = load_settings()
     with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
@@ -152,7 +152,7 @@ def put_back(
     if release is None:
         parts = [f"Nobody else changed {table}: nothing to put back."]
     if lost:
-        from platform_assets.operations.audit.installation import repair_of
+        from platform_assets.operations.audit import repair_of
 
         gone = f"Another tool deleted files of {counted(len(lost), 'day')}, {which(lost)}."
         parts.append(Note("red", "gone", gone, repair_of(table, *lost)))

@@ -11,7 +11,7 @@ import dagster as dg
 from platform_assets.engine.circuits import circuits
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.audit.installation import heads_of
+from platform_assets.operations.audit import heads_of
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.plan_record import records_since
 from platform_assets.orchestration.assets.checks import checks_of_held, days_left, good_days

@@ -24,8 +24,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import Release, current_release, release
 from platform_assets.ledger.sync import rebuild
-from platform_assets.operations.audit.chain import Scope
-from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.audit import audit_installation
+from platform_assets.operations.audit_logs import Scope
 from platform_assets.operations.deletion import delete_unneeded
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.code_version import Refused

@@ -24,8 +24,7 @@ from platform_assets.lakehouse.storage.parquet import damage, opened, other_leng
 from platform_assets.ledger.decisions import of_publication
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import recorder, require_one_history
-from platform_assets.operations.audit.chain import ChainAudit, ChainHead, Check, Findings, Scope
-from platform_assets.operations.audit.tables import TableAudit
+from platform_assets.operations.audit_logs import ChainAudit, ChainHead, Check, Findings, Scope, TableAudit
 from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import as_named
 from platform_assets.progress import OnProgress, Progress

@@ -1,1 +1,0 @@
-"""Audit: whether chains, logs, files and digests are as the manifests say."""
