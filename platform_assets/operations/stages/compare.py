@@ -118,7 +118,9 @@ def compared(
         columns: whose nulls and distribution are compared, too.
     """
     before, after = (_frame(lake, table, {day: files}) for files in sides)
-    added, removed, changed = _keys(key or _shared(before, after), before, after)
+    every = key or _shared(before, after)
+    found = _differing(every, _shared(before, after), before, after)
+    added, removed, changed = (_different(found[how], every) for how in ("added", "removed", "changed"))
     then, now = _sums(before, summed), _sums(after, summed)
     return StagedDay(
         table,
@@ -148,20 +150,9 @@ def _frame(lake: Lake, table: str, files: Files, only: Sequence[str] | None = No
     return frame
 
 
-def _keys(key: Sequence[str], before: pl.DataFrame, after: pl.DataFrame) -> tuple[int, int, int]:
-    if not before.columns or not after.columns:
-        return _different(after, key), _different(before, key), 0
-    both = _shared(before, after)
-    before, after = of_one_type(before, after, [*dict.fromkeys([*key, *both])])
-    added, removed = (
-        _different(side.join(other.select(key), on=key, how="anti", nulls_equal=True), key)
-        for side, other in ((after, before), (before, after))
-    )
-    new = after.select(both).join(before.select(both), on=both, how="anti", nulls_equal=True)
-    return added, removed, _different(new, key) - added
-
-
-def of_one_type(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _of_one_type(
+    before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return columns of both sides, each of a type that has the values of both: a contract may have got another one."""
     import polars as pl
 
@@ -284,7 +275,11 @@ def columns_beside(
     examples: list[Example] = []
     for day in sorted({*sides[0], *sides[1]}):
         before, after = (_frame(lake, contract.name, {day: side.get(day, ())}) for side in sides)
-        for how, rows in _differing(contract, before, after).items():
+        shared = [name for name in _shared(before, after) if name in contract.column_names]
+        for how, found in _differing(contract.row_key, shared, before, after).items():
+            if not found.height:
+                continue
+            rows = found.sort(contract.row_key)
             names = [name for name in contract.column_names if name + _AFTER in rows.columns]
             changed.update(rows.select(_unequal(name).sum() for name in names).row(0, named=True) if names else {})
             left = most - sum(example.how == how for example in examples)
@@ -329,22 +324,22 @@ def table_beside(platform: Platform, contract: Contract, sides: tuple[Files, Fil
     return TableBeside(name, days, *columns_beside(lake, contract, sides, platform.masking, most))
 
 
-def _differing(contract: Contract, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return rows of keys that differ, in order, by how they do; changed ones with the values of both sides."""
+def _differing(
+    key: Sequence[str], shared: Sequence[str], before: pl.DataFrame, after: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
+    """Return rows of keys that differ, by how they do; changed ones with the values of both sides."""
     import polars as pl
 
-    key = list(contract.row_key)
-    if not before.height or not after.height:
-        return {how: side.sort(key) for how, side in (("removed", before), ("added", after)) if side.height}
-    names = [name for name in _shared(before, after) if name in contract.column_names and name not in (*key, DAY)]
-    before, after = of_one_type(before, after, [*key, *names])
-    both = before.join(after, on=key, how="inner", nulls_equal=True, suffix=_AFTER)
-    found = {
+    if not before.columns or not after.columns:
+        return {"added": after, "removed": before, "changed": pl.DataFrame()}
+    names = [name for name in shared if name not in key]
+    before, after = _of_one_type(before, after, [*key, *names])
+    both = before.join(after, on=key, how="inner", nulls_equal=True, suffix=_AFTER) if names else before.clear()
+    return {
         "added": after.join(before, on=key, how="anti", nulls_equal=True),
         "removed": before.join(after, on=key, how="anti", nulls_equal=True),
         "changed": both.filter(pl.any_horizontal(pl.lit(False), *map(_unequal, names))),
     }
-    return {how: rows.sort(key) for how, rows in found.items()}
 
 
 def _unequal(name: str) -> pl.Expr:
