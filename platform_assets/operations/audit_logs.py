@@ -141,11 +141,7 @@ class ChainAudit:
         self.chains: dict[int, str] = {}
 
     def walk(self, *, parse: bool) -> Iterator[Shown]:
-        """Yield every release that can be read.
-
-        Args:
-            parse: also read what the manifests say; else only their bytes are hashed.
-        """
+        """Yield every release that can be read."""
         self._look_for_gaps()
         before: commits.Commit | None = None
         unread = False

@@ -176,11 +176,7 @@ class BackupFolder:
             lock.release()
 
     def show(self, draft: Generation, kept: int) -> Generation:
-        """Make what was begun the newest generation, and remove the oldest ones.
-
-        Args:
-            kept: how many generations stay, this one included.
-        """
+        """Make what was begun the newest generation, and remove the oldest ones."""
         before = self.generations()
         number = int(before[-1].name.partition("-")[0]) + 1 if before else 1
         moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -310,9 +306,6 @@ def restore_lake(source: Lake, lake: Lake, generation: str, progress: OnProgress
 
     The lake shows nothing before its first commit, which comes last. Nobody can publish meanwhile, as far as locks
     reach; whoever tried would find tables ahead of what is released.
-
-    Raises:
-        PlatformError: something else lies there; nothing was replaced.
     """
     with publish_lock(lake) as still_held:
         there, files = _left_there(source, lake, generation), _to_copy(source)

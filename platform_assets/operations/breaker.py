@@ -27,9 +27,6 @@ def freeze(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
     """Open the circuits of a scope until a person closes them, and return its tables.
 
     Nothing is published in between: when this returns, what others were publishing is there or refused.
-
-    Args:
-        scope: a table, `domain:<name>`, or `all`.
     """
     tables = tables_of(platform, scope)
     _decide(platform, "freeze", scope, author)
@@ -61,11 +58,7 @@ def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
 
 
 def override(platform: Platform, scope: str, until: datetime, author: Author) -> tuple[str, ...]:
-    """Let what open circuits of a scope stop be published until a time.
-
-    Args:
-        until: UTC.
-    """
+    """Let what open circuits of a scope stop be published until a time."""
     tables = tables_of(platform, scope)
     if until <= datetime.now(UTC):
         raise PlatformError(

@@ -164,11 +164,7 @@ def _folders(lake: Lake) -> Iterator[StagingFolder]:
 
 
 def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
-    """Return what of a lake nobody needs, by table and publication.
-
-    Args:
-        safe_age: how long a folder that no release refers to must have been left alone.
-    """
+    """Return what of a lake nobody needs, by table and publication."""
     gone = (
         deletion_of(folder, usage.uses.get(folder.table, FileUsage()), usage.now, safe_age) for folder in usage.folders
     )
@@ -178,11 +174,7 @@ def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
 def deletions_asked_for(
     lake: Lake, usage: Usage, publication: str, window: timedelta, safe_age: timedelta
 ) -> tuple[Deletion, ...]:
-    """Return what would go of a publication that somebody wants to delete.
-
-    Raises:
-        StillNeededError: a release that stays needs files of it, or it is an open stage; the message says which.
-    """
+    """Return what would go of a publication that somebody wants to delete."""
     names = _staged_as(lake, publication)
     folders = [folder for folder in usage.folders if folder.publication in names]
     if not folders:
@@ -219,9 +211,6 @@ def _staged_as(lake: Lake, publication: str) -> set[str]:
 
 def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> list[Deletion]:
     """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
-
-    Args:
-        pins: asked again under the lock.
 
     Returns:
         What was deleted: less than was asked for, if a publication referred to some of it meanwhile.
@@ -350,11 +339,7 @@ def due_deletions(platform: Platform) -> tuple[Deletion, ...]:
 
 
 def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
-    """Delete what nobody needs: of history, or of stages that were left behind.
-
-    Args:
-        task: `deletion` or `stages`.
-    """
+    """Delete what nobody needs: of history, or of stages that were left behind."""
     platform.settle()
     if task == "stages":
         forget_dead_holders(platform.lake)

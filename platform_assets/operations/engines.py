@@ -76,11 +76,6 @@ def verify_engine(
     """Compute days of a table on Spark and on Sail, and admit the table to Sail if all of them are as published.
 
     What differs, or has something that was not shown to come out alike, stays with Spark until it is verified anew.
-
-    Args:
-        days: to compute; those that were drawn by default.
-        draw: of the published days, where none are named.
-        folder: a private one.
     """
     contract = with_transform(platform, table)
     platform.sync()
@@ -189,9 +184,6 @@ def compare_engines(
     """Compute days of a table on both engines from what is released now, and lay them beside each other.
 
     A table that comes out otherwise is no longer computed by Sail.
-
-    Args:
-        days: to compute; those whose inputs were loaded.
     """
     contract = with_transform(platform, table)
     snapshot = LakeSnapshot.now(platform)

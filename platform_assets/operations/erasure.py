@@ -299,10 +299,6 @@ def without_rows(
     """Stage the days of a table that hold rows of a key without these.
 
     What is left is counted again from the files, and with what was taken out it has to be what was published before.
-
-    Raises:
-        DamagedTableError: a file of these days is not as it was written; nothing was changed.
-        PlatformError: the files hold other rows than were published; nothing was changed.
     """
     from pyspark.sql.types import StructType
 

@@ -105,13 +105,6 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
 
     These are the tables that the named one is made from and that have all fields of the key, and the tables that are
     made from those and have them; and where rows of all of these are set aside.
-
-    Args:
-        also: tables and the fields that have the same value there, which nothing tells by their names.
-
-    Raises:
-        PlatformError: a table lacks a field, it is of a type that names nobody, or the value is none of that type; or
-            arrivals of a raw table replace days.
     """
     if also and len(key) > 1:
         raise PlatformError(
@@ -388,11 +381,7 @@ class Found:
 
 
 def search(snapshot: LakeSnapshot, places: Collection[Place], secret: bytes, progress: OnProgress) -> Found:
-    """Look into every file of some tables, whether a release shows it or not.
-
-    Raises:
-        DamagedTableError: a file that readers see, or one that cannot be opened, does not tell whose rows it holds.
-    """
+    """Look into every file of some tables, whether a release shows it or not."""
     lake = snapshot.platform.lake
     live: dict[str, dict[date, dict[str, int]]] = {}
     older: dict[str, int] = {}

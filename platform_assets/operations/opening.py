@@ -64,11 +64,7 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
 def open_platform_to_look(
     settings: Settings, notice: Callable[[str], None] = _log.warning, limit: Callable[[str], None] = _log.warning
 ) -> Iterator[Platform]:
-    """Open the platform only to look: as `open_platform`, or as it is where the ledger cannot be written.
-
-    Args:
-        limit: told that nothing can be written.
-    """
+    """Open the platform only to look: as `open_platform`, or as it is where the ledger cannot be written."""
     opened = ExitStack()
     try:
         platform = opened.enter_context(open_platform(settings, notice))
@@ -207,9 +203,6 @@ def recover_installation(settings: Settings, undo: Author | None = None) -> Reco
 
     Args:
         undo: on whose behalf tables are put back to what the newest release shows, instead of finishing what was begun.
-
-    Raises:
-        OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
     """
     with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
         platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)

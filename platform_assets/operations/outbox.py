@@ -210,9 +210,6 @@ def deliver(platform: Platform, for_s: float | None = None, progress: OnProgress
 
     Args:
         for_s: after which nothing more is begun; None sends all that is due when it begins.
-
-    Raises:
-        LedgerError: the ledger cannot be written; what was sent and not written down is sent again later.
     """
     outbox, began, stop = platform.ledger.outbox, _now(), None if for_s is None else time.monotonic() + for_s
     known = addresses(platform.catalogue, platform.settings)

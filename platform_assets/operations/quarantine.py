@@ -86,10 +86,6 @@ def replay_quarantined(
     """Compute the days of quarantined rows of a silver table once more, and before them what they read and is stale.
 
     Raw has these rows already: files that wait stay for the next refresh.
-
-    Raises:
-        QuarantineError: nothing of the selection is set aside, or all of it would come out as it is, or a circuit
-            stops the table.
     """
     from platform_assets.engine.refresh import refresh  # and Spark, without which the others answer at once
 
@@ -145,11 +141,7 @@ class Acceptance:
 
 
 def acceptance(platform: Platform, table: str, days: Collection[date]) -> Acceptance:
-    """Return what accepting some days would publish; nothing is done.
-
-    Raises:
-        PlatformError: a circuit stops the table, or a day is not held, or by what cannot be accepted.
-    """
+    """Return what accepting some days would publish; nothing is done."""
     contract, snapshot = platform.catalogue[table], LakeSnapshot.now(platform)
     holds = list(snapshot.holds_of(contract.name))
     if not contract.inputs:
@@ -174,12 +166,7 @@ def accepted_together(
     states: Mapping[date, DayState],
     made_from: Mapping[date, str],
 ) -> Acceptance:
-    """Return the days that are accepted together: those asked for, and those that records tie to them.
-
-    Args:
-        holds: of the table, oldest first.
-        made_from: the fingerprint that each held day would get now.
-    """
+    """Return the days that are accepted together: those asked for, and those that records tie to them."""
     standing = {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
     now = {day: state.hold for day, state in states.items() if isinstance(state, Held)}
     taken: dict[date, tuple[Hold, ...]] = {}

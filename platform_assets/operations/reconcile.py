@@ -97,9 +97,6 @@ def reconcile(
         by: compare sums by these columns instead of rows by their key; `event_date` alone for the sums of each day.
         drill: name the keys that differ.
         most: keys of each kind to name.
-
-    Raises:
-        SideError: a side is not there or cannot be read, or the two lack a common key, column or type.
     """
     copies = [side for side in sides if not TABLE_SIDE.fullmatch(side)]
     progress(Progress("comparing", " and ".join(sides)))

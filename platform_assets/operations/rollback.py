@@ -347,11 +347,6 @@ def _as_they_would_be(
 
     Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
     back; but where the table has to follow its contract, only all of its days together can be kept from it.
-
-    Args:
-        tables: with the days as they were before.
-        made_by: by what each of the days was computed, as far as that is known.
-        now: by what they would be computed today.
     """
     other = {day for day, version in made_by.items() if any(version.differs(now))}
     return tuple(
@@ -379,11 +374,7 @@ def refuse_what_would_not_read(
     now: TableSnapshot,
     before: Iterable[TableChange],
 ) -> None:
-    """Refuse columns that files which stay, or come back, were not written for.
-
-    Args:
-        before: what published the days that come back.
-    """
+    """Refuse columns that files which stay, or come back, were not written for."""
     path, wanted = platform.lake.table_path(table), types_in(schema)
     there = types_in(now.schema_string)
     staying = [name for name, day in now.days.items() if day not in contents]

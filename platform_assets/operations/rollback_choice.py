@@ -20,11 +20,7 @@ from platform_assets.records.manifest import TableChange, change_of
 def chosen_publications(
     platform: Platform, publication: str | None = None, run: str | None = None, to: int | None = None
 ) -> tuple[PublicationRecord, ...]:
-    """Return the publications that a person names: one, those of a run, or all since a release; oldest first.
-
-    Raises:
-        BeyondWindowError: the release is older than the rollback window.
-    """
+    """Return the publications that a person names: one, those of a run, or all since a release; oldest first."""
     indexed = platform.ledger.indexed()
     if publication is not None:
         if publication not in indexed:
@@ -144,9 +140,6 @@ def built_upon(
     """Return which later publication made something else of the days, and what can be done.
 
     Where that is a rollback of the same, nobody is told to undo it: what was wrong would be back.
-
-    Args:
-        histories: of every day all publications, newest first.
     """
     back = _back_already(platform, restored, chosen, histories)
     (table, day), later = min((restored.in_the_way.items() - back.items()) or back.items())

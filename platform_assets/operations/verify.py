@@ -95,9 +95,6 @@ def verify(
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
         draw: of the days of each table only some; all by default.
         engine: that the session is of. A table that it makes otherwise is no longer computed by another than Spark.
-
-    Raises:
-        PlatformError: none of these days is published.
     """
     platform.sync()
     snapshot = LakeSnapshot.now(platform)

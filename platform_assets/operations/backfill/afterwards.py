@@ -43,9 +43,6 @@ def prove(
     """Compute published days of a backfill once more, from what they were made from.
 
     Of days that somebody has made something else of since, that would prove somebody else's work: they are named so.
-
-    Args:
-        most: days of each table besides its newest; all by default.
     """
     days = _published(platform, record)
     proved: list[TableVerified] = []
@@ -131,14 +128,8 @@ def roll_back(
 ) -> tuple[BackfillRecord, Rollback | None]:
     """Put exactly the days of a backfill back as they were before it.
 
-    Args:
-        cascade: also undo what later publications made of the same days.
-
     Returns:
         What became of it; and the rollback, None where somebody did it who died before saying so.
-
-    Raises:
-        BackfillError: it was not published, or is rolled back already.
     """
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)

@@ -99,11 +99,7 @@ def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[Ste
 
 
 def _refuse_blocked(sitting: Sitting, plan: Plan, days: Mapping[str, frozenset[date]]) -> None:
-    """Stand still where a day reads what is not there any more: the engine leaves such days as they are.
-
-    Raises:
-        StoppedError: there is one; nobody would learn of it, as the rest would be published without it.
-    """
+    """Stand still where a day reads what is not there any more: the engine leaves such days as they are."""
     for table, of_table in plan.blocked.items():
         blocked = {day: state for day, (state, _) in of_table.items() if not state.is_there}
         if gone := sorted(blocked.keys() & days.get(table, frozenset())):
@@ -117,11 +113,7 @@ def _refuse_blocked(sitting: Sitting, plan: Plan, days: Mapping[str, frozenset[d
 
 
 def _note(sitting: Sitting, began: float, *, at_once: bool = False) -> None:
-    """Note how far it is, every second; say once that a budget comes to its end.
-
-    Args:
-        began: by this process's clock, less what was computed before.
-    """
+    """Note how far it is, every second; say once that a budget comes to its end."""
     record = sitting.record.model_copy(
         update={
             "seconds": time.monotonic() - began,
@@ -162,12 +154,7 @@ def _staged_bytes(sitting: Sitting) -> int:
 
 
 def stage_rollout(sitting: Sitting) -> None:
-    """Stage a backfill step by step, each held against its gates before the next begins.
-
-    Raises:
-        StoppedError: a gate failed, it may compute no further now, it would overrule what was decided since it began,
-            or somebody paused it; the next sitting goes on.
-    """
+    """Stage a backfill step by step, each held against its gates before the next begins."""
     record = sitting.record
     if record.state == "published" or (record.state == "publishing" and publication_by(sitting.platform, record)):
         return
@@ -272,12 +259,7 @@ def _lines(failed: Mapping[str, Mapping[date, str]]) -> list[str]:
 
 
 def _judge(sitting: Sitting, share: int, stage: OpenStage | None = None) -> None:
-    """Hold all that is staged so far against the gates of the file.
-
-    Args:
-        share: percent of the named days that are staged.
-        stage: with what is staged; as it is kept by default.
-    """
+    """Hold all that is staged so far against the gates of the file."""
     file = sitting.record.file
     stage = stage or stage_of(sitting.platform, file.name)
     if stage is None or not file.gates:
@@ -301,11 +283,6 @@ def publish(sitting: Sitting) -> None:
     """Show everything in one release; whoever died in between finds what the dead one published.
 
     What others published meanwhile is computed in first, and that the gates have not seen: they are asked again.
-
-    Raises:
-        StoppedError: there is nothing to publish, or days that the plan does not come to; it would overrule what was
-            decided since it began; what others published meanwhile makes of it what a gate refuses; or it may compute
-            no further now, and something has to be computed again.
     """
     platform, file = sitting.platform, sitting.record.file
     if sitting.record.state == "published":

@@ -75,16 +75,7 @@ def compare_plan(
     only: Collection[date] | None = None,
     progress: OnProgress = no_progress,
 ) -> Comparison:
-    """Compute a sample of a plan with the code that is here, lay it beside the release, and delete it again.
-
-    Args:
-        most_days: of those that it names, in the order of its rollout.
-        most_examples: of each way in which keys of a table differ.
-        only: days in place of the first.
-
-    Raises:
-        PlanFileError: it cannot be explained, or names none of the days.
-    """
+    """Compute a sample of a plan with the code that is here, lay it beside the release, and delete it again."""
     found = explain(platform, file)
     chosen = [day for day in found.days if only is None or day in only]
     if not chosen:
@@ -110,11 +101,7 @@ def compare_plan(
 
 
 def compare_record(platform: Platform, record: BackfillRecord, most_examples: int) -> Comparison:
-    """Lay what a plan has staged beside the release under its stage, or what it published beside the release before.
-
-    Raises:
-        BeyondWindowError: the releases are no longer kept.
-    """
+    """Lay what a plan has staged beside the release under its stage, or what it published beside the release before."""
     name = STAGE + record.name
     if name in stage_names(platform.lake):
         stage = opened_stage(platform, name)
@@ -147,11 +134,7 @@ def _of_stage(staged: StagedDays) -> dict[str, tuple[Files, str]]:
 def _beside(
     platform: Platform, before: Release, after: Mapping[str, tuple[Files, str]], most: int
 ) -> tuple[PlanTable, ...]:
-    """Lay files of days beside those of a release.
-
-    Args:
-        after: files by day, and the code that made them, by table.
-    """
+    """Lay files of days beside those of a release."""
     tables = []
     for contract in platform.catalogue:
         files, code = after.get(contract.name, ({}, ""))

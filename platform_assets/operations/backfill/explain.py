@@ -108,11 +108,7 @@ def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
 
 
 def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
-    """Return what somebody should know of the keys of a plan before it is written: values that no row has.
-
-    Args:
-        file: the plan. Where it does not name its days itself, the newest are looked at.
-    """
+    """Return what somebody should know of the keys of a plan before it is written: values that no row has."""
     refuse_unknown_tables(platform, file)
     scope = scope_in(platform, file)
     if scope is None:
@@ -180,13 +176,7 @@ def _run(record: BackfillRecord, made: Mapping[str, Timing]) -> PastRun:
 
 
 def explain(platform: Platform, file: PlanFile) -> Backfill:
-    """Work out which days of which tables a plan file comes to, in which order, at what price, and what is in the way.
-
-    Raises:
-        PlanFieldError: it names tables, days, arrivals or publications that are not there, no day, more than its cap,
-            or other code than is here; or rows of its keys cannot be computed apart from the rest of their days.
-        ContractError: a table cannot follow its contract with these days.
-    """
+    """Work out which days of which tables a plan comes to, in which order, at what price, and what is in the way."""
     refuse_unknown_tables(platform, file)
     refuse_other_code(platform, file)
     snapshot = LakeSnapshot.now(platform)
@@ -333,9 +323,6 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
 
     Args:
         hash: that `explain` showed to whoever approves.
-
-    Raises:
-        PlatformError: it comes to something else by now, something is in the way of it, or its owner approves.
     """
     backfill = explain(platform, file)
     if backfill.hash != hash:

@@ -88,11 +88,7 @@ class _KeysAsWritten(RoundTripConstructor):
 
 
 def said_in(text: str, name: str) -> CommentedMap:
-    """Return the fields of a plan, not looked at yet, each with its line.
-
-    Raises:
-        PlanFileError: it is no YAML, repeats what it said elsewhere, or holds no fields.
-    """
+    """Return the fields of a plan, not looked at yet, each with its line."""
     try:
         _refuse_what_grows(text, name)
         yaml = YAML(typ="rt")
@@ -206,11 +202,7 @@ def line_of(path: Path, field: tuple[int | str, ...]) -> int:
 
 
 def read_plan(path: Path) -> PlanFile:
-    """Return the plan in a file.
-
-    Raises:
-        PlanFileError: there is none, it is no YAML, or fields of it are wrong: all of them, each with its line.
-    """
+    """Return the plan in a file."""
     return parse_plan(plan_text(path), str(path))
 
 

@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
 
 def backfill_report(backfill: Backfill, at: Path | None = None) -> Report:
-    """Report all that somebody wants to know who is to approve a plan, and the command that comes next.
-
-    Args:
-        at: where its file lies, for the lines in it that obstacles are about.
-    """
+    """Report all that somebody wants to know who is to approve a plan, and the command that comes next."""
     return Report(_parts(backfill, at), _json(backfill), bool(backfill.blocking))
 
 

@@ -136,11 +136,7 @@ class TableReport:
 
 
 def record_report(platform: Platform, record: BackfillRecord, most_days: int | None = None) -> Report:
-    """Report what became of a backfill, from its record, the ledger and the chain of decisions.
-
-    Args:
-        most_days: that are named one by one; all by default.
-    """
+    """Report what became of a backfill, from its record, the ledger and the chain of decisions."""
     tables, unread = table_reports(platform, record)
     parts = record_parts(
         record,
@@ -346,12 +342,7 @@ def _after(platform: Platform, record: BackfillRecord) -> dict[str, Mapping[date
 
 
 def before_publication(records: Sequence[DayRecord], publication: str | None) -> DayRecord | None:
-    """Return what a day was before a publication made something of it; what it is, where there is none yet.
-
-    Args:
-        records: all that it has ever been, newest first: by releases, since names go by the clocks of machines, and by
-            when work was begun.
-    """
+    """Return what a day was before a publication, by its records, newest first; what it is, where there is none yet."""
     names = [one.publication for one in records]
     older = records[names.index(publication) + 1 :] if publication in names else records
     return older[0] if older else None

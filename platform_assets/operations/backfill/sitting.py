@@ -112,14 +112,7 @@ def sitting_over(
     report: Callable[[str], None] = lambda sentence: None,
     place: Path | None = None,
 ) -> Iterator[Sitting]:
-    """Begin a backfill, or go on with it; nobody else works on it meanwhile.
-
-    Args:
-        place: where the plan was read, so that another file of its name does not take it over.
-
-    Raises:
-        BackfillError: something is in the way, an approval is missing, or it was applied before.
-    """
+    """Begin a backfill, or go on with it; nobody else works on it meanwhile."""
     from platform_assets.spark.session.on_demand import TimedSpark  # Spark, which who only looks does not need
 
     platform.sync()

@@ -168,9 +168,6 @@ def changed_days(
 
     A day that was published again with the same content, or put back, does not differ. A day without rows that was
     loaded meanwhile does, though the table has the same version.
-
-    Raises:
-        NeverPublishedError: neither release has it.
     """
     both = before.versions | after.versions
     newer = max(before, after, key=lambda release: release.number)

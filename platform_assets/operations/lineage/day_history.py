@@ -208,11 +208,7 @@ def ended_rollbacks(platform: Platform, stood: Iterable[Hold]) -> tuple[EndedRol
 
 
 def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> EndedRollback | None:
-    """Return the rollback that ended when a day became what it is, or that ends once it is computed.
-
-    Args:
-        stale: whether the day is going to be computed.
-    """
+    """Return the rollback that ended when a day became what it is, or that ends once it is computed."""
     stands = (table, day) in _put_back(platform.ledger.holds(table))
     if stands and not stale:
         return None

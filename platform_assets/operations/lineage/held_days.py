@@ -147,10 +147,6 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
 
     Nor of those of a table that no domain declares any more: nobody computes it, so nothing is kept back, and nothing
     that a person could do would lift them. They stay for the day on which it is declared again.
-
-    Args:
-        holds: all of those days, oldest first.
-        with_arrivals: whether to look for new ones, which opens files of raw days.
     """
     new = NewSince(platform)
     if holds := tuple(hold for hold in holds if hold.table in platform.catalogue.names):
@@ -181,11 +177,7 @@ def _as_settled(platform: Platform, shown: DayRecord) -> DayRecord:
 
 
 def _undelivered(snapshot: LakeSnapshot, hold: Hold, came: dict[str, set[date]]) -> str | None:
-    """Return the raw table that a held day reads alone, if the day counts as empty because nothing came for it.
-
-    Args:
-        came: arrival dates by raw table, of those asked for so far.
-    """
+    """Return the raw table that a held day reads alone, if the day counts as empty because nothing came for it."""
     if hold.gate not in ACCEPTABLE:
         return None
     catalogue = snapshot.platform.catalogue

@@ -27,11 +27,7 @@ def plan_table(plan: Plan) -> Table:
 
 
 def stale_table(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date]]) -> Table:
-    """Show stale days, a line for each table and reason.
-
-    Args:
-        waits: days among them that wait for a person, by table.
-    """
+    """Show stale days, a line for each table and reason."""
     rows = [row for step in steps for row in _rows(step, waits.get(step.table, ()))]
     return _table("Stale days, and days that they reach", rows)
 

@@ -257,9 +257,6 @@ def delivered_since(
 ) -> Mapping[tuple[str, date], tuple[ArrivalRecord, ...]]:
     """Return the deliveries that an input day is made of now, and that nothing was made of that the explained day read.
 
-    Args:
-        most: differing input days that are looked at, the first ones.
-
     Returns:
         Files and what was decided of them, by table and day of the input; days without such are left out. None at all
         where the explained day read so many days that nobody looked for their files.

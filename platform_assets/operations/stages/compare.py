@@ -111,12 +111,7 @@ def compared(
     sides: tuple[Sequence[DataFile], Sequence[DataFile]],
     columns: Collection[str] = (),
 ) -> StagedDay:
-    """Return a day as it is in some files beside the same day in others.
-
-    Args:
-        key: of the table; empty for tables without a contract.
-        columns: whose nulls and distribution are compared, too.
-    """
+    """Return a day as it is in some files beside the same day in others."""
     before, after = (_frame(lake, table, {day: files}) for files in sides)
     every = key or _shared(before, after)
     found = _differing(every, _shared(before, after), before, after)
@@ -312,11 +307,7 @@ class TableBeside:
 
 
 def table_beside(platform: Platform, contract: Contract, sides: tuple[Files, Files], most: int) -> TableBeside:
-    """Compare two versions of the same days in all ways.
-
-    Args:
-        most: examples of each way to differ.
-    """
+    """Compare two versions of the same days in all ways."""
     lake, name, summed = platform.lake, contract.name, amounts(contract)
     days = tuple(
         compared(lake, name, day, contract.row_key, summed, (sides[0][day], sides[1][day])) for day in sorted(sides[0])

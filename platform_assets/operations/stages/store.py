@@ -123,12 +123,7 @@ def _file(lake: Lake, name: str) -> Location:
 
 
 def opened_stage(platform: Platform, name: str) -> OpenStage:
-    """Return a stage that can be looked at: whole, and of this lake.
-
-    Raises:
-        DamagedStageError: what is written of it cannot be read, or files of it are gone.
-        StageError: the release that it lies over is not in this lake, or not any more.
-    """
+    """Return a stage that can be looked at: whole, and of this lake."""
     stage = read_stage(platform.lake, name)
     refuse_damaged(platform, stage)
     return stage
@@ -211,9 +206,6 @@ def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: 
     """Refuse days that were protected since they were staged, unless data of theirs asked for them.
 
     One that came out as readers have it shows them nothing new.
-
-    Args:
-        protected_too: protected days that are published all the same, as a plan file says why.
     """
     reasons = {
         table: {day: stage.reasons.get(table, {}).get(day, ()) for day in days if day not in protected_too}
