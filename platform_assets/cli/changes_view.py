@@ -15,7 +15,7 @@ from platform_assets.report import Cell, Heading, Note, Pair, Part, Points, Repo
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
-    from platform_assets.operations.backfill.compare import Comparison, PlanTable
+    from platform_assets.operations.backfill.afterwards import Comparison, PlanTable
     from platform_assets.operations.lineage.amount_changes import AmountChanges
     from platform_assets.operations.lineage.day_history import EndedRollback
     from platform_assets.operations.rollback import Rollback

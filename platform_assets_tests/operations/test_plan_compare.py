@@ -15,9 +15,8 @@ import pytest
 from platform_assets.cli.changes_view import compared
 from platform_assets.cli.console import print_parts
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.operations.backfill.afterwards import roll_back
+from platform_assets.operations.backfill.afterwards import Comparison, compare_plan, compare_record, roll_back
 from platform_assets.operations.backfill.apply import apply
-from platform_assets.operations.backfill.compare import Comparison, compare_plan, compare_record
 from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile

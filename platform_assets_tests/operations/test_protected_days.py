@@ -18,8 +18,8 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.state.planner import outlook, plan_steps
+from platform_assets.operations.backfill.afterwards import compare_plan
 from platform_assets.operations.backfill.apply import apply
-from platform_assets.operations.backfill.compare import compare_plan
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.sitting import BackfillError
 from platform_assets.operations.lineage.held_days import held_days

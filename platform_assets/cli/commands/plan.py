@@ -167,7 +167,7 @@ def compare(
     is compared. Exit code 1 if anything differs.
     """
     from platform_assets.cli.changes_view import compared
-    from platform_assets.operations.backfill.compare import compare_plan, compare_record
+    from platform_assets.operations.backfill.afterwards import compare_plan, compare_record
 
     file = Path(plan)
     is_file = file.is_file() or GIVEN_NAME.fullmatch(plan) is None or file.suffix in (".yaml", ".yml")

@@ -181,12 +181,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     refuse_other_code(platform, file)
     snapshot = LakeSnapshot.now(platform)
     marks = snapshot.marks(platform.catalogue.names)
-    if file.days.stale:
-        overridden = file.override_protected.named() if file.override_protected else frozenset()
-        everything = plan_steps(platform, replace(BY_PERSON, protected_too=overridden), snapshot=snapshot)
-        days = frozenset(day for name in file.tables for day in everything.stale.get(name, ())) - set(file.days.without)
-    else:
-        days = _named_days(platform, file)
+    days = _days(snapshot, file)
     scope = scope_in(platform, file)
     named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
     if file.policy == "fill_gaps":
@@ -212,7 +207,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     not_computed = {name: days - set(planned.get(name, ())) - plan.blocked.get(name, {}).keys() for name in file.tables}
     known = experience_of(platform, planned)
     plan = replace(plan, steps=timed(plan.steps, steps, known, marks))
-    cost = price(plan.steps, steps, known, cores or 0, file.budget)
+    reading = platform.catalogue.with_dependants(planned)
     backfill = Backfill(
         file=file,
         days=order,
@@ -221,25 +216,25 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         plan=plan,
         steps=steps,
         up_to_date={name: tuple(sorted(left)) for name, left in not_computed.items() if left},
-        versions={step.table: platform.version(step.table) for step in plan.steps},
-        gates={step.table: gates_of(platform.catalogue[step.table]) for step in plan.steps},
-        price=cost,
+        versions={name: platform.version(name) for name in planned},
+        gates={name: gates_of(platform.catalogue[name]) for name in planned},
+        price=price(plan.steps, steps, known, cores or 0, file.budget),
         narrowed=tuple(_counted(snapshot, scope, table, order) for table in file.tables) if scope else (),
         protected=protected_in(platform.catalogue, planned, marks),
         put_back=_put_back(snapshot, planned),
-        exposed=tuple(
-            name
-            for name in platform.catalogue.with_dependants(planned)
-            if name not in planned and name not in request.by_table
-        ),
+        exposed=tuple(name for name in reading if name not in planned and name not in request.by_table),
         told=platform.catalogue.told_of(planned),
     )
-    beyond = beyond_window(platform.catalogue, planned, platform.calendar.last)
-    because = reasons_to_ask(file, plan.days, cost, beyond)
-    needed = file.approvals.people if because else 0
-    given = approved_by(file, backfill.hash, platform.ledger.decisions(PlanDecision, as_far_as_readable=True))
     found = sorted(obstacles(platform, backfill, cores), key=lambda obstacle: not obstacle.blocks)
-    return replace(backfill, obstacles=tuple(found), consent=Consent(needed, because, given))
+    return replace(backfill, obstacles=tuple(found), consent=_consent(platform, backfill))
+
+
+def _consent(platform: Platform, backfill: Backfill) -> Consent:
+    file, planned = backfill.file, {step.table: step.days for step in backfill.plan.steps}
+    beyond = beyond_window(platform.catalogue, planned, platform.calendar.last)
+    because = reasons_to_ask(file, backfill.plan.days, backfill.price, beyond)
+    decided = platform.ledger.decisions(PlanDecision, as_far_as_readable=True)
+    return Consent(file.approvals.people if because else 0, because, approved_by(file, backfill.hash, decided))
 
 
 def _planned(snapshot: LakeSnapshot, request: Request) -> Plan:
@@ -253,8 +248,13 @@ def _planned(snapshot: LakeSnapshot, request: Request) -> Plan:
         raise PlanFieldError(error.what, error.todo, ("only",)) from error
 
 
-def _named_days(platform: Platform, file: PlanFile) -> frozenset[date]:
-    days = file.days.named()
+def _days(snapshot: LakeSnapshot, file: PlanFile) -> frozenset[date]:
+    platform, days = snapshot.platform, file.days.named()
+    if file.days.stale:
+        overridden = file.override_protected.named() if file.override_protected else frozenset()
+        everything = plan_steps(platform, replace(BY_PERSON, protected_too=overridden), snapshot=snapshot)
+        stale = frozenset(day for name in file.tables for day in everything.stale.get(name, ()))
+        return stale - set(file.days.without)
     if days is None:
         days = _touched(platform, file) - set(file.days.without)
     calendar = platform.calendar
