@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from platform_assets.contracts import Contract
@@ -39,7 +39,7 @@ from platform_assets.operations.rollback_choice import (
 )
 from platform_assets.planning.day_states import TableStates, same_input
 from platform_assets.planning.key_scope import is_mixed
-from platform_assets.planning.rollback import TableDay, following, refusals, restoration
+from platform_assets.planning.rollback import Restoration, TableDay, following, refusals, restoration
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.code_version import Attempt, Version
@@ -134,38 +134,12 @@ def _roll_back(
     if not touched:
         raise nothing_to_undo(publications, raw, days)
     histories = _histories(platform, touched)
-    by_name = {day: {record.publication: record for record in history} for day, history in histories.items()}
-    names = {day: tuple(known) for day, known in by_name.items()}
-    going = {publication.publication for publication in chosen}
-    restored = restoration(
-        going,
-        {day: known for day, known in names.items() if day not in aside},
-        {
-            name
-            for name in {name for known in names.values() for name in known}
-            if (head := platform.ledger.head(name)) and head.kind == COMPACTION
-        },
-        cascade=cascade,
-    )
-    restored = following(restored, aside, names)
-    undone = {name for known in restored.undone.values() for name in known}
-    refuse_irreversible(platform, going | undone | {*restored.in_the_way.values()})
-    if restored.in_the_way:
-        raise built_upon(platform, restored, going, names)
-    records = {
-        day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in restored.back_to.items()
-    }
+    restored = _restored(platform, {publication.publication for publication in chosen}, histories, aside, cascade)
+    records = {day: (histories[day][0], _content(histories[day], name)) for day, name in restored.back_to.items()}
     refuse_unknown_tables(platform, {table for table, _ in records})
     refuse_half_a_move(snapshot, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
-    manifests = {
-        name: manifest_of(platform.lake, name) for name in {then.publication for _, then in records.values() if then}
-    }
-    changes: list[TableChange] = []
-    for table, put_back in planned.days.items():
-        progress(Progress("rolling back", table, 0, len(put_back)))
-        its_own = {name for (of_table, _), names in restored.undone.items() if of_table == table for name in names}
-        changes.append(_change(platform, table, planned, now, its_own, manifests))
+    changes = _changes(platform, planned, now, restored, progress)
     refuse_what_is_deleted(platform, changes)
     # What a rollback took back is shown again by rolling that back: an open circuit is there to stop just this.
     rolled_back = {publication.publication for publication in chosen if publication.kind == ROLL_BACK}
@@ -183,7 +157,39 @@ def _roll_back(
     for change in changes:
         days_done, rows = len(change.days), sum(content.rows for content in change.days.values())
         progress(Progress("rolling back", change.table, days_done, days_done, rows=rows, finished=True))
-    return Rollback(planned.publications, planned.records, raw, planned.stale, number)
+    return replace(planned, release=number)
+
+
+def _restored(
+    platform: Platform,
+    going: Collection[str],
+    histories: Mapping[TableDay, Sequence[DayRecord]],
+    aside: Mapping[TableDay, TableDay],
+    cascade: bool,
+) -> Restoration:
+    """Return what days go back to without some publications; refuse what was built upon these.
+
+    Args:
+        aside: days of quarantines, each with the day whose rows these are, and which it follows.
+    """
+    names = {day: tuple(record.publication for record in history) for day, history in histories.items()}
+    compactions = {
+        name
+        for name in {name for known in names.values() for name in known}
+        if (head := platform.ledger.head(name)) and head.kind == COMPACTION
+    }
+    own = {day: known for day, known in names.items() if day not in aside}
+    restored = following(restoration(going, own, compactions, cascade=cascade), aside, names)
+    undone = {name for known in restored.undone.values() for name in known}
+    refuse_irreversible(platform, {*going, *undone, *restored.in_the_way.values()})
+    if restored.in_the_way:
+        raise built_upon(platform, restored, going, names)
+    return restored
+
+
+def _content(history: Sequence[DayRecord], publication: str) -> DayRecord | None:
+    """Return what a day was by a publication; None where that had never computed it."""
+    return next((record for record in history if record.publication == publication and record.digest), None)
 
 
 def _histories(platform: Platform, touched: Iterable[TableDay]) -> dict[TableDay, tuple[DayRecord, ...]]:
@@ -195,11 +201,6 @@ def _histories(platform: Platform, touched: Iterable[TableDay]) -> dict[TableDay
         for table, days in by_table.items()
         for day, history in platform.ledger.histories(table, days).items()
     }
-
-
-def _loaded(record: DayRecord | None) -> DayRecord | None:
-    """Return what a record says, unless that is that the day had never been computed."""
-    return record if record and record.digest else None
 
 
 def _publish(
@@ -217,28 +218,33 @@ def _publish(
     return number
 
 
-def _change(
-    platform: Platform,
-    table: str,
-    planned: Rollback,
-    now: Release,
-    undone: Collection[str],
-    manifests: Mapping[str, Manifest],
-) -> TableChange:
-    there = table_snapshot(platform.lake.table_path(table), now.versions[table])
-    live = files_of_days(there, table)
-    became = {day: then for day in planned.days[table] if (then := planned.records[table, day][1])}
-    before = {name: change_of(manifests[name], table) for name in {then.publication for then in became.values()}}
-    base = {day: tuple(file.path for file in live.get(day, ())) for day in planned.days[table]}
-    contents = {day: DayContent(files=(), base=paths, digest="", rows=0, bytes=0) for day, paths in base.items()}
-    for day, then in became.items():
-        content = before[then.publication].days[day]
-        restores = content.restores or then.publication
-        contents[day] = content.model_copy(update={"base": base[day], "restores": restores})
-    schema = schema_before(platform, table, undone) or there.schema_string
-    refuse_what_would_not_read(platform, table, schema, contents, there, before.values())
-    replaced = there.schema_string if types_in(there.schema_string) != types_in(schema) else ""
-    return TableChange(table=table, schema_string=schema, days=contents, replaces_schema=replaced)
+def _changes(
+    platform: Platform, planned: Rollback, now: Release, restored: Restoration, progress: OnProgress
+) -> list[TableChange]:
+    used = {then.publication for _, then in planned.records.values() if then}
+    manifests = {name: manifest_of(platform.lake, name) for name in used}
+    changes: list[TableChange] = []
+    for table, put_back in planned.days.items():
+        progress(Progress("rolling back", table, 0, len(put_back)))
+        there = table_snapshot(platform.lake.table_path(table), now.versions[table])
+        live = files_of_days(there, table)
+        became = {day: then for day in put_back if (then := planned.records[table, day][1])}
+        before = {name: change_of(manifests[name], table) for name in {then.publication for then in became.values()}}
+        contents: dict[date, DayContent] = {}
+        for day in put_back:
+            base = tuple(file.path for file in live.get(day, ()))
+            if then := became.get(day):
+                content = before[then.publication].days[day]
+                restores = content.restores or then.publication
+                contents[day] = content.model_copy(update={"base": base, "restores": restores})
+            else:
+                contents[day] = DayContent(files=(), base=base, digest="", rows=0, bytes=0)
+        undone = {name for (of_table, _), names in restored.undone.items() if of_table == table for name in names}
+        schema = schema_before(platform, table, undone) or there.schema_string
+        refuse_what_would_not_read(platform, table, schema, contents, there, before.values())
+        replaced = there.schema_string if types_in(there.schema_string) != types_in(schema) else ""
+        changes.append(TableChange(table=table, schema_string=schema, days=contents, replaces_schema=replaced))
+    return changes
 
 
 def _reached(
