@@ -170,7 +170,7 @@ def _checkpoints(state: Path, seed: int, _: Jvm | None) -> None:
 
 def _maintenance(state: Path, seed: int, _: Jvm | None) -> None:
     """A year later, so that all of the history is beyond the window."""
-    deletion.usage = usage_later  # type: ignore[attr-defined, assignment]
+    deletion.usage = usage_later  # type: ignore[assignment]
     with open_platform(settings(state)) as platform:
         delete_unneeded(platform, "stages")
         delete_unneeded(platform, "deletion")
