@@ -10,8 +10,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import table_snapshot
-from platform_assets.lakehouse.delta.log import State
+from platform_assets.lakehouse.delta.log import State, table_snapshot
 from platform_assets.lakehouse.delta.schema import differing_columns, types_in
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.horizon import horizon_of

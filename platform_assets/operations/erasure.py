@@ -47,8 +47,7 @@ from platform_assets.planning.backfill.days import reached_days
 from platform_assets.planning.selection import AUTOMATIC
 from platform_assets.planning.steps import bytes_among, parts_of
 from platform_assets.progress import OnProgress, meanwhile, no_progress
-from platform_assets.quality.findings import FELL_FROM
-from platform_assets.quality.findings import LAG
+from platform_assets.quality.findings import FELL_FROM, LAG
 from platform_assets.records.differences import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, Erasure, TableChange, new_publication

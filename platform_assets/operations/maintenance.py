@@ -18,9 +18,9 @@ from platform_assets.engine.publishing import Met, Rest, new_stage, publish_rest
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.statistics import may_hold
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.new_commit import write_checkpoint
+from platform_assets.lakehouse.delta.statistics import may_hold
 from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.layout import DELIVERED
 from platform_assets.lakehouse.locks import ingest_lock, publish_lock

@@ -44,7 +44,7 @@ from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.code_version import Attempt, Version
 from platform_assets.records.history import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord, StagedDays
-from platform_assets.records.manifest import DayContent, Manifest, TableChange, change_of, new_publication
+from platform_assets.records.manifest import DayContent, TableChange, change_of, new_publication
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import pytest
 from platform_assets.ledger.errors import LedgerCorruptError, LedgerError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import salvage
-from platform_assets.operations.audit_logs import Findings
 from platform_assets.operations.audit import DecisionAudit
+from platform_assets.operations.audit_logs import Findings
 from platform_assets.records.chain import Head, breaks
 from platform_assets.records.code_version import Attempt, Version
 from platform_assets.records.decisions import Decision, LateDecision, LiftDecision, PublicationDecision, from_content

@@ -43,8 +43,7 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.selection import Draw, Selection
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.differences import Digest
-from platform_assets.records.history import DayRecord, PublicationRecord
-from platform_assets.records.history import StagedDays
+from platform_assets.records.history import DayRecord, PublicationRecord, StagedDays
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
