@@ -21,10 +21,9 @@ from platform_assets.operations.backfill.afterwards import prove_sample, rollbac
 from platform_assets.operations.backfill.apply import apply, stage_rollout
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import plan_at, plan_in, read_plan, refuse_namesake
-from platform_assets.operations.backfill.pages import backfill_report, facts, standing
 from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
-from platform_assets.operations.backfill.staged import standing_of
+from platform_assets.operations.backfill.standing import backfill_report, facts, standing, standing_of
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, find_record, read_record, write_record
 from platform_assets.orchestration.assets.checks import published_events
 from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event

@@ -13,7 +13,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, prove_sample, roll_back
 from platform_assets.operations.backfill.explain import approve, explain
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
-from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.backfill.standing import stage_of
 from platform_assets.operations.plan_record import pause, read_record, refuse_stage_of_a_plan, unpause, write_record
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.operations.stages.store import stage_names

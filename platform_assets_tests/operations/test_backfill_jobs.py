@@ -16,7 +16,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.sitting import StoppedError
-from platform_assets.operations.backfill.staged import kept_figures
+from platform_assets.operations.backfill.standing import kept_figures
 from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, Progress, no_progress

@@ -18,10 +18,9 @@ from platform_assets.operations.backfill import apply as apply_module
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply, wants_more
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.pages import standing
 from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, waits_for
-from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.backfill.standing import stage_of, standing
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, pause, read_record, write_record
 from platform_assets.operations.stages.stages import publish_stage

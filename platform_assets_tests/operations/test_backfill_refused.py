@@ -19,9 +19,9 @@ from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import approve, explain
 from platform_assets.operations.backfill.files import PlanFileError, new_plan, plan_at, plan_in, said_besides, written
 from platform_assets.operations.backfill.obstacles import beyond_limits
-from platform_assets.operations.backfill.pages import backfill_report, facts
 from platform_assets.operations.backfill.report import before_publication
 from platform_assets.operations.backfill.sitting import BackfillError, Sitting, StoppedError, sitting_over, waits_for
+from platform_assets.operations.backfill.standing import backfill_report, facts
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, all_records, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.report_pages import page as page_of

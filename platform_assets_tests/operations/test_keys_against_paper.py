@@ -19,9 +19,9 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain, unmatched_keys
-from platform_assets.operations.backfill.pages import backfill_report
 from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.backfill.standing import backfill_report
 from platform_assets.operations.lineage.day_history import life_of
 from platform_assets.operations.plan_record import BackfillRecord, pause, unpause
 from platform_assets.planning.backfill.backfill import Narrowed

@@ -35,10 +35,9 @@ from platform_assets.operations.backfill.explain import approve as approved
 from platform_assets.operations.backfill.explain import explain as explained
 from platform_assets.operations.backfill.explain import unmatched_keys
 from platform_assets.operations.backfill.files import new_plan, parse_plan, plan_at, refuse_namesake, said_besides
-from platform_assets.operations.backfill.pages import backfill_report, record_json, standing
 from platform_assets.operations.backfill.report import record_report
 from platform_assets.operations.backfill.sitting import is_at_work, waits_for, waits_to_begin
-from platform_assets.operations.backfill.staged import standing_of
+from platform_assets.operations.backfill.standing import backfill_report, record_json, standing, standing_of
 from platform_assets.operations.plan_record import (
     OVER,
     BackfillRecord,

@@ -19,7 +19,6 @@ from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import published
 from platform_assets.operations.backfill.explain import scope_in
-from platform_assets.operations.backfill.pages import days_told
 from platform_assets.operations.backfill.sitting import (
     Sitting,
     accepted_by_plan,
@@ -31,7 +30,7 @@ from platform_assets.operations.backfill.sitting import (
     stop_if_paused,
     why_of,
 )
-from platform_assets.operations.backfill.staged import cores_of, stage_of, staged_figures
+from platform_assets.operations.backfill.standing import cores_of, days_told, stage_of, staged_figures
 from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.operations.stages.store import without_other_code

@@ -20,7 +20,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.backfill.files import PlanFieldError
 from platform_assets.operations.backfill.obstacles import obstacles, unmatched
-from platform_assets.operations.backfill.staged import cores_of
+from platform_assets.operations.backfill.standing import cores_of
 from platform_assets.operations.plan_record import BackfillRecord, all_records
 from platform_assets.planning.backfill.backfill import (
     Backfill,

@@ -10,8 +10,7 @@ from types import MappingProxyType
 
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.files import written
-from platform_assets.operations.backfill.pages import days_told, record_json
-from platform_assets.operations.backfill.staged import cores_of, kept_figures, stage_of
+from platform_assets.operations.backfill.standing import cores_of, days_told, kept_figures, record_json, stage_of
 from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.planning.backfill.plan_file import Gate

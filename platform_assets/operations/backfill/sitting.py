@@ -17,7 +17,7 @@ from platform_assets.lakehouse.locks import begin_lock, plan_holder, plan_lock, 
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import PlacedError, refuse_namesake
 from platform_assets.operations.backfill.obstacles import applied_before
-from platform_assets.operations.backfill.staged import cores_of, stage_of
+from platform_assets.operations.backfill.standing import cores_of, stage_of
 from platform_assets.operations.plan_record import (
     OVER,
     STAGE,
