@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -92,9 +92,7 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
     where = reach(platform.catalogue, request.table, request.key, request.also)
     refuse_named_value(where, request, author)
     secret = installation_secret(platform.settings)
-    with ExitStack() as turns:
-        for contract in sorted(where.raw, key=lambda raw: raw.name):
-            turns.enter_context(ingest_lock(platform.lake, contract.name, LOCK_WAIT_S))
+    with _nothing_taken(platform, where):
         platform.settle()
         if not is_remembered(platform, where, secret):
             raise PlatformError(
@@ -198,14 +196,12 @@ def erase(
     where = reach(platform.catalogue, request.table, request.key, request.also)
     refuse_named_value(where, request, author)
     secret = installation_secret(platform.settings)
-    with ExitStack() as turns:
-        for contract in sorted(where.raw, key=lambda raw: raw.name):
-            turns.enter_context(ingest_lock(platform.lake, contract.name, LOCK_WAIT_S))
-        done = _take_out(platform, spark, where, author, secret, progress)
-    done = _cut(platform, where, done, author, progress)
-    done = _refresh(platform, spark, where, done, author, progress)
+    work = _Work(platform, spark, where, author, secret, progress)
+    with _nothing_taken(platform, where):
+        done = work.taken_out()
+    done = work.refreshed(work.cut(done))
     if done.refreshed:
-        done = _cut(platform, where, done, author, progress)
+        done = work.cut(done)
     with private_folder(platform.lake):
         pass  # what a killed `verify` left there
     left = search(LakeSnapshot.now(platform), where.places, secret, progress)
@@ -237,59 +233,6 @@ def _refuse_stages(platform: Platform) -> None:
             f"The stage {stages[0]} is open, and may hold the rows, too.",
             ends_of(platform.lake, stages[0]),
         )
-
-
-def _take_out(
-    platform: Platform, spark: SparkOnDemand, where: Reach, author: Author, secret: bytes, progress: OnProgress
-) -> Erased:
-    """Publish all tables without the rows, on exactly what was searched."""
-    for turn in range(_TURNS):
-        platform.settle()
-        _refuse_stages(platform)
-        snapshot = LakeSnapshot.now(platform)
-        found = search(snapshot, where.places, secret, progress)
-        planned = _planned(platform, where, found, secret)
-        if not found.live and is_remembered_everywhere(platform, where, secret):
-            return planned
-        try:
-            return replace(planned, release=_publish(platform, spark, where, found, snapshot, author, secret, progress))
-        except (Conflict, LockLostError):
-            if turn == _TURNS - 1:
-                raise
-    raise AssertionError
-
-
-def _publish(
-    platform: Platform,
-    spark: SparkOnDemand,
-    where: Reach,
-    found: Found,
-    snapshot: LakeSnapshot,
-    author: Author,
-    secret: bytes,
-    progress: OnProgress,
-) -> int:
-    tables = [place.table for place in where.places]
-    with new_stage(platform, tables) as (publication, _):
-        changes, erasures = [], []
-        for place in where.places:
-            if hits := found.live.get(place.table):
-                with meanwhile(progress, f"writing {place.table} without the rows"):
-                    change, erasure = without_rows(spark(), snapshot, place, hits, publication, secret)
-                changes.append(change)
-                erasures.append(erasure)
-            else:
-                erasures.append(Erasure(table=place.table, key=place.hashes(secret), secret=name_of(secret)))
-        with meanwhile(progress, "publishing"):
-            return publish_changes(
-                platform,
-                publication,
-                "erasure",
-                changes,
-                author,
-                erasures=erasures,
-                on_versions={table: -1 if (at := snapshot.version(table)) is None else at for table in tables},
-            )
 
 
 def without_rows(
@@ -407,42 +350,115 @@ def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
     }
 
 
-def _refresh(
-    platform: Platform, spark: SparkOnDemand, where: Reach, done: Erased, author: Author, progress: OnProgress
-) -> Erased:
-    """Compute what is stale, as a schedule would, but take no file; report what could not be computed."""
-    from platform_assets.engine.refresh import refresh  # and Spark, without which a dry run answers at once
-
-    stood = platform.ledger.holds()
-    result = refresh(platform, spark, author, progress, request=replace(AUTOMATIC, takes=False))
-    steps = [step for step in result.steps if step.table in where.derived]
-    counting = _counting(platform, where)
-    left: dict[str, dict[date, str]] = {table: _held(platform, table) for table in where.derived}
-    for step in steps:
-        left[step.table] |= step.not_published
-    left = {table: {day: why for day, why in days.items() if day in counting[table]} for table, days in left.items()}
-    for table in set(where.derived) & set(result.by_people):
-        if counting[table]:
-            left[table][max(counting[table])] = "it waits for a person, since its contract was changed"
-    return replace(
-        done,
-        refreshed={step.table: tuple(sorted(step.published)) for step in steps if step.published},
-        not_refreshed={table: days for table, days in left.items() if days},
-        ended=(*done.ended, *ended_rollbacks(platform, stood)),
-    )
+@contextmanager
+def _nothing_taken(platform: Platform, where: Reach) -> Iterator[None]:
+    with ExitStack() as turns:
+        for contract in sorted(where.raw, key=lambda raw: raw.name):
+            turns.enter_context(ingest_lock(platform.lake, contract.name, LOCK_WAIT_S))
+        yield
 
 
-def _counting(platform: Platform, where: Reach) -> dict[str, Collection[date]]:
-    """Return days of the tables that are made from those with the key which its rows reach, by table."""
-    secret = installation_secret(platform.settings)
-    keys = {place.table: place.hashes(secret) for place in where.places}
-    erased: defaultdict[str, set[date]] = defaultdict(set)
-    for _, erasures in made(platform):
-        for erasure in erasures:
-            if erasure.key == keys.get(erasure.table):
-                erased[erasure.table].update(erasure.rows)
-    reached = reached_days(platform.catalogue, erased, platform.calendar)
-    return {table: reached.get(table, frozenset()) for table in where.derived}
+@dataclass(frozen=True)
+class _Work:
+    """An erasure at work."""
+
+    platform: Platform
+    spark: SparkOnDemand
+    where: Reach
+    author: Author
+    secret: bytes
+    progress: OnProgress
+
+    def taken_out(self) -> Erased:
+        """Publish all tables without the rows, on exactly what was searched."""
+        for turn in range(_TURNS):
+            self.platform.settle()
+            _refuse_stages(self.platform)
+            snapshot = LakeSnapshot.now(self.platform)
+            found = search(snapshot, self.where.places, self.secret, self.progress)
+            planned = _planned(self.platform, self.where, found, self.secret)
+            if not found.live and is_remembered_everywhere(self.platform, self.where, self.secret):
+                return planned
+            try:
+                return replace(planned, release=self._publish(found, snapshot))
+            except (Conflict, LockLostError):
+                if turn == _TURNS - 1:
+                    raise
+        raise AssertionError
+
+    def _publish(self, found: Found, snapshot: LakeSnapshot) -> int:
+        tables = [place.table for place in self.where.places]
+        with new_stage(self.platform, tables) as (publication, _):
+            changes, erasures = [], []
+            for place in self.where.places:
+                if hits := found.live.get(place.table):
+                    with meanwhile(self.progress, f"writing {place.table} without the rows"):
+                        change, erasure = without_rows(self.spark(), snapshot, place, hits, publication, self.secret)
+                    changes.append(change)
+                else:
+                    erasure = Erasure(table=place.table, key=place.hashes(self.secret), secret=name_of(self.secret))
+                erasures.append(erasure)
+            with meanwhile(self.progress, "publishing"):
+                return publish_changes(
+                    self.platform,
+                    publication,
+                    "erasure",
+                    changes,
+                    self.author,
+                    erasures=erasures,
+                    on_versions={table: -1 if (at := snapshot.version(table)) is None else at for table in tables},
+                )
+
+    def refreshed(self, done: Erased) -> Erased:
+        """Compute what is stale, as a schedule would, but take no file; report what could not be computed."""
+        from platform_assets.engine.refresh import refresh  # and Spark, without which a dry run answers at once
+
+        stood = self.platform.ledger.holds()
+        request = replace(AUTOMATIC, takes=False)
+        result = refresh(self.platform, self.spark, self.author, self.progress, request=request)
+        steps = [step for step in result.steps if step.table in self.where.derived]
+        counting = self._counting()
+        left: dict[str, dict[date, str]] = {table: _held(self.platform, table) for table in self.where.derived}
+        for step in steps:
+            left[step.table] |= step.not_published
+        left = {table: {day: why for day, why in of.items() if day in counting[table]} for table, of in left.items()}
+        for table in set(self.where.derived) & set(result.by_people):
+            if counting[table]:
+                left[table][max(counting[table])] = "it waits for a person, since its contract was changed"
+        return replace(
+            done,
+            refreshed={step.table: tuple(sorted(step.published)) for step in steps if step.published},
+            not_refreshed={table: days for table, days in left.items() if days},
+            ended=(*done.ended, *ended_rollbacks(self.platform, stood)),
+        )
+
+    def _counting(self) -> dict[str, Collection[date]]:
+        """Return days of the tables that are made from those with the key which its rows reach, by table."""
+        keys = {place.table: place.hashes(self.secret) for place in self.where.places}
+        erased: defaultdict[str, set[date]] = defaultdict(set)
+        for _, erasures in made(self.platform):
+            for erasure in erasures:
+                if erasure.key == keys.get(erasure.table):
+                    erased[erasure.table].update(erasure.rows)
+        reached = reached_days(self.platform.catalogue, erased, self.platform.calendar)
+        return {table: reached.get(table, frozenset()) for table in self.where.derived}
+
+    def cut(self, done: Erased) -> Erased:
+        """Let nothing be read that was shown before, and delete its files."""
+        erased = newest(self.platform)
+        assert erased is not None
+        was_cut = horizon_of(self.platform.lake).cut.before
+        if done.release is None and not done.found and was_cut > erased.release and not done.refreshed:
+            return replace(done, cut=was_cut)
+        self.platform.settle()
+        bases: Collection[int] = [stage.release for stage in open_stages(self.platform.lake)]
+        before = max(erased.release, min([self.platform.current_release().number, *bases]))
+        for number in [pin for pin in pinned_releases(self.platform.ledger) if pin < before]:
+            unpin(self.platform, number, replace(self.author, why=f"erasure {erased.publication}: {self.author.why}"))
+        tables = {place.table for place in self.where.places} | set(self.where.derived)
+        with meanwhile(self.progress, "deleting files of before"):
+            gone = delete_before(self.platform, Cut(before=before, publication=erased.publication), tables)
+        return replace(done, cut=before, files=done.files + sum(len(deletion.files) for deletion in gone))
 
 
 def _held(platform: Platform, table: str) -> dict[date, str]:
@@ -453,21 +469,3 @@ def _held(platform: Platform, table: str) -> dict[date, str]:
     there = platform.ledger.current_days(table, among=holds) if holds else {}
     made_by = platform.ledger.indexed() if there else {}
     return {day: holds[day] for day, record in there.items() if made_by[record.publication] <= erased.release}
-
-
-def _cut(platform: Platform, where: Reach, done: Erased, author: Author, progress: OnProgress) -> Erased:
-    """Let nothing be read that was shown before, and delete its files."""
-    erased = newest(platform)
-    assert erased is not None
-    is_finished = done.release is None and not done.found and horizon_of(platform.lake).cut.before > erased.release
-    if is_finished and not done.refreshed:
-        return replace(done, cut=horizon_of(platform.lake).cut.before)
-    platform.settle()
-    bases: Collection[int] = [stage.release for stage in open_stages(platform.lake)]
-    before = max(erased.release, min([platform.current_release().number, *bases]))
-    for number in [pin for pin in pinned_releases(platform.ledger) if pin < before]:
-        unpin(platform, number, replace(author, why=f"erasure {erased.publication}: {author.why}"))
-    tables = {place.table for place in where.places} | set(where.derived)
-    with meanwhile(progress, "deleting files of before"):
-        gone = delete_before(platform, Cut(before=before, publication=erased.publication), tables)
-    return replace(done, cut=before, files=done.files + sum(len(deletion.files) for deletion in gone))

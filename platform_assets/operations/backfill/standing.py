@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -48,9 +48,6 @@ from platform_assets.report import (
 )
 from platform_assets.visible import as_code
 from platform_assets.words import counted, lasting, size
-
-if TYPE_CHECKING:
-    from platform_assets.planning.backfill.pace import Standing
 
 
 def backfill_report(backfill: Backfill, at: Path | None = None) -> Report:
