@@ -232,8 +232,11 @@ class _Work:
         computed = no_rows(session, schema) if staged.rows is None else staged.rows
         by_day: dict[date, Verified] = {}
         for day in days:
-            there = lying.get(day, Profile()).digest
-            by_day[day] = _verdict(self.records[day], there, staged.digest(day))
+            there, expected = lying.get(day, Profile()).digest, Digest.parse(self.records[day].digest)
+            by_day[day] = _compare(day, expected, there, "its files hold other rows than were published")
+            if there == expected:
+                made = staged.digest(day)
+                by_day[day] = _compare(day, expected, made, "computed again, it has other rows than were published")
             if by_day[day].verdict == "different" and not is_sail(session):  # which cannot tell where
                 rows = (_of(published, day), _of(computed, day))
                 by_day[day] = _with_examples(by_day[day], self.contract, *rows, self.platform.masking)
@@ -251,13 +254,6 @@ class _Work:
                 expected = Digest.parse(recorded[day].digest) if day in recorded else Digest()
                 by_day[day] = _compare(day, expected, now, "computed again, other rows break a rule")
         return by_day
-
-
-def _verdict(record: DayRecord, lying: Digest, computed: Digest) -> Verified:
-    expected = Digest.parse(record.digest)
-    if lying != expected:
-        return _compare(record.day, expected, lying, "its files hold other rows than were published")
-    return _compare(record.day, expected, computed, "computed again, it has other rows than were published")
 
 
 def _compare(day: date, expected: Digest, actual: Digest, reason: str) -> Verified:

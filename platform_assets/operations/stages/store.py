@@ -213,7 +213,9 @@ def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: 
         if table in platform.catalogue.names
     }
     anew = {
-        table: [day for day in reasons[table] if day in marks and marks[day].digest != _digest(stage, table, day)]
+        table: [
+            day for day in reasons[table] if day in marks and marks[day].digest != stage.staged.of(table)[day].digest
+        ]
         for table, marks in LakeSnapshot.now(platform).marks(reasons).items()
     }
     for table, closed in protected_without_data(platform.catalogue, reasons, anew).items():
@@ -224,10 +226,6 @@ def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: 
             f"Drop it with {dropped_by(platform.lake, stage.name)}. To change protected days, write a plan with "
             "`override_protected`: `platform-assets plan new`.",
         )
-
-
-def _digest(stage: OpenStage, table: str, day: date) -> str:
-    return stage.staged.of(table)[day].digest
 
 
 def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
