@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from platform_assets.engine.day_contents import AHEAD, staged_at
 from platform_assets.engine.erasures import made, newest, standing
@@ -321,20 +321,11 @@ def _stage_the_rest(
         stage(rows.where(~told), folder, parts=parts_of(bytes_among(files, alike), part_bytes))
         gone = rows.where(told)
         if "_arrival" in columns.fieldNames():
-            out = _added(out, profile_raw(gone))
+            out.add(profile_raw(gone))
         else:
             digests = {day: found.digest for day, found in profile(gone, (), ()).items()}
-            out = _added(out, RawProfile(digests=digests))
+            out.add(RawProfile(digests))
     return out
-
-
-def _added(one: RawProfile, other: RawProfile) -> RawProfile:
-    def both(mine: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
-        return mine | theirs | {key: mine[key] + theirs[key] for key in mine.keys() & theirs.keys()}
-
-    return replace(
-        one, **{name: both(of, getattr(other, name)) for name, of in vars(one).items() if name != "software"}
-    )
 
 
 def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
