@@ -17,7 +17,6 @@ from platform_assets.engine.erasures import newest
 from platform_assets.engine.platform import Platform
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.commits import files_changed
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import StillNeededError
 from platform_assets.lakehouse.horizon import NO_CUT, Cut, announcement, horizon_of, write_horizon
@@ -276,7 +275,7 @@ def _protected_since(lake: Lake, usage: Usage, kept: RetainedReleases) -> dict[s
     for table in lake.table_names():
         path, head = lake.table_path(table), usage.heads.get(table, -1)
         new = range(head + 1, commits.head_version(path) + 1)
-        protected[table] = {file for version in new for file in files_changed(path, version)[1]}
+        protected[table] = {file for version in new for file in commits.files_changed(path, version)[1]}
     for number in sorted({*kept.pinned} - {*usage.kept.pinned}):
         for table, version in release(lake, number).versions.items():
             protected[table] |= table_snapshot(lake.table_path(table), version).files.keys()

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import read_arrow
-from platform_assets.operations.maintenance import maintenance
+from platform_assets.operations import deletion
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.freshness import freshness_events
 from platform_assets.settings import Settings
