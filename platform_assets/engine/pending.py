@@ -148,7 +148,6 @@ class Waiting:
     """What a refresh would find to do, and what it would leave.
 
     Args:
-        files: to be taken, by raw table.
         until: newest arrival date to take, so that the run is no larger than it may be; None takes everything.
         left: files of newer arrival dates, for the next run.
         problems: what lies in the landing area and cannot be taken.

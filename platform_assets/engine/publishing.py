@@ -57,7 +57,6 @@ def in_turns(publish: Callable[[], _T], faster: Callable[[Met], object] = lambda
 
     Raises:
         Conflict: others kept replacing days of it.
-        OvertakenError: others kept publishing.
     """
     for _ in range(_TURNS - 1):
         try:

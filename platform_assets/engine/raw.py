@@ -114,9 +114,6 @@ def stage_tombstones(
     Days that a key left within the contract's `moves_within_days` get one, and those with a record that a delete
     without event time takes back. Of a table whose arrivals are snapshots, mark the days that they have no row of.
 
-    Args:
-        few: as for `spark.raw.markers.tombstones`.
-
     Returns:
         How many keys of arriving deletes without event time have no record yet, by arrival.
     """

@@ -37,7 +37,6 @@ class StepResult:
         notes: what a reader of a day should know about its inputs: those that count with their last good content.
         reasons: why the published days were computed.
         read: what was read of each input, all batches together.
-        seconds: wall time.
         before: what the published days were, of those that were there.
     """
 
@@ -114,7 +113,6 @@ class IngestResult:
         due: rows that had arrived too far ahead of their day and entered now that it has come.
         problems: files that cannot be taken, and why.
         missing: days asked for that their source has not delivered.
-        seconds: wall time.
     """
 
     table: str

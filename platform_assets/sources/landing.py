@@ -58,8 +58,6 @@ def sha256_of(file: Path, path: str, state: State) -> str:
 
     Raises:
         ChangedError: it is in another one, or came to be while it was read.
-        LinkError: a link lies on the way to it.
-        OSError: it cannot be read.
     """
     digest = hashlib.sha256()
     with opened(file, path, state) as stream:
@@ -163,7 +161,6 @@ class LandedFile:
 
         Raises:
             ChangedError: it is in another state, or another file.
-            LinkError: a link lies on the way to it.
             OSError: it cannot be opened.
         """
         return opened(self.file, self.path, self.state)

@@ -195,7 +195,6 @@ def becomes_too_much(stream: BinaryIO, metadata: pq.FileMetaData, size: int, lim
 
     Raises:
         ArrowException: it is corrupt.
-        OSError: it cannot be read.
     """
     declared = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     at_once = max(min(_BYTES_AT_ONCE * rows_of(metadata) // max(declared, 1), _ROWS_AT_ONCE), 1)

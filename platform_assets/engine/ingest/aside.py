@@ -36,7 +36,6 @@ def aside(
         everything: those as well that a person needs no more.
 
     Raises:
-        UnknownTableError: there is no such table.
         QuarantineError: its rows are never set aside.
     """
     contracts = [platform.catalogue[selection.table]] if selection.table else list(platform.catalogue)

@@ -138,8 +138,6 @@ def replay(
 
     Raises:
         QuarantineError: nothing of it is set aside, or a file cannot be read once more; nothing of that was changed.
-        ContractError: the table cannot take rows of its contract.
-        CircuitOpenError: a person stopped the table.
     """
     contract = platform.catalogue[selection.table or ""]
     done: list[Taken] = []

@@ -96,7 +96,6 @@ def approve(
         One result per raw table.
 
     Raises:
-        UnknownTableError: there is no such table.
         ContractError: a table cannot take rows of its contract.
         LateQueueError: nothing selected waits, or the queue's files hold other rows than its records say.
     """

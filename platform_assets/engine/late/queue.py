@@ -85,7 +85,6 @@ def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tu
     """Return the selected rows that are still to be decided so.
 
     Raises:
-        UnknownTableError: there is no such table.
         LateQueueError: the table takes no arrivals, the arrival is not known, or nothing selected waits.
     """
     queue = late_queue(platform)

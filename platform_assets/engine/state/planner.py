@@ -79,12 +79,7 @@ def states_around(
     forced: Collection[date] = (),
     accept: Collection[str] = (),
 ) -> tuple[TableStates, dict[date, DayState]]:
-    """Return the state of some days of one table, and what is known of it and of what it reads.
-
-    Args:
-        forced: as for `day_states`.
-        accept: as for `day_states`.
-    """
+    """Return the state of some days of one table, and what is known of it and of what it reads."""
     tables = table_states(snapshot, {contract.name, *(read.table for read in contract.inputs)})
     return tables, day_states(contract, days, tables, forced=forced, accept=accept)
 

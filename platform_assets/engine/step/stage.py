@@ -51,7 +51,6 @@ class Stage:
     Args:
         before: what lies in it already; by default nothing, over the current release.
         keep: told whenever that changed.
-        is_private: as of `LakeSnapshot`.
     """
 
     def __init__(
@@ -160,7 +159,6 @@ class Stage:
             The number of the new release; None where no day came out good.
 
         Raises:
-            OvertakenError: others kept publishing.
             ScopeError: they did of days whose rest was carried over.
         """
         failpoint("stage.before_publish")

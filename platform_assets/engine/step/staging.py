@@ -58,7 +58,6 @@ class Staged:
         raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
         rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
         inputs: what it was made from, by table.
-        read: files that were read to make them.
         tells_reads: whether that is known; it is not over Spark Connect, nor of Sail.
         software: that computed them, as a manifest has it.
         moved: records that moved between the computed rows and those that were carried over, by day.
