@@ -196,8 +196,6 @@ _GZIP = 31
 _AT_ONCE = 1 << 14
 _MOST_MEMBERS = 200_000
 _CUT_SHORT = "is gzip that was cut short; deliver it whole"
-_CHUNK = 1 << 20
-_BLANK = bytes(range(33))
 _LINE_END = f"{MARK}n".encode()
 
 
@@ -270,7 +268,7 @@ def scan(file: LandedFile, look: Look, records: Records | None = None, limits: L
         ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
     """
     decoder, splitter = _Decoder(), _Splitter(look, limits, headers=1 if records else 0)
-    for chunk in chunks(file, limits, CHUNK):
+    for chunk in _chunks(file, limits):
         decoder.take(chunk)
         splitter.take(records.take(chunk) if records else chunk)
         if splitter.is_beyond:
@@ -366,11 +364,11 @@ def holds_gzip(file: LandedFile) -> bool:
         return stream.read(len(_BEGINNING)) == _BEGINNING
 
 
-def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
+def _chunks(file: LandedFile, limits: Limits) -> Iterator[bytes]:
     """Yield what is in a file, unpacked, piece by piece."""
     if not is_compressed(file.file):
         with file.open() as stream:
-            while chunk := stream.read(size):
+            while chunk := stream.read(CHUNK):
                 yield chunk
         return
     if not file.size:
@@ -379,14 +377,14 @@ def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
         raise CompressionError(f"is not gzip, though its name ends with {COMPRESSED}")
     unpacked = 0
     with file.open() as packed:
-        for chunk in _unpacked(packed, size):
+        for chunk in _unpacked(packed):
             unpacked += len(chunk)
             if reason := limits.unpacks_too_far(unpacked, file.size):
                 raise LimitError(reason)
             yield chunk
 
 
-def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
+def _unpacked(packed: BinaryIO) -> Iterator[bytes]:
     """Yield what is in all members of a gzip file; nothing may lie between or behind them, as for Java.
 
     Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member it reads again
@@ -403,7 +401,7 @@ def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
             if not content and not (content := packed.read(_AT_ONCE)):
                 raise CompressionError(_CUT_SHORT)
             try:
-                chunk = member.decompress(content, size)
+                chunk = member.decompress(content, CHUNK)
             except zlib.error as error:
                 raise CompressionError(f"is damaged gzip: {error}") from None
             content = member.unconsumed_tail
@@ -420,7 +418,7 @@ def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
     Args:
         file: CSV, or JSON lines, which have no record on several lines.
     """
-    content = chunks(file, limits, _CHUNK)
+    content = _chunks(file, limits)
     return on_lines(content) if file.format == "csv" else content
 
 
