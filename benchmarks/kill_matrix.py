@@ -16,7 +16,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from platform_assets.failpoints import POINTS
 from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets_tests.support.installation import SMALL_DATA, Jvm
@@ -31,6 +30,7 @@ from platform_assets_tests.support.kills.harness import (
     rehearse,
 )
 from platform_assets_tests.support.kills.paper import PAPER
+from platform_assets_tests.support.kills.points import POINTS
 from platform_assets_tests.support.kills.sales import SALES
 
 STORIES = {"paper": (PAPER, ON_PAPER), "sales": (SALES, WITH_SPARK)}

@@ -66,8 +66,7 @@ def load_through_dagster(settings: Settings) -> None:
     import dagster as dg
 
     from platform_assets.cli.session import dagster_home
-    from platform_assets.orchestration.build import build_definitions
-    from platform_assets.orchestration.in_process import materialize_range
+    from platform_assets.orchestration.build import build_definitions, materialize_range
 
     os.environ["DAGSTER_HOME"] = str(dagster_home(settings))
     days = settings.calendar()

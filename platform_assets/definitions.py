@@ -3,7 +3,7 @@
 import os
 
 from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.shown_text import errors_without_trace
+from platform_assets.orchestration.instance.events import errors_without_trace
 from platform_assets.settings import load_settings
 
 with errors_without_trace(of_own_code=True):

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import ClassVar
 
-from platform_assets.visible import visible
+from platform_assets.words import visible
 
 _PLATFORM = Path(__file__).parent
 
@@ -74,11 +74,7 @@ def users_line(error: BaseException, package: str | None = None) -> str | None:
 
 
 def users_frames(frames: Iterable[tuple[FrameType, int]], package: str | None = None) -> list[tuple[FrameType, int]]:
-    """Return those frames, each with its line, that are a user's own code; of one package if it is on the way.
-
-    Args:
-        frames: outermost first.
-    """
+    """Return those frames, each with its line, that are a user's own code; of one package if it is on the way."""
     frames = list(frames)
     top = package.partition(".")[0] if package else ""
     # What is shipped with the platform lies among the platform's own.

@@ -1,16 +1,27 @@
 """Say what a feature found as one value: parts that people read, and the data that programs get.
 
-Put here what a report is made of. How parts look is elsewhere: in a terminal `cli.console`, in Markdown and on a page
-`report_pages`.
+How parts look in a terminal is in `cli.console`. Here they become Markdown, and a page that holds all it needs: one
+file, no script, escaped throughout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from calendar import monthrange
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple
+from html import escape
+from io import StringIO
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from platform_assets.words import as_code, visible
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 
 Tone = Literal["", "bold", "bold red", "cyan", "dim", "green", "red", "yellow"]
 
@@ -164,11 +175,7 @@ class Report:
 
 
 def picked(value: object, names: str, **more: object) -> dict[str, Any]:
-    """Return some fields of a value, by name, and others beside them.
-
-    Args:
-        names: of the fields, with blanks between.
-    """
+    """Return some fields of a value, by name, and others beside them."""
     return {name: getattr(value, name) for name in names.split()} | more
 
 
@@ -187,3 +194,130 @@ def plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(map(plain, value), key=str)
     return str(value)
+
+
+_BEFORE, _AFTER = "#8a5a00", "#0b57d0"
+_MANY = 100
+"""Days from which on marks would hide each other."""
+_PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
+_BESIDES = re.compile(r"\s*<metadata>.*?</metadata>|\s*<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
+"""What Matplotlib says of itself, and a style for the whole page that the picture stands in."""
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+
+
+def markdown(parts: Iterable[Part]) -> list[str]:
+    """Return a report as lines of Markdown; what only a page has room for is left out."""
+    lines: list[str] = []
+    for part in parts:
+        if block := markdown(part.parts if part.everywhere else ()) if isinstance(part, Details) else [*_block(part)]:
+            lines += ["", *block] if lines else block
+    return lines
+
+
+def _block(part: Part) -> Iterator[str]:
+    match part:
+        case str():
+            yield from [part] if part else []
+        case Heading():
+            yield f"{'#' * part.level} {part.text}"
+        case Quote():
+            yield as_code(part.text)
+        case Points():
+            yield from (f"- {as_code(line) if part.quoted else line}" for line in part.lines)
+        case Note():
+            yield f"- **{part.mark}**: {part.text} {part.todo}".rstrip()
+        case Facts():
+            yield from (f"- {name}: {'; '.join(lines)}" for name, lines in part.entries)
+        case Table():
+            yield from [f"**{part.title}**", ""] if part.title else []
+            yield _row(part.columns)
+            yield _row(["---:" if name in part.right else "---" for name in part.columns])
+            for row in part.rows:
+                cells = zip_longest(part.columns, map(_text, row), fillvalue="")
+                yield _row([as_code(cell) if cell and name in part.quoted else cell for name, cell in cells])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(cell: Cell) -> str:
+    if isinstance(cell, Mark):
+        return cell.text
+    return cell if isinstance(cell, str) else "; ".join(cell)
+
+
+def page(title: str, parts: Iterable[Part]) -> str:
+    """Return a report as a page of HTML of which nothing acts."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("platform_assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value, breaks=True) if type(value) is str else value,
+    )
+    environment.filters.update(
+        beside=lambda columns, row: zip_longest(columns, row, fillvalue=""),
+        drawn=_drawn,
+        kind=lambda part: type(part).__name__,
+        months=_months,
+        spans=_spans,
+    )
+    return environment.get_template("report.html").render(title=title, parts=list(parts))
+
+
+def _spans(text: str) -> Markup:
+    """Return text as HTML, with code where Markdown would have it."""
+    from markupsafe import Markup
+
+    shown = str(Markup.escape(visible(text, breaks=True)))
+    return Markup(_CODE.sub(r"<code>\2</code>", shown))  # noqa: S704 escaped above
+
+
+def _months(days: Mapping[date, tuple[str, int, str]]) -> list[tuple[str, list[tuple[str, int, str] | None]]]:
+    """Return the months that have such a day, each with what there is of its days."""
+    months = sorted({(day.year, day.month) for day in days})
+    return [
+        (f"{year}-{month:02}", [days.get(date(year, month, n + 1)) for n in range(monthrange(year, month)[1])])
+        for year, month in months
+    ]
+
+
+def _drawn(plot: Plot) -> Markup:
+    """Return two lines by day as a picture: before is dashed with open circles, after is whole with filled squares."""
+    from markupsafe import Markup
+    from matplotlib import rc_context
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+    from matplotlib.figure import Figure
+
+    days = sorted(plot.days)
+    at = date2num(days)
+    size, width = (5.0, 1.6) if len(days) <= _MANY else (0.0, 1.2)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": plot.title, "font.family": "sans-serif", "font.size": 9}):
+        figure = Figure(figsize=(7.2, 2.3), layout="constrained")
+        axes = figure.subplots()
+        before, after = (_numbers([plot.days[day] for day in days], side) for side in (0, 1))
+        axes.plot(at, before, "o--", color=_BEFORE, mfc="white", ms=size, lw=width, label="before")
+        axes.plot(at, after, "s-", color=_AFTER, ms=size, lw=width, label="after")
+        axes.set_title(plot.title, loc="left", fontsize=10)
+        axes.set_ylim(bottom=min(0.0, *axes.get_ylim()))
+        locator = AutoDateLocator()
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axes.yaxis.set_major_formatter("{x:,.10g}")
+        axes.grid(axis="y", alpha=0.3)
+        axes.legend(loc="best", fontsize=8, framealpha=0.9)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        out = StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    svg = _BESIDES.sub("", _PROLOGUE.sub("", out.getvalue()))
+    label = f'<svg role="img" aria-label="{escape(plot.title)}, before and after" '
+    return Markup(svg.replace("<svg ", label, 1))  # noqa: S704 made of titles that are escaped, and of numbers
+
+
+def _numbers(pairs: Sequence[tuple[Figure, Figure]], side: int) -> list[float]:
+    return [float("nan") if pair[side] is None else float(pair[side] or 0) for pair in pairs]

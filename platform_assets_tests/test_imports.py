@@ -49,7 +49,7 @@ def test_settings_are_loaded_where_a_process_begins_and_handed_over_from_there()
         "definitions.py",
         "orchestration/instance/launcher.py",
         "orchestration/instance/storage.py",
-        "orchestration/warm/keeper.py",
+        "orchestration/keeper.py",
         "orchestration/webserver.py",
     }
     assert {module.as_posix() for module in loading if module.parts[0] != "cli"} == begin

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.installed import refuse_another_pyspark
+from platform_assets.spark import refuse_another_pyspark
 from platform_assets_tests.support.cli.commands import run_apart, state
 
 __all__ = ["state"]

@@ -216,7 +216,7 @@ def _keep_private(command: str | None) -> None:
     """Keep what a command writes, and what it starts, for those whom the settings name."""
     if command not in COMMANDS or command == "init" or _asks_for_help():  # `init`: its files are the user's own
         return
-    from platform_assets.access import PRIVATE_UMASK
+    from platform_assets.places import PRIVATE_UMASK
     from platform_assets.settings import load_settings  # which a list of commands needs not
 
     os.umask(PRIVATE_UMASK)

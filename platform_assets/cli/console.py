@@ -38,7 +38,7 @@ from platform_assets.report import (
     Table,
     plain,
 )
-from platform_assets.visible import visible
+from platform_assets.words import visible
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, TextIO
 from rich.console import Console
 
 from platform_assets.progress import OnProgress, Progress
-from platform_assets.visible import visible
-from platform_assets.words import counted
+from platform_assets.words import counted, visible
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs

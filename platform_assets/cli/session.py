@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from platform_assets.cli.progress import telling
 from platform_assets.errors import PlatformError, led_to
-from platform_assets.installed import refuse_another_pyspark
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings, project_root
 
@@ -35,10 +34,10 @@ def session_on_demand(
         brief: whether it will have little to do.
         at_once: whether it is going to be needed: it then starts while the command does other things.
     """
-    refuse_another_pyspark()
+    # First, since it refuses a PySpark of others. By it whoever tells how far the command is asks Spark.
+    import_module("platform_assets.spark.session.on_demand")
     from pyspark import SparkContext
 
-    import_module("platform_assets.spark.session.on_demand")  # by it whoever tells how far the command is asks Spark
     from platform_assets.spark.sail.session import stop_sail
     from platform_assets.spark.session.session import create_session, stop_session
     from platform_assets.spark.tables.failures import note_what_java_says

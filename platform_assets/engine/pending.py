@@ -16,9 +16,9 @@ from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all, past_of, states_around
+from platform_assets.planning.arrivals import empty_days, missing_days
 from platform_assets.planning.circuit import CircuitState, Try
 from platform_assets.planning.day_states import Stale, TableStates, UpToDate, stale_through_data
-from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.steps import newest_to_take
 from platform_assets.planning.windows import days_later

@@ -29,7 +29,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.user_code import (
     UserCode,
@@ -43,7 +42,7 @@ from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import recover
 from platform_assets.lakehouse.releases import Release, current_release
-from platform_assets.places import is_object_store
+from platform_assets.places import is_object_store, own_host, own_user
 from platform_assets.planning.code.reach import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar

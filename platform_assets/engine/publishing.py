@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -11,7 +12,6 @@ from typing import NamedTuple, TypeVar
 from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.failpoints import failpoint
-from platform_assets.garbage import unsearched
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.locks import stage_lock
 from platform_assets.lakehouse.publish import Conflict, OvertakenError, publish
@@ -215,3 +215,20 @@ def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[Tabl
         for table in tables
     )
     return tuple(table for table in left if table.days)
+
+
+@contextmanager
+def unsearched() -> Iterator[None]:
+    """Within it Python does not search all that it has for garbage, which it does again and again while much is made.
+
+    For work of seconds that reads and writes the days of years: to search the libraries that are imported, Spark's and
+    pandas' among them, takes longer than the work.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -34,7 +34,7 @@ from platform_assets.lakehouse.delta.statistics import bounded_key, may_lack, ma
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.releases import release
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning.late_queue import late_table
+from platform_assets.planning.rows_aside import late_table
 from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.records.erased_keys import ErasedKeys
 from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange

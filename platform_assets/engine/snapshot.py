@@ -24,12 +24,10 @@ from platform_assets.lakehouse.delta.schema import schema_at
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.ledger.sync import day_records
-from platform_assets.planning.days_on_demand import DaysOnDemand
+from platform_assets.planning.arrivals import Delivered, Delivery, loaded_days, order_number, replays, with_history
 from platform_assets.planning.last_look import Since, look_for
-from platform_assets.planning.loaded import Delivered, loaded_days, with_history
 from platform_assets.planning.reasons import Reasons, Revision
-from platform_assets.planning.replays import Delivery, order_number, replays
-from platform_assets.planning.windows import Calendar
+from platform_assets.planning.windows import Calendar, DaysOnDemand
 from platform_assets.records.history import DayMark, DayRecord, Hold, Marks, StagedDays
 from platform_assets.records.manifest import STAGED, TableChange
 

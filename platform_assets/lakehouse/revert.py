@@ -12,7 +12,6 @@ from datetime import UTC, date, datetime
 from getpass import getuser
 from os import getpid
 
-from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
@@ -34,6 +33,7 @@ from platform_assets.lakehouse.releases import (
     write_release,
 )
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.places import own_host, own_user
 from platform_assets.records.manifest import Decides, Manifest, new_publication, platform_version
 
 

@@ -35,7 +35,7 @@ from platform_assets.records.decisions import (
     to_content,
 )
 from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, PublicationRecord
-from platform_assets.visible import visible
+from platform_assets.words import visible
 
 _LOG = logging.getLogger(__name__)
 D = TypeVar("D", LateDecision, PinDecision, PlanDecision, QuarantineDecision)

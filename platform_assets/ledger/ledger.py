@@ -41,8 +41,8 @@ from platform_assets.ledger.queries import (
     to_day,
     without_columns,
 )
+from platform_assets.planning.arrivals import Delivery
 from platform_assets.planning.reasons import Revision
-from platform_assets.planning.replays import Delivery
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import Decision
 from platform_assets.records.history import (

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from platform_assets.ledger.schema import arrivals, days, publications
-from platform_assets.planning.replays import Delivery
+from platform_assets.planning.arrivals import Delivery
 from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.history import (
     COMPACTION,

@@ -21,7 +21,6 @@ from tempfile import TemporaryDirectory
 from filelock import FileLock, Timeout
 from pydantic import SecretStr
 
-from platform_assets.access import make_folder
 from platform_assets.engine.platform import lake_to_write
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta import commits
@@ -32,7 +31,7 @@ from platform_assets.lakehouse.releases import Release, current_release, manifes
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Entry, Location, sync
 from platform_assets.operations.audit_logs import Check, Fault, Scope
-from platform_assets.places import folder_of
+from platform_assets.places import folder_of, make_folder
 from platform_assets.progress import OnProgress, Progress, meanwhile
 from platform_assets.records.history import ERASURE
 from platform_assets.records.manifest import Manifest

@@ -23,7 +23,7 @@ from platform_assets.lakehouse.releases import manifest_bytes, parsed, published
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damaged, opened
 from platform_assets.operations.plan_record import all_records
-from platform_assets.planning.late_queue import late_table
+from platform_assets.planning.rows_aside import late_table
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.records.erased_keys import AS_DELIVERED, KEY_TYPES, ErasedKeys, canonical, hash_of
 from platform_assets.records.manifest import is_publication

@@ -11,7 +11,6 @@ from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from platform_assets.access import given_beyond, is_unused, make_folder
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import Author, Platform, lake_to_write
 from platform_assets.lakehouse.layout import NO_READERS
@@ -22,7 +21,7 @@ from platform_assets.ledger.errors import LedgerReadOnlyError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import SyncResult, sync
 from platform_assets.operations.breaker import roll_back_opened
-from platform_assets.places import folder_of
+from platform_assets.places import folder_of, given_beyond, is_unused, make_folder
 from platform_assets.records.outbox import CatchUp
 from platform_assets.words import counted
 

@@ -18,7 +18,7 @@ from platform_assets.engine.state.planner import plan_steps, states_around
 from platform_assets.errors import PlatformError
 from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.quarantine import AsideRow, AsideSelection
+from platform_assets.planning.rows_aside import AsideRow, AsideSelection
 from platform_assets.planning.selection import Request
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress

@@ -24,7 +24,7 @@ from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.operations.plan_record import ends_of
 from platform_assets.operations.stages.store import stage_names
-from platform_assets.planning.late_queue import late_table
+from platform_assets.planning.rows_aside import late_table
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import RELOAD, ArrivalRecord

@@ -15,12 +15,11 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.rules import quarantine_table
 from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import in_turns, publish_changes
+from platform_assets.engine.publishing import in_turns, publish_changes, unsearched
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
-from platform_assets.garbage import unsearched
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, files_of_days, table_snapshot
 from platform_assets.lakehouse.delta.schema import differing_columns, files_with, schema_at, types_in
@@ -38,8 +37,8 @@ from platform_assets.operations.rollback_choice import (
     refuse_what_is_deleted,
 )
 from platform_assets.planning.day_states import TableStates, same_input
-from platform_assets.planning.key_scope import is_mixed
 from platform_assets.planning.rollback import Restoration, TableDay, following, refusals, restoration
+from platform_assets.planning.selection import is_mixed
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.code_version import Attempt, Version

@@ -28,8 +28,7 @@ from platform_assets.lakehouse.releases import Release, made_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.pins import FileCheck
 from platform_assets.planning.configuration import contract_changes
-from platform_assets.planning.key_scope import is_mixed, shown_keys
-from platform_assets.planning.selection import Draw, Selection
+from platform_assets.planning.selection import Draw, Selection, is_mixed, shown_keys
 from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import ranges, ranges_read, which
 from platform_assets.progress import OnProgress, Progress, no_progress

@@ -1,35 +1,36 @@
-"""Put Dagster's definitions together from settings: the one seam between tests, the demo and Dagster itself."""
+"""Put Dagster's definitions together from settings: the one seam between tests, the demo and Dagster itself.
+
+The demo runs them in its own process.
+"""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from datetime import date
 
 import dagster as dg
 
-from platform_assets.contracts import Catalogue, Exposure
+from platform_assets.contracts import Exposure
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import code_versions
 from platform_assets.engine.user_code import refuse_wrong_functions
-from platform_assets.orchestration.assets.events import asset_key, shown_owners
+from platform_assets.orchestration.assets.events import asset_key, plain, shown_owners
 from platform_assets.orchestration.assets.factory import build_assets
-from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
-from platform_assets.orchestration.automation.comparisons import build_comparisons
+from platform_assets.orchestration.assets.table_checks import build_comparisons, build_freshness
+from platform_assets.orchestration.automation.announcements import announce
+from platform_assets.orchestration.automation.refresh_requests import late_data
 from platform_assets.orchestration.automation.schedules import (
     build_schedules,
     deliver_messages,
+    held_days_job,
     keys_job,
     maintenance_job,
-)
-from platform_assets.orchestration.automation.sensors import (
-    announce,
-    held_days_job,
-    late_data,
     show_published_elsewhere,
 )
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.plans import plan_apply_job, plan_explain_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.shown_text import plain
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 
@@ -47,16 +48,15 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         warnings.simplefilter("ignore", dg.PreviewWarning)
         assets = build_assets(catalogue, settings, code_versions(catalogue))
         freshness = build_freshness(catalogue)
-        comparisons, comparing = build_comparisons(catalogue, settings.reconcile_cron)
+        comparisons = build_comparisons(catalogue)
         definitions = dg.Definitions(
-            assets=[*assets, *build_exposures(catalogue)],
+            assets=[
+                *assets,
+                *(_exposure(domain.name, one) for domain in catalogue.domains for one in domain.exposures),
+            ],
             asset_checks=[freshness, *comparisons],
             jobs=[refresh_job, tables_job, maintenance_job, keys_job, held_days_job, plan_explain_job, plan_apply_job],
-            schedules=[
-                *build_schedules(settings),
-                build_freshness_schedule(freshness),
-                *comparing,
-            ],
+            schedules=build_schedules(settings, freshness, comparisons),
             sensors=[late_data, announce, deliver_messages, show_published_elsewhere],
             resources={
                 "platform": PlatformResource(settings=settings),
@@ -70,12 +70,8 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
     return definitions
 
 
-def build_exposures(catalogue: Catalogue) -> list[dg.AssetSpec]:
-    """Build an external asset for each exposure, beside the tables of the domain that declares it."""
-    return [_spec(domain.name, exposure) for domain in catalogue.domains for exposure in domain.exposures]
-
-
-def _spec(domain: str, exposure: Exposure) -> dg.AssetSpec:
+def _exposure(domain: str, exposure: Exposure) -> dg.AssetSpec:
+    """Build an external asset, beside the tables of the domain that declares the exposure."""
     metadata = {"told at": plain(f"the address in {exposure.url_env}")}
     if exposure.page:
         metadata["page"] = dg.MetadataValue.url(exposure.page)
@@ -90,3 +86,68 @@ def _spec(domain: str, exposure: Exposure) -> dg.AssetSpec:
         tags={"domain": domain},
         metadata=metadata,
     )
+
+
+_NO_RETRY = {"dagster/max_retries": "0"}
+"""The daemon can start no run anew that a command executed: were it announced, somebody would wait for it."""
+
+_AROUND = dg.DagsterExecutionStepExecutionError.__name__
+"""Dagster's error around what a step met, which only names the step."""
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended: Dagster's id, and what failed steps said; nothing if the run succeeded."""
+
+    run_id: str
+    failures: tuple[str, ...]
+
+
+def materialize_range(defs: dg.Definitions, instance: dg.DagsterInstance, first: date, last: date) -> RunOutcome:
+    """Materialize every table for a range of days, in one run and one Spark session.
+
+    Raises:
+        KeyboardInterrupt: a step was interrupted.
+    """
+    tags = {
+        "dagster/asset_partition_range_start": first.isoformat(),
+        "dagster/asset_partition_range_end": last.isoformat(),
+        **_NO_RETRY,
+    }
+    job = defs.resolve_implicit_global_asset_job_def()
+    tables = list(job.asset_layer.executable_asset_keys)  # named, or the page of runs shows no target
+    result = job.execute_in_process(
+        instance=instance, tags=tags, run_config=_QUIET, raise_on_error=False, asset_selection=tables
+    )
+    return _outcome(result)
+
+
+def run_job(defs: dg.Definitions, instance: dg.DagsterInstance, name: str, tags: dict[str, str]) -> RunOutcome:
+    """Run a job by name.
+
+    Raises:
+        KeyboardInterrupt: a step was interrupted.
+    """
+    job = defs.resolve_job_def(name)
+    result = job.execute_in_process(instance=instance, tags=tags | _NO_RETRY, run_config=_QUIET, raise_on_error=False)
+    return _outcome(result)
+
+
+def _outcome(result: dg.ExecuteInProcessResult) -> RunOutcome:
+    failures: list[str] = []
+    for event in result.all_events:
+        if event.is_step_failure:
+            data = event.step_failure_data
+            if data.error_source.name == "INTERRUPT":
+                # Dagster records it as a failure like any other, and goes on.
+                raise KeyboardInterrupt
+            error = data.error
+            if error and error.cause and error.cls_name == _AROUND:
+                error = error.cause
+            described = data.user_failure_data.description if data.user_failure_data else None
+            failures.append(described or (error.message.strip() if error else "failed"))
+    if not result.success and not failures:
+        failures.append("The run failed before its first step.")
+    return RunOutcome(result.run_id, tuple(failures))

@@ -25,17 +25,15 @@ from platform_assets.orchestration.assets.checks import (
     what_holds,
 )
 from platform_assets.orchestration.assets.events import day_metadata, materializations
-from platform_assets.orchestration.assets.freshness import freshness_events
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.assets.publications import come_since
+from platform_assets.orchestration.assets.table_checks import freshness_events
 from platform_assets.orchestration.instance.events import plan_days
 from platform_assets.orchestration.instance.launcher import REFRESH_POOL
-from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import progress_in_run, warn_of_files
+from platform_assets.orchestration.resources import PlatformResource, SparkResource, progress_in_run, warn_of_files
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
 from platform_assets.progress import OnProgress, Progress
-from platform_assets.visible import visible
-from platform_assets.words import counted
+from platform_assets.words import counted, visible
 
 _DEEP = "deep restatement"
 """Who approves late rows that nobody has to look at."""

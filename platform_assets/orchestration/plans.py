@@ -26,20 +26,17 @@ from platform_assets.operations.backfill.sitting import BackfillError, StoppedEr
 from platform_assets.operations.backfill.standing import backfill_report, facts, standing, standing_of
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, find_record, read_record, write_record
 from platform_assets.orchestration.assets.checks import published_events
-from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event
+from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, listed, markdown
 from platform_assets.orchestration.assets.publications import PROVE, PUBLISH, current_days, published_metadata
-from platform_assets.orchestration.instance.events import newest_materializations
+from platform_assets.orchestration.instance.events import RefusedError, errors_without_trace, newest_materializations
 from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.jobs import log_freshness
-from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import progress_in_run
-from platform_assets.orchestration.shown_text import RefusedError, errors_without_trace, listed, markdown
+from platform_assets.orchestration.resources import PlatformResource, SparkResource, progress_in_run
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.progress import OnProgress, Progress
-from platform_assets.report_pages import markdown as report_lines
-from platform_assets.visible import visible
-from platform_assets.words import counted
+from platform_assets.report import markdown as report_lines
+from platform_assets.words import counted, visible
 
 PLAN_TAG = "platform/plan"
 """Of a run: the plan that it explains or applies."""
@@ -118,10 +115,6 @@ def published_before(context: dg.OpExecutionContext, platform: Platform, file: P
 def refused_with_evidence(shown: Metadata, said: Sequence[str] = ()) -> Iterator[None]:
     """Fail the step of a plan that cannot begin or stands still, with what it says and with the evidence.
 
-    Args:
-        shown: with the failure in any case.
-        said: by the gates so far.
-
     Raises:
         RefusedError: in place of a `BackfillError`, where another process works on it, or where its stage or its record
             is damaged; the words say by what, and a trace would hide them.
@@ -157,12 +150,7 @@ def page_of(platform: Platform, record: BackfillRecord) -> Metadata:
 def show_published(
     context: dg.OpExecutionContext, platform: Platform, publication: str, by: str, progress: OnProgress
 ) -> None:
-    """Show the days of a publication that this run made, and their checks, passed or warned.
-
-    Args:
-        by: what made it, in words.
-        progress: hears which table is shown.
-    """
+    """Show the days of a publication that this run made, and their checks, passed or warned."""
     head = platform.ledger.publication(publication)
     assert head is not None, publication
     for _, contract, records in current_days(platform, head):

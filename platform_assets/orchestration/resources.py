@@ -1,7 +1,15 @@
-"""What a Dagster run works with: a Spark session that lives as long as the run, and the opened platform."""
+"""What a Dagster run works with: Spark that lives as long as the run, the opened platform, and marks on the run's page.
 
-from collections.abc import Iterator
+A refresh is one step for all tables, so its bar on the page alone would say nothing. Each mark is what was done to one
+table, from when to when; its name shows under the mouse. The run's log has lines beside.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Lock, Thread
 from typing import Any
 
 import dagster as dg
@@ -11,15 +19,130 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.results import IngestResult
 from platform_assets.operations.opening import open_platform
+from platform_assets.orchestration.instance.events import StepContext, errors_without_trace, mark_step
 from platform_assets.orchestration.instance.launcher import lock_folder, take
-from platform_assets.orchestration.shown_text import errors_without_trace
-from platform_assets.progress import OnProgress, no_progress
+from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.sail.session import stop_sail
 from platform_assets.spark.session.on_demand import running_jobs
 from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets.spark.tables.lost import lost_spark_explained
+from platform_assets.words import alike, counted, visible
+
+_MOST_KINDS = 8
+"""Reasons for which files are not taken that a run tells; `platform-assets status --files` has all."""
+
+_SILENCE_S = 30.0
+"""Seconds after which the log says that work still goes on."""
+
+
+@contextmanager
+def progress_in_run(context: StepContext, at: Callable[[], str], progress: OnProgress) -> Iterator[OnProgress]:
+    """Show on the run's page too what `progress` hears.
+
+    Args:
+        at: returns how far the work is, for a while without news; empty if that is unknown.
+    """
+    log = _RunLog(context, at)
+    over = Event()
+    reminder = Thread(target=log.remind, args=(over,), name="run-log", daemon=True)
+    reminder.start()
+
+    def tell(now: Progress) -> None:
+        progress(now)
+        log.tell(now)
+
+    try:
+        yield tell
+    finally:
+        over.set()
+        reminder.join()
+        log.close()
+
+
+def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
+    """Log a line for all files that were not taken for the like, in the words of `refresh` and `status`."""
+    refused = [(arrival.path, arrival.reason) for arrival in taken.arrivals if arrival.reason is not None]
+    problems = [(problem.path, problem.message) for problem in taken.problems]
+    growing = [(problem.path, problem.message) for problem in taken.growing]
+    for head, files in (("refused", refused), ("not taken", problems), ("not taken yet", growing)):
+        for line in alike(files, _MOST_KINDS):
+            log.warning(visible(f"{head} {line}"))
+
+
+class _RunLog:
+    """Keeps what is being done, so that it can say when that is over."""
+
+    def __init__(self, context: StepContext, at: Callable[[], str]) -> None:
+        self._context, self._at = context, at
+        self._lock = Lock()
+        self._doing: dict[str, float] = {}
+        self._last: Progress | None = None
+        self._spoke = time.monotonic()
+
+    def tell(self, now: Progress) -> None:
+        """Log what began, came further or ended."""
+        with self._lock:
+            name = _name(now)
+            if now.finished:
+                self._end(name, _result(now))
+            elif name not in self._doing:
+                if now.table:  # one table after the other; what goes on meanwhile has no table
+                    self._end_all()
+                self._begin(name, now)
+            elif now.done and now.done != (self._last and self._last.done):
+                self._context.log.info(f"{now.table}: {_count(now)}")
+            if now.table:
+                self._last = None if now.finished else now
+            self._spoke = time.monotonic()
+
+    def remind(self, over: Event) -> None:
+        """Say now and then that something still goes on, until it is over."""
+        while not over.wait(1.0):
+            with self._lock:
+                if self._doing and time.monotonic() - self._spoke >= _SILENCE_S:
+                    self._spoke = time.monotonic()
+                    name, since = list(self._doing.items())[-1]
+                    count = f": {_count(self._last)}" if self._last and self._last.total else ""
+                    seconds = f", {self._spoke - since:,.0f} s"
+                    at = self._at()
+                    self._context.log.info(f"{name}{count}{seconds}{f'; {at}' if at else ''}")
+
+    def close(self) -> None:
+        """End all marks."""
+        with self._lock:
+            self._end_all()
+
+    def _begin(self, name: str, now: Progress) -> None:
+        self._doing[name] = time.monotonic()
+        mark_step(self._context, f"{name}: {counted(now.total, now.unit)}" if now.total else name, start=name)
+
+    def _end(self, name: str, result: str) -> None:
+        since = self._doing.pop(name, None)
+        if since is None:
+            mark_step(self._context, f"{name}: {result}" if result else name)  # news came at its end only
+            return
+        took = f"{time.monotonic() - since:,.1f} s"
+        mark_step(self._context, f"{name}: {result}, {took}" if result else f"{name}: {took}", end=name)
+
+    def _end_all(self) -> None:
+        for name in list(self._doing):
+            self._end(name, "")
+
+
+def _name(now: Progress) -> str:
+    return f"{now.phase} {now.table}" if now.table else now.phase
+
+
+def _count(now: Progress) -> str:
+    return f"{now.done:,} of {counted(now.total, now.unit)}"
+
+
+def _result(now: Progress) -> str:
+    rows = "" if now.rows is None else f", {counted(now.rows, 'row')}"
+    return f"{counted(now.done, now.unit)}{rows}" if now.total else ""
 
 
 class SparkResource(PySparkResource):

@@ -17,9 +17,8 @@ from typing import cast
 
 from platform_assets.contracts import Catalogue, Contract, Input, Span
 from platform_assets.planning.configuration import Need
-from platform_assets.planning.days_on_demand import DaysOnDemand, not_there
 from platform_assets.planning.fingerprints import Digests, Views, fingerprints
-from platform_assets.planning.windows import Calendar, ranges_read
+from platform_assets.planning.windows import Calendar, DaysOnDemand, not_there, ranges_read
 from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_day
 

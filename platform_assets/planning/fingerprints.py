@@ -10,8 +10,15 @@ from itertools import accumulate
 from typing import cast
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span
-from platform_assets.planning.days_on_demand import not_there
-from platform_assets.planning.windows import Calendar, day_range, days_around, days_read, ranges_read, union_read
+from platform_assets.planning.windows import (
+    Calendar,
+    day_range,
+    days_around,
+    days_read,
+    not_there,
+    ranges_read,
+    union_read,
+)
 
 Digests = Mapping[str, Mapping[date, str]]
 """The digest of every loaded day, by table."""

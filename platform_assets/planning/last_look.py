@@ -17,8 +17,14 @@ from pydantic import BaseModel, ConfigDict
 
 from platform_assets.contracts import Catalogue
 from platform_assets.planning.day_states import TableStates
-from platform_assets.planning.days_on_demand import not_known_beforehand, not_there
-from platform_assets.planning.windows import Calendar, day_range, union_reached, window_text
+from platform_assets.planning.windows import (
+    Calendar,
+    day_range,
+    not_known_beforehand,
+    not_there,
+    union_reached,
+    window_text,
+)
 from platform_assets.records.code_version import Version
 
 _FORM = 2

@@ -10,8 +10,7 @@ from hashlib import sha256
 from platform_assets.planning.windows import as_named, which
 from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.records.outbox import Message
-from platform_assets.visible import as_chat
-from platform_assets.words import counted
+from platform_assets.words import as_chat, counted
 
 MOST_TRIES = 20
 """Over two and a half days: who is not there from Friday's evening to Monday's morning needs no person."""

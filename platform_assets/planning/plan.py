@@ -1,4 +1,4 @@
-"""The plan: exactly the days that are to be recomputed, of which tables, in which order, and why.
+"""Plan exactly the days that are to be recomputed, of which tables, in which order, why, and what that will take.
 
 A plan is explained or executed from the same value. At execution days may be struck, because what they read came out as
 it was; none are added.
@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+from statistics import median
 from typing import NamedTuple
 
 from platform_assets.contracts import Catalogue, Contract
@@ -35,7 +36,6 @@ from platform_assets.planning.day_states import (
     stopped_day,
     unblocked,
 )
-from platform_assets.planning.estimates import Estimate, estimate, total
 from platform_assets.planning.reasons import (
     Past,
     Reason,
@@ -47,7 +47,89 @@ from platform_assets.planning.reasons import (
     through_version,
 )
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
-from platform_assets.planning.windows import day_range, union_reached
+from platform_assets.planning.windows import day_range, newest, union_reached
+from platform_assets.records.history import DayMark
+
+_BRIEF_ROWS, _BRIEF_BYTES = 200_000, 1 << 20
+_NEWEST = 100
+"""Days that the median is taken of: what tables took years ago says little of today."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of what is written, and of the time it takes.
+
+    Args:
+        bytes: written.
+        seconds: wall time.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(self.rows + other.rows, self.bytes + other.bytes, self.seconds + other.seconds)
+
+
+def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
+    """Return how much some days will probably have, without how long it takes; None where the table has no day."""
+    recent = newest(known, _NEWEST)
+    if not days or not recent:
+        return None
+    usual = DayMark(
+        recent[0].day,
+        rows=round(median(mark.rows for mark in recent)),
+        bytes=round(median(mark.bytes for mark in recent)),
+    )
+    sizes = [known.get(day, usual) for day in days]
+    return Estimate(rows=sum(mark.rows for mark in sizes), bytes=sum(mark.bytes for mark in sizes))
+
+
+def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
+    """Return a day that is there will be about as large again, any other like the median day of the newest hundred.
+
+    Seconds are those of a median day for each, and once what the smallest publication among them took beyond that: a
+    job costs something before its first day.
+
+    Returns:
+        None where none of these days was timed, so that nothing can be said.
+    """
+    size = written(days, known)
+    timed = [mark for mark in newest(known, _NEWEST) if mark.seconds > 0]
+    if size is None or not timed:
+        return None
+    per_day = median(mark.seconds for mark in timed)
+    return replace(size, seconds=len(days) * per_day + _before_the_first_day(timed, per_day))
+
+
+def total(estimates: Iterable[Estimate | None]) -> Estimate | None:
+    """All together; None as soon as one of them is not known."""
+    summed = Estimate()
+    for part in estimates:
+        if part is None:
+            return None
+        summed += part
+    return summed
+
+
+def is_brief(written: Estimate | None, taken_bytes: int) -> bool:
+    """Return whether work ends before a JVM has compiled well what it executes: few rows to write, little to take in.
+
+    Args:
+        written: by all steps that are planned; None if a table was never computed, so that nothing is known of it.
+        taken_bytes: of files whose days join the plan.
+    """
+    return written is not None and written.rows <= _BRIEF_ROWS and taken_bytes <= _BRIEF_BYTES
+
+
+def _before_the_first_day(timed: Iterable[DayMark], per_day: float) -> float:
+    by_release: defaultdict[int, list[float]] = defaultdict(list)
+    for mark in timed:
+        by_release[mark.release].append(mark.seconds)
+    smallest = min(by_release.values(), key=len)
+    return max(sum(smallest) - len(smallest) * per_day, 0.0)
+
 
 _BY_VERSION: frozenset[Reason] = frozenset({"code", "configuration"})
 
@@ -167,66 +249,128 @@ def make_plan(
     """
     wanted = wanted_days(catalogue, request, tables.calendar)
     by_people: Collection[str] = () if request.by_person else left_to_people(catalogue, tables)
-    steps: dict[str, PlannedStep] = {}
-    waiting: list[PlannedStep] = []
-    blocked: dict[str, dict[date, BlockedDay]] = {}
-    bereft: dict[str, dict[date, Blocked]] = {}
-
-    def above(table: str, day: date) -> DayState | None:
-        known = blocked.get(table, {}).get(day)
-        return known.state if known else states.get(table, {}).get(day)
-
+    planned = _Planned(catalogue, tables, states, past, request)
     for contract in catalogue:
-        table, known = contract.name, tables.marks.get(contract.name, {})
-        days = wanted.get(table, frozenset())
-        if not contract.inputs or not days:
-            continue
-        of_days = {day: state for day, state in not_up_to_date(states.get(table, {})).items() if day in days}
-        kept = _kept_from(contract, of_days, tables, steps)
-        put_back = {day: state.hold for day, state in of_days.items() if isinstance(state, Held) and state.hold.lasts}
-        kept |= {day: Blocked(table, day, hold, is_there=True) for day, hold in put_back.items()}
+        if contract.inputs and (days := wanted.get(contract.name)):
+            planned.add(contract, days, is_left=contract.name in by_people)
+    takes = tuple(intake for intake in intakes if wanted.get(intake.table) and intake.table not in by_people)
+    steps, waiting = tuple(planned.steps.values()), tuple(planned.waiting)
+    return Plan(takes, steps, waiting, planned.blocked, tuple(sorted(by_people)), planned.bereft)
+
+
+class _Planned:
+    """What is planned so far, each table after those that it reads."""
+
+    def __init__(self, catalogue: Catalogue, tables: TableStates, states: States, past: Past, request: Request) -> None:
+        self._catalogue, self._tables, self._states = catalogue, tables, states
+        self._past, self._request = past, request
+        self.steps: dict[str, PlannedStep] = {}
+        self.waiting: list[PlannedStep] = []
+        self.blocked: dict[str, dict[date, BlockedDay]] = {}
+        self.bereft: dict[str, dict[date, Blocked]] = {}
+
+    def add(self, contract: Contract, days: Collection[date], *, is_left: bool) -> None:
+        """Plan the days of a table.
+
+        Args:
+            is_left: whether they wait for a person.
+        """
+        table, known = contract.name, self._tables.marks.get(contract.name, {})
+        of_days = {day: s for day, s in not_up_to_date(self._states.get(table, {})).items() if day in days}
+        kept = self._kept(contract, of_days)
         if lost := {day: why for day, why in kept.items() if not why.is_there and day in known}:
-            bereft[table] = lost
-        reasons_of = _through_inputs(contract, days, tables, of_days, past, steps)
+            self.bereft[table] = lost
+        reasons_of = self._through_inputs(contract, days, of_days)
         by_version = through_version({day: unblocked(state) for day, state in of_days.items()})
-        needs_all = tables.changing.get(table) == "all days"
+        needs_all = self._tables.changing.get(table) == "all days"
         if needs_all:  # those refused before too: the step says which
             by_version |= {day: ("configuration",) for day, state in of_days.items() if isinstance(state, Held)}
-        if table in by_people:
-            left = {
-                day: ordered({*reasons_of[day], *by_version.get(day, ())}) for day in sorted({*reasons_of, *by_version})
-            }
-            if left:
-                waiting.append(PlannedStep(table, left, estimate(left, known)))
-            continue
-        asked = request.asked(table, days)
-        needed = {day for day in asked if request.force or (day not in known and day not in reasons_of)}
+        if is_left:
+            every = sorted({*reasons_of, *by_version})
+            self._wait(table, {day: ordered({*reasons_of[day], *by_version.get(day, ())}) for day in every})
+            return
+        asked = self._request.asked(table, days)
+        needed = {day for day in asked if self._request.force or (day not in known and day not in reasons_of)}
         if needs_all:
             needed |= by_version.keys()
-        for day in asked if request.force else ():
+        for day in asked if self._request.force else ():
             reasons_of[day].add("asked for")
-        periods = catalogue.protecting(table)
         for day, reasons in by_version.items():
-            is_closed = day in known and day not in request.protected_too and why_protected(periods, day)
-            if (request.by_person and not is_closed and not request.leaves(table, day)) or reasons_of[day]:
+            if self._takes(table, day) or reasons_of[day]:
                 reasons_of[day].update(reasons)
-        if by := tables.stopped.get(table):
+        if by := self._tables.stopped.get(table):
             stale = [day for day, why in reasons_of.items() if why]
             kept = {day: stopped_day(by, day) for day in (*needed, *stale)} | kept
         why_not = {day: state for day, state in kept.items() if day in needed or (state.is_there and reasons_of[day])}
         if why_not:
             new = never_computed(why_not, known)
-            blocked[table] = {
-                day: BlockedDay(at_root(state, above), ordered({*reasons_of[day], *new.get(day, ())}))
+            self.blocked[table] = {
+                day: BlockedDay(at_root(state, self._above), ordered({*reasons_of[day], *new.get(day, ())}))
                 for day, state in why_not.items()
             }
         by_day = {day: ordered(reasons_of[day]) for day in sorted(reasons_of) if reasons_of[day]}
         if to_do := {day: why for day, why in by_day.items() if day not in kept}:
-            steps[table] = PlannedStep(table, to_do, estimate(to_do, known))
-        if left := {day: by_version[day] for day in sorted(by_version.keys() - by_day.keys())}:
-            waiting.append(PlannedStep(table, left, estimate(left, known)))
-    takes = tuple(intake for intake in intakes if wanted.get(intake.table) and intake.table not in by_people)
-    return Plan(takes, tuple(steps.values()), tuple(waiting), blocked, tuple(sorted(by_people)), bereft)
+            self.steps[table] = PlannedStep(table, to_do, estimate(to_do, known))
+        self._wait(table, {day: by_version[day] for day in sorted(by_version.keys() - by_day.keys())})
+
+    def _wait(self, table: str, reasons: Mapping[date, Reasons]) -> None:
+        if reasons:
+            known = self._tables.marks.get(table, {})
+            self.waiting.append(PlannedStep(table, reasons, estimate(reasons, known)))
+
+    def _takes(self, table: str, day: date) -> bool:
+        """Return whether a day is computed that is stale by code or configuration alone."""
+        if not self._request.by_person or self._request.leaves(table, day):
+            return False
+        is_there = day in self._tables.marks.get(table, {}) and day not in self._request.protected_too
+        return not (is_there and why_protected(self._catalogue.protecting(table), day))
+
+    def _above(self, table: str, day: date) -> DayState | None:
+        known = self.blocked.get(table, {}).get(day)
+        return known.state if known else self._states.get(table, {}).get(day)
+
+    def _kept(self, contract: Contract, states: Mapping[date, DayState]) -> dict[date, Blocked]:
+        """Return the days that are blocked, or held for good, and stay so after the steps before, and by what."""
+        tables, kept = self._tables, dict[date, Blocked]()
+        blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
+        to_come = {
+            read.table: frozenset(self.steps[read.table].days if read.table in self.steps else ())
+            for read in contract.inputs
+        }
+        missing: dict[str, list[date]] = {}
+        if any(not state.is_there for state in blocked.values()):
+            missing = {table: missing_days(table, tables, days) for table, days in to_come.items()}
+        for day, state in blocked.items():
+            needed = None if state.is_there else missing_input(contract.inputs, day, missing, tables.calendar)
+            if needed is not None:
+                table, its_day = needed
+                kept[day] = replace(state, table=table, day=its_day, hold=tables.held.get(table, {}).get(its_day))
+            elif held := held_input(contract.inputs, day, tables, to_come):
+                kept[day] = replace(state, table=held.table, day=day, hold=held, is_there=True)
+        for day, of_day in states.items():
+            if isinstance(of_day, Held) and of_day.hold.lasts:
+                kept[day] = Blocked(contract.name, day, of_day.hold, is_there=True)
+        return kept
+
+    def _through_inputs(
+        self, contract: Contract, days: Collection[date], states: Mapping[date, DayState]
+    ) -> defaultdict[date, set[Reason]]:
+        """Return why days are stale through data, now or after the steps before; also days that cannot be computed."""
+        reasons_of: defaultdict[date, set[Reason]] = defaultdict(set)
+        taken = stale_through_data({day: unblocked(state) for day, state in states.items()})
+        for day, reasons in through_data(contract, taken, self._tables, self._past).items():
+            reasons_of[day].update(reasons)
+        reached: defaultdict[date, set[Reason]] = defaultdict(set)
+        for read in contract.inputs:
+            if read.table in self.steps:
+                for span in union_reached(read.window, self.steps[read.table].days, self._tables.calendar):
+                    for day in day_range(*span):
+                        reached[day].add(through_input(read))
+        possible = {day for day in reached if day in days and day not in taken}
+        new = never_computed(possible, self._tables.marks.get(contract.name, {}))
+        for day in possible:
+            reasons_of[day].update(new.get(day, reached[day]))
+        return reasons_of
 
 
 def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
@@ -237,52 +381,6 @@ def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
             for reason in reasons:
                 counts[reason] += len(days)
     return {reason: counts[reason] for reason in ordered(counts.keys())}
-
-
-def _kept_from(
-    contract: Contract, states: Mapping[date, DayState], tables: TableStates, steps: Mapping[str, PlannedStep]
-) -> dict[date, Blocked]:
-    """Return the days that are blocked and stay so after the steps before, each with what blocks it."""
-    kept: dict[date, Blocked] = {}
-    blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
-    to_come = {read.table: frozenset(steps[read.table].days if read.table in steps else ()) for read in contract.inputs}
-    missing: dict[str, list[date]] = {}
-    if any(not state.is_there for state in blocked.values()):
-        missing = {table: missing_days(table, tables, days) for table, days in to_come.items()}
-    for day, state in blocked.items():
-        needed = None if state.is_there else missing_input(contract.inputs, day, missing, tables.calendar)
-        if needed is not None:
-            table, its_day = needed
-            kept[day] = replace(state, table=table, day=its_day, hold=tables.held.get(table, {}).get(its_day))
-        elif held := held_input(contract.inputs, day, tables, to_come):
-            kept[day] = replace(state, table=held.table, day=day, hold=held, is_there=True)
-    return kept
-
-
-def _through_inputs(
-    contract: Contract,
-    days: Collection[date],
-    tables: TableStates,
-    states: Mapping[date, DayState],
-    past: Past,
-    steps: Mapping[str, PlannedStep],
-) -> defaultdict[date, set[Reason]]:
-    """Return why days are stale through data, now or after the steps before; also days that cannot be computed."""
-    reasons_of: defaultdict[date, set[Reason]] = defaultdict(set)
-    taken = stale_through_data({day: unblocked(state) for day, state in states.items()})
-    for day, reasons in through_data(contract, taken, tables, past).items():
-        reasons_of[day].update(reasons)
-    reached: defaultdict[date, set[Reason]] = defaultdict(set)
-    for read in contract.inputs:
-        if read.table in steps:
-            for span in union_reached(read.window, steps[read.table].days, tables.calendar):
-                for day in day_range(*span):
-                    reached[day].add(through_input(read))
-    possible = {day for day in reached if day in days and day not in taken}
-    new = never_computed(possible, tables.marks.get(contract.name, {}))
-    for day in possible:
-        reasons_of[day].update(new.get(day, reached[day]))
-    return reasons_of
 
 
 class LeftToDo(NamedTuple):

@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple, get_args
 
 from platform_assets.contracts import AsOf, Contract, Input
 from platform_assets.planning.day_states import DayState, Stale, TableStates
-from platform_assets.planning.days_on_demand import first_and_last
 from platform_assets.planning.fingerprints import View, joined_since, valid_on
-from platform_assets.planning.windows import Calendar, days_in, ranges_read
+from platform_assets.planning.windows import Calendar, days_in, first_and_last, ranges_read
 
 Reason = Literal[
     "never computed",

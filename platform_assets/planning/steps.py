@@ -106,11 +106,7 @@ Tie = tuple[date, date]
 
 
 def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, date]:
-    """Return the days that a failing one keeps from being published, over any number of ties, each with that day.
-
-    Args:
-        failing: days that are not published.
-    """
+    """Return the days that a failing one keeps from being published, over any number of ties, each with that day."""
     neighbours = _neighbours(ties)
     roots: dict[date, date] = {}
     for root in sorted(failing):

@@ -22,8 +22,7 @@ from platform_assets.planning.windows import Calendar, between, day_range, range
 from platform_assets.quality.findings import Checked, Finding, Numbers, checked
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
-from platform_assets.visible import for_shell
-from platform_assets.words import counted
+from platform_assets.words import counted, for_shell
 
 
 def repaired_by(

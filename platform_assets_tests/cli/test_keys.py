@@ -10,7 +10,7 @@ import pytest
 from platform_assets.cli.console import UsageError
 from platform_assets.cli.options import parse_keys
 from platform_assets.operations.backfill.files import read_plan
-from platform_assets.planning.key_scope import shown_keys
+from platform_assets.planning.selection import shown_keys
 from platform_assets_tests.support.cli.commands import Run, Said, assert_refused
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.stores import DAYS, GOLD, published, scoped, twenty_stores

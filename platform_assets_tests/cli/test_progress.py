@@ -20,7 +20,7 @@ import dagster as dg
 import pytest
 
 from platform_assets.cli.progress import Narration
-from platform_assets.orchestration.in_process import run_job
+from platform_assets.orchestration.build import run_job
 from platform_assets.progress import Progress, meanwhile
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.products import SILVER

@@ -19,7 +19,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.operations import deletion
 from platform_assets.orchestration.assets.events import asset_key
-from platform_assets.orchestration.assets.freshness import freshness_events
+from platform_assets.orchestration.assets.table_checks import freshness_events
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run, run, state
 from platform_assets_tests.support.history import DAILY, DAYS, four_days

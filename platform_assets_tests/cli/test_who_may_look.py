@@ -12,11 +12,11 @@ from shutil import copytree
 
 import pytest
 
-from platform_assets.access import is_ours_alone
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.ledger.errors import LedgerFullError
 from platform_assets.operations.opening import open_platform
+from platform_assets.places import is_ours_alone
 from platform_assets.secret import installation_secret
 from platform_assets.settings import Settings, SettingsError, load_settings, project_root
 from platform_assets_tests.support.cli.commands import TABLE, Run

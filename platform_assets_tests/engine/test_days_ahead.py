@@ -11,7 +11,7 @@ from platform_assets.engine.late.approvals import approve, withdraw
 from platform_assets.engine.late.queue import WithdrawalError, late_counts, late_queue, refuse
 from platform_assets.engine.pending import intakes, waiting
 from platform_assets.engine.results import IngestResult
-from platform_assets.planning.late_queue import LateSelection, counts_of
+from platform_assets.planning.rows_aside import LateSelection, counts_of
 from platform_assets_tests.support.history import GOODS, NEXT_DAY, TILLS, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, Rows, World, product, sale

@@ -28,8 +28,7 @@ from platform_assets.operations.stages.store import opened_stage
 from platform_assets.operations.verify import verify
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.day_states import Stale
-from platform_assets.planning.key_scope import ScopeError
-from platform_assets.planning.selection import Request, Selection
+from platform_assets.planning.selection import Request, ScopeError, Selection
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.differences import Digest
 from platform_assets.records.history import Hold

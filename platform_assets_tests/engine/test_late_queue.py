@@ -14,7 +14,7 @@ import pytest
 from platform_assets.contracts import UnknownTableError
 from platform_assets.engine.late.approvals import RawOutcome, approve
 from platform_assets.engine.late.queue import LateQueueError, added_up, late_counts, late_queue, refuse
-from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
+from platform_assets.planning.rows_aside import LateRows, LateSelection, counts_of
 from platform_assets.records.decisions import LateDecision
 from platform_assets_tests.support.history import History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared

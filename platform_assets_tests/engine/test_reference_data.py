@@ -22,7 +22,7 @@ from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.reference_data import view_of
 from platform_assets.operations.lineage.provenance import explain
 from platform_assets.planning.fingerprints import View, valid_on
-from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.rows_aside import LateSelection
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets_tests.support.history import DAILY, person
 from platform_assets_tests.support.world import MakeWorld, World, product, recompute, sale

@@ -15,7 +15,7 @@ from platform_assets.engine.ingest.aside import QuarantineError, aside, refused_
 from platform_assets.engine.ingest.ingest import replay
 from platform_assets.engine.refresh import refresh
 from platform_assets.operations.quarantine import discard, lines, replay_quarantined
-from platform_assets.planning.quarantine import WHOLE_FILE, AsideSelection, grouped
+from platform_assets.planning.rows_aside import WHOLE_FILE, AsideSelection, grouped
 from platform_assets.records.manifest import Arrival
 from platform_assets_tests.support.history import no_session, person
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain

@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.cli.session import dagster_home
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.in_process import materialize_range, run_job
+from platform_assets.orchestration.build import build_definitions, materialize_range, run_job
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.daemon import enter_world

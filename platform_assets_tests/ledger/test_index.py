@@ -11,7 +11,7 @@ import pytest
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import day_records
-from platform_assets.planning.key_scope import mixed
+from platform_assets.planning.selection import mixed
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import DayTotals, PublicationRecord
 from platform_assets.records.manifest import DayContent, Manifest, Scope, TableChange

@@ -13,7 +13,6 @@ from uuid import uuid4
 
 import pytest
 
-from platform_assets.failpoints import POINTS
 from platform_assets.ledger import moving
 from platform_assets.ledger.errors import LedgerError, LedgerMovedError, LedgerUnreachableError
 from platform_assets.ledger.ledger import Ledger
@@ -21,6 +20,7 @@ from platform_assets.ledger.moving import move_ledger
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import ROLL_BACK
 from platform_assets.records.outbox import CatchUp
+from platform_assets_tests.support.kills.points import POINTS
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, simple
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import in_process, killed

@@ -35,7 +35,7 @@ from platform_assets.operations.audit import Audit, audit, audit_installation, r
 from platform_assets.operations.audit_logs import Fault, Findings, Scope
 from platform_assets.operations.backup_copy import copy_lake
 from platform_assets.operations.lineage.day_history import Event, Published, life_of
-from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.rows_aside import LateSelection
 from platform_assets.progress import no_progress
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import Hold

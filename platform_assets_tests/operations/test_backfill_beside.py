@@ -20,7 +20,7 @@ from platform_assets.operations.plan_record import BackfillRecord, backfill_name
 from platform_assets.operations.quarantine import acceptance
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.rows_aside import LateSelection
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.orchestration.daemon import enter_world
 from platform_assets_tests.support.own_domain import importable, write_domain

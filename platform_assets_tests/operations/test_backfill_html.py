@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from platform_assets.operations.backfill.report import DayChange, TableReport, measures_of, record_parts
 from platform_assets.operations.plan_record import BackfillRecord
+from platform_assets.planning.backfill.pace import Figures, judged
 from platform_assets.planning.backfill.plan_file import Gate, PlanFile
-from platform_assets.planning.backfill.verdicts import Figures, judged
-from platform_assets.report_pages import page as page_of
+from platform_assets.report import page as page_of
 
 FIRST = date(2016, 12, 30)
 TABLE = "gold.tills"

@@ -28,7 +28,7 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import ProtectedDaysError
 from platform_assets.progress import Progress
-from platform_assets.report_pages import markdown
+from platform_assets.report import markdown
 from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,

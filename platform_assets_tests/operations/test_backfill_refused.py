@@ -24,7 +24,7 @@ from platform_assets.operations.backfill.sitting import BackfillError, Sitting, 
 from platform_assets.operations.backfill.standing import backfill_report, facts
 from platform_assets.operations.plan_record import BackfillRecord, RecordError, all_records, read_record, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.report_pages import page as page_of
+from platform_assets.report import page as page_of
 from platform_assets_tests.support.days_on_paper import (
     DAY,
     DAYS,

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from platform_assets.failpoints import POINTS
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.errors import (
     BeyondWindowError,
@@ -53,7 +52,15 @@ from platform_assets_tests.support.shelf import (
 
 SAFE = timedelta(days=7)
 WINDOW = timedelta(days=7)
-DELETING = POINTS["deletion"]
+DELETING = (
+    "delete.locked",
+    "delete.before_horizon",
+    "delete.after_horizon",
+    "delete.after_file",
+    "delete.before_folder",
+    "delete.after_folder",
+    "delete.done",
+)
 
 
 def when(lake: Lake, first: int) -> datetime:

@@ -26,8 +26,8 @@ from platform_assets.operations.lineage.day_history import life_of
 from platform_assets.operations.plan_record import BackfillRecord, pause, unpause
 from platform_assets.planning.backfill.backfill import Narrowed
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.late_queue import LateSelection
-from platform_assets.report_pages import markdown
+from platform_assets.planning.rows_aside import LateSelection
+from platform_assets.report import markdown
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.registers import (

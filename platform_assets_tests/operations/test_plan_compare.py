@@ -20,8 +20,7 @@ from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.report import plain
-from platform_assets.report_pages import markdown
+from platform_assets.report import markdown, plain
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.world import MakeWorld, World
 

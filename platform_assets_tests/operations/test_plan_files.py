@@ -21,9 +21,9 @@ from platform_assets.operations.backfill.files import (
     written,
 )
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.key_scope import scope_of
+from platform_assets.planning.selection import scope_of
 from platform_assets.settings import project_root
-from platform_assets.visible import visible
+from platform_assets.words import visible
 
 GOOD = """\
 name: discount-q1

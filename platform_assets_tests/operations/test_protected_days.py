@@ -25,7 +25,7 @@ from platform_assets.operations.backfill.sitting import BackfillError
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.rows_aside import LateSelection
 from platform_assets.planning.selection import BY_PERSON, ProtectedDaysError, Request
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import Hold

@@ -16,7 +16,7 @@ from platform_assets.engine.step import compute as computing
 from platform_assets.errors import PlatformError
 from platform_assets.operations.rollback import rollback
 from platform_assets.operations.rollback_choice import chosen_publications
-from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.rows_aside import LateSelection
 from platform_assets.planning.steps import Step
 from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.history import GOODS, TILLS, History, Version, history, person

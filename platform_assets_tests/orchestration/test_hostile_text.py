@@ -15,8 +15,7 @@ from dagster_shared.error import SerializableErrorInfo
 from platform_assets.engine.platform import Author
 from platform_assets.orchestration.assets.events import describe_table
 from platform_assets.orchestration.automation.announcements import FailedRun, Present, announcements
-from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.in_process import materialize_range, run_job
+from platform_assets.orchestration.build import build_definitions, materialize_range, run_job
 from platform_assets.records.outbox import Told
 from platform_assets_tests.support.history import TWO_GOLDS
 from platform_assets_tests.support.hostile import HOSTILE, SHOWN, faults, faults_of_markdown

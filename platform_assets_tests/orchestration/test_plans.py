@@ -20,8 +20,7 @@ from platform_assets.operations.plan_record import BackfillRecord, pause, read_r
 from platform_assets.orchestration import plans as steps
 from platform_assets.orchestration.assets.publications import Cursor, published_elsewhere
 from platform_assets.orchestration.automation.announcements import Present, announcements, failed_runs
-from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.in_process import materialize_range
+from platform_assets.orchestration.build import build_definitions, materialize_range
 from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.plans import HASH_TAG, PLAN_TAG
 from platform_assets.planning.backfill.plan_file import PlanFile

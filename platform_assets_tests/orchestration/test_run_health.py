@@ -17,8 +17,7 @@ from dagster._core.test_utils import create_run_for_test
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
-from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.in_process import run_job
+from platform_assets.orchestration.build import build_definitions, run_job
 from platform_assets.orchestration.instance.launcher import (
     CODE_LOCATION,
     WatchedRunLauncher,

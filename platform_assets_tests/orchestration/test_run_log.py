@@ -11,7 +11,7 @@ import pytest
 from dagster import DagsterEventType as Event
 from dagster._core.events import EngineEventData
 
-from platform_assets.orchestration import run_log
+from platform_assets.orchestration import resources
 from platform_assets.orchestration.assets.pictures import MOST_CHARACTERS, MOST_DAYS, Chart
 from platform_assets.progress import Progress, no_progress
 
@@ -41,7 +41,7 @@ def logged(instance: dg.DagsterInstance, op: dg.OpDefinition) -> tuple[list[str]
 def test_every_table_is_a_mark_from_its_begin_to_its_end() -> None:
     @dg.op
     def work(context: dg.OpExecutionContext) -> None:
-        with run_log.progress_in_run(context, str, no_progress) as tell:
+        with resources.progress_in_run(context, str, no_progress) as tell:
             tell(Progress("taking", "raw.sales", 0, 3, "file"))
             tell(Progress("starting Spark"))
             tell(Progress("starting Spark", finished=True))
@@ -68,11 +68,11 @@ def test_every_table_is_a_mark_from_its_begin_to_its_end() -> None:
 
 
 def test_what_goes_on_for_long_says_so_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_log, "_SILENCE_S", 0.5)
+    monkeypatch.setattr(resources, "_SILENCE_S", 0.5)
 
     @dg.op
     def work(context: dg.OpExecutionContext) -> None:
-        with run_log.progress_in_run(context, lambda: "Spark is at 3 of 8 tasks", no_progress) as tell:
+        with resources.progress_in_run(context, lambda: "Spark is at 3 of 8 tasks", no_progress) as tell:
             tell(Progress("computing", "gold.sales", 0, 2))
             time.sleep(2.5)
 

@@ -13,8 +13,7 @@ import pytest
 from platform_assets.orchestration.assets.checks import NEW_SINCE
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.pictures import illustrated
-from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.in_process import materialize_range, run_job
+from platform_assets.orchestration.build import build_definitions, materialize_range, run_job
 from platform_assets_tests.support.history import TWO_GOLDS
 from platform_assets_tests.support.orchestration.daemon import (
     QUIET,

@@ -23,9 +23,9 @@ from dagster._daemon.run_coordinator import QueuedRunCoordinatorDaemon
 from platform_assets.errors import PlatformError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.assets.checks import days_left, recorded_days_left
-from platform_assets.orchestration.daemon import DAEMONS, is_news
-from platform_assets.orchestration.in_process import run_job
-from platform_assets.orchestration.shown_text import ExpectedError, errors_without_trace
+from platform_assets.orchestration.build import run_job
+from platform_assets.orchestration.instance.events import ExpectedError, errors_without_trace
+from platform_assets.orchestration.servers import DAEMONS, is_news
 from platform_assets_tests.support.orchestration.daemon import DEFINITIONS, Daemon, instance_config
 from platform_assets_tests.support.orchestration.up import up, wait
 from platform_assets_tests.support.own_domain import CONTRACTS, PACKAGE, forget, write_domain

@@ -158,7 +158,7 @@ def test_a_killed_run_of_a_backfill_is_tried_again_and_a_killed_part_ends_all_of
         assert again["parentRunId"]
         assert {"key": "dagster/will_retry", "value": "true"} in killed["tags"]
         wait_for(lambda: "COMPLETED_SUCCESS" in str(ask(address, BACKFILLS)))
-        kill(state, "orchestration.daemon")
+        kill(state, "orchestration.servers daemon")
         wait_for(lambda: not started_from(state))
     wait_for(lambda: not started_from(state))
 

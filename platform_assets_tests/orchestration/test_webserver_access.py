@@ -72,7 +72,9 @@ def test_it_answers_at_its_own_hosts(host: str) -> None:
     [
         "evil.example", "evil.example:3000", "127.0.0.1", "127.0.0.1:3001", "localhost", "localhost.:3000", "",
         "0.0.0.0:3000", "127.0.0.2:3000", "127.0.0.1:3000.evil.example", "evil.dagster.example.com", "tunnel.example",
-        "dagster.example.com:80", "127.0.0.1:3000@evil.example", "evil.example\r\nx",
+        "dagster.example.com:80", "127.0.0.1:3000@evil.example", "evil.example\r\nx", "127.1:3000", "0x7f000001:3000",
+        "[::ffff:127.0.0.1]:3000", "127.0.0.1:03000", "evil@127.0.0.1:3000", "127.0.0.1:3000#evil",
+        "127.0.0.1:3000,evil", "localhost%00:3000",
     ],
 )  # fmt: skip
 def test_it_answers_at_no_other_host_and_says_what_to_set(host: str) -> None:
@@ -81,6 +83,11 @@ def test_it_answers_at_no_other_host_and_says_what_to_set(host: str) -> None:
     assert "is no address of this Dagster" in found.what
     assert "\n" not in found.what
     assert "PLATFORM_UI_ORIGINS" in found.todo
+
+
+def test_what_a_proxy_says_of_the_host_is_no_host() -> None:
+    said = (("x-forwarded-host", "127.0.0.1:3000"), ("forwarded", "host=127.0.0.1:3000"))
+    assert refused(get(("host", "evil.example"), *said)).status == 403
 
 
 def test_one_host_is_told_from_none_and_from_two() -> None:
@@ -211,6 +218,8 @@ def test_the_password_opens_under_any_name() -> None:
         ("authorization", "Basic ü"),
         ("authorization", f"Bearer {PASSWORD}"), ("authorization", PASSWORD), basic(""), basic(PASSWORD), basic("up:"),
         basic(f"up:{PASSWORD}x"), basic(f"up:{PASSWORD[:-1]}"), basic(f"up:{PASSWORD.upper()}"),
+        basic(f"up:{PASSWORD}\0"), basic(f"up:x:{PASSWORD}"), ("authorization", f"Negotiate x, {basic(PASSWORD)[1]}"),
+        ("authorization", "Basic ="), ("authorization", "Basic \xff\xfe"),
     ],
 )  # fmt: skip
 def test_nothing_else_opens(given: tuple[str, str]) -> None:

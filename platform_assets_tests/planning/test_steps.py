@@ -1,4 +1,4 @@
-"""Days and files cut into batches."""
+"""Days and files cut into batches and parts; days between which records have moved pass together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,19 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.steps import batches, days_of, newest_to_take, put_off
+from platform_assets.planning.steps import (
+    batches,
+    bytes_among,
+    days_of,
+    has_heavy_key,
+    held_together,
+    newest_to_take,
+    parts_of,
+    put_off,
+    whole_parts_of,
+)
 from platform_assets.planning.windows import Calendar
+from platform_assets.records.manifest import DataFile
 
 FIRST = date(2017, 1, 1)
 CALENDAR = Calendar(FIRST, FIRST + timedelta(days=59))
@@ -94,3 +105,53 @@ def test_a_run_takes_the_oldest_arrival_dates_whole_and_always_at_least_one(file
     if until is not None:
         first_left = min(set(files) - set(taken))
         assert sum(taken.values()) + files[first_left] > most
+
+
+SMALL, LARGE = date(2017, 1, 1), date(2017, 1, 2)
+
+
+def test_only_days_of_more_than_one_part_have_any() -> None:
+    assert parts_of({SMALL: 100, LARGE: 101}, 100) == {LARGE: 2}
+    assert parts_of({LARGE: 1000}, 100) == {LARGE: 10}
+
+
+def test_files_that_are_joined_do_not_become_small_again() -> None:
+    assert whole_parts_of({SMALL: 199, LARGE: 1099}, 100) == {LARGE: 10}
+
+
+def test_files_that_are_written_by_themselves_have_parts_by_themselves() -> None:
+    """As those of other columns: few of them do not become as many files as all of the day."""
+    old, new = (
+        [DataFile(path=f"{name}{n}", size=size, modified_ms=0, stats="") for n in range(2)]
+        for name, size in (("a", 1000), ("b", 40))
+    )
+    files = {LARGE: [*old, *new], SMALL: new[:1]}
+    assert whole_parts_of(bytes_among(files, ["a0", "a1"]), 100) == {LARGE: 20}
+    assert whole_parts_of(bytes_among(files, ["b0", "b1"]), 100) == {}
+    assert bytes_among(files, ["b0"]) == {LARGE: 40, SMALL: 40}
+
+
+def test_a_key_is_heavy_that_is_more_than_a_part_of_a_day_that_has_several() -> None:
+    assert has_heavy_key(4, rows=100, most=26)
+    assert not has_heavy_key(4, rows=100, most=25)
+    assert not has_heavy_key(1, rows=100, most=100), "one task has the day whatever its keys"
+
+
+DAYS = [FIRST + timedelta(days=n) for n in range(12)]
+some_days = st.sets(st.sampled_from(DAYS))
+some_ties = st.lists(st.tuples(st.sampled_from(DAYS), st.sampled_from(DAYS)), max_size=15)
+
+
+@given(some_days, some_ties)
+def test_what_is_published_and_what_is_not_share_no_tie(failing, ties):
+    kept = failing | held_together(failing, ties).keys()
+    assert all((one in kept) == (other in kept) for one, other in ties)
+
+
+@given(some_days, some_ties)
+def test_no_day_is_kept_that_no_chain_of_ties_leads_to(failing, ties):
+    kept = held_together(failing, ties)
+    assert not failing & kept.keys()
+    assert set(kept.values()) <= failing
+    for day in kept:
+        assert kept[day] in held_together({day}, ties)

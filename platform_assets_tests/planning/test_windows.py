@@ -27,17 +27,22 @@ from platform_assets.contracts import (
     same_day,
     span,
 )
+from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
 from platform_assets.planning.fingerprints import View, fingerprints
 from platform_assets.planning.windows import (
     Calendar,
+    Read,
     day_range,
     days_before_calendar,
     days_later,
     days_read,
+    first_outside,
     in_any,
     ranges,
     ranges_reached,
     ranges_read,
+    read_for_day,
+    read_in_all,
     union_read,
     within_reach,
 )
@@ -211,3 +216,27 @@ def test_what_becomes_valid_later_reaches_no_day_before(window: Window) -> None:
     later = BEFORE | {date(2017, 2, 5): "fish"}
     before, after = made_from(window, BEFORE), made_from(window, later)
     assert [day for day in before if before[day] != after[day]] == [date(2017, 2, 5), date(2017, 2, 6)]
+
+
+YEAR = Calendar(date(2017, 1, 1), date(2018, 1, 1))
+SALES, PRODUCTS = "silver.transactions", "silver.products"
+
+
+def march(number: int) -> date:
+    return date(2017, 3, number)
+
+
+def test_a_day_that_no_window_holds_is_named_the_oldest_first():
+    read = {SALES: {march(2): 1, march(3): 1, march(31): 1}}
+    assert first_outside(HOUSEHOLD_28D, [march(30), march(31)], YEAR, read) == (SALES, march(2))
+    assert first_outside(HOUSEHOLD_28D, [march(29), march(31)], YEAR, read) is None
+    assert first_outside(HOUSEHOLD_28D, [march(29), march(30)], YEAR, read) == (SALES, march(31))
+    assert first_outside(HOUSEHOLD_28D, [march(29)], YEAR, {}) is None
+
+
+def test_of_days_computed_together_each_counts_what_its_own_windows_hold():
+    read = {SALES: {march(1): 2, march(2): 1}, PRODUCTS: {date(2017, 1, 1): 1, march(2): 3}}
+    assert read_for_day(DAILY_SALES, march(1), YEAR, read) == Read(days=2, files=3)
+    assert read_for_day(DAILY_SALES, march(2), YEAR, read) == Read(days=3, files=5)
+    assert read_for_day(DAILY_SALES, march(3), YEAR, {}) == Read()
+    assert read_in_all(read) == {SALES: Read(2, 3), PRODUCTS: Read(2, 4)}

@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.state.planner import plan_steps
-from platform_assets.failpoints import POINTS
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release, published, release
@@ -31,6 +30,7 @@ from platform_assets.operations.stages.stages import drop_stage, publish_stage, 
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.settings import Settings
 from platform_assets_tests.support.history import WINDOWS
+from platform_assets_tests.support.kills.points import POINTS
 from platform_assets_tests.support.meanwhile import usage_later
 from platform_assets_tests.support.models.releases import DAYS, GOLD, SILVER, Day, Made, Model, Sale
 from platform_assets_tests.support.shelf import PUBLISHING, in_process
@@ -198,7 +198,7 @@ class Releases(RuleBasedStateMachine):
         self._rolled_back()
 
     @precondition(lambda self: self.whole_from < len(self.model.history) - 1)
-    @rule(point=st.sampled_from(POINTS["deletion"]))
+    @rule(point=st.sampled_from(POINTS["delete"]))
     def die_deleting(self, point: str) -> None:
         """The process that deletes is killed; the next one goes on with what is left."""
         in_process(delete_all, self.world.settings, failpoint=point)

@@ -9,7 +9,7 @@ import pytest
 from platform_assets.engine.late.approvals import approve, withdraw
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.sitting import StoppedError
-from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.rows_aside import LateSelection
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.registers import (
     DAYS,

@@ -8,7 +8,7 @@ import pytest
 
 from platform_assets.engine.late.approvals import approve, withdraw
 from platform_assets.engine.late.queue import late_queue
-from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.rows_aside import LateSelection
 from platform_assets_tests.support.history import CALENDAR_DAYS, History, Version, history, person
 from platform_assets_tests.support.world import MakeWorld
 

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from platform_assets.contracts import Column, Contract, Domain, LandingFiles
 from platform_assets.contracts.landing import Format
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning import replays
+from platform_assets.planning.arrivals import file_order as python_order
 from platform_assets.records.raw_rows import MARK
 from platform_assets.settings import load_settings
 from platform_assets.spark.raw.parsing import Layout, parse
@@ -253,4 +253,4 @@ def test_rows_are_numbered_in_the_order_of_their_file(spark: SparkSession, tmp_p
 def test_files_are_ordered_by_name_in_spark_as_without_it(spark: SparkSession, names: list[str]) -> None:
     paths = [f"f/2024-03-01/{name}" for name in names]
     rows = spark.createDataFrame([(path,) for path in paths], "_arrival string").select("_arrival", file_order(names))
-    assert {row[0]: row[1] for row in rows.collect()} == {path: replays.file_order(path) for path in paths}
+    assert {row[0]: row[1] for row in rows.collect()} == {path: python_order(path) for path in paths}

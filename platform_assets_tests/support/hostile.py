@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from platform_assets.sources.limits import Limits
-from platform_assets.visible import as_code, visible
+from platform_assets.words import as_code, visible
 
 BOUNDS = Limits(file_mib=8, file_rows=50_000, file_columns=50, file_nesting=8, line_mib=1)
 """Bounds that small files can pass."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from platform_assets.planning.code.reach import reached_code
 from platform_assets.planning.code.source import Module, parse_module
@@ -113,3 +116,33 @@ def version_of(sources: Sources, packages: Collection[str], module: str, functio
         return [one for one in sources if one.partition(".")[0] == top]
 
     return code_version(reached_code(find, below, module, function).texts)
+
+
+Compute = Callable[[Sources], object]
+
+
+@contextmanager
+def computing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, packages: Collection[str], imported: Sequence[str]
+) -> Iterator[Compute]:
+    """Give what the function `t` gives of the last of some modules that are imported one after the other."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    folders = iter(range(9))
+
+    def forget() -> None:
+        for name in [one for one in sys.modules if one == "d" or one.startswith("d.")]:
+            del sys.modules[name]
+
+    def computed(of: Sources) -> object:
+        forget()
+        own = folder / str(next(folders))
+        for name, text in of.items():
+            file = own / (name.replace(".", "/") + ("/__init__.py" if name in packages else ".py"))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        with monkeypatch.context() as here:
+            here.syspath_prepend(str(own))
+            return [importlib.import_module(name) for name in imported][-1].t(10)
+
+    yield computed
+    forget()

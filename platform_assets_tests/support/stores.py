@@ -9,8 +9,7 @@ from typing import Any
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
-from platform_assets.planning.key_scope import scope_of
-from platform_assets.planning.selection import Request
+from platform_assets.planning.selection import Request, scope_of
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.world import World, product, sale

@@ -21,7 +21,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
 from platform_assets.operations.audit_logs import CHECKS, Scope
 from platform_assets.operations.lineage.day_history import Content, Event, Published, life_of
-from platform_assets.planning.key_scope import shown_keys
+from platform_assets.planning.selection import shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
 from platform_assets.quality.findings import accepted_by_hand

@@ -36,7 +36,7 @@ from platform_assets.engine.state.planner import plan_steps
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import located
 from platform_assets.places import folder_of
-from platform_assets.planning.late_queue import LateCounts
+from platform_assets.planning.rows_aside import LateCounts
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.records.manifest import new_publication
 from platform_assets.report import Note, Report, Table
@@ -149,8 +149,7 @@ def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progres
     with meanwhile(progress, "starting Dagster"):
         import dagster as dg
 
-        from platform_assets.orchestration.build import build_definitions
-        from platform_assets.orchestration.in_process import materialize_range, run_job
+        from platform_assets.orchestration.build import build_definitions, materialize_range, run_job
 
         definitions = build_definitions(settings, progress)
     with dg.DagsterInstance.get() as instance:

@@ -21,8 +21,7 @@ from platform_assets.lakehouse.releases import release
 from platform_assets.operations.readers import read
 from platform_assets.planning.windows import which
 from platform_assets.report import Note, Table, Tone, picked
-from platform_assets.visible import visible
-from platform_assets.words import counted
+from platform_assets.words import counted, visible
 
 if TYPE_CHECKING:
     from platform_assets.engine.refresh import RefreshResult

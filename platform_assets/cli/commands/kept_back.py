@@ -24,8 +24,7 @@ from platform_assets.engine.platform import Author
 from platform_assets.operations.lineage.plan_report import kept_lines
 from platform_assets.operations.quarantine import Acceptance, acceptance, lines, replay_quarantined, shown
 from platform_assets.operations.quarantine import discard as decide
-from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
-from platform_assets.planning.quarantine import AsideSelection, grouped
+from platform_assets.planning.rows_aside import AsideSelection, LateRows, LateSelection, counts_of, grouped
 from platform_assets.planning.windows import which
 from platform_assets.report import Note, Part, Report, Table, picked
 from platform_assets.words import counted

@@ -49,15 +49,13 @@ from platform_assets.operations.plan_record import (
     unpause,
 )
 from platform_assets.operations.plan_record import pause as pause_plan
-from platform_assets.planning.key_scope import shown_keys
+from platform_assets.planning.selection import shown_keys
 from platform_assets.progress import meanwhile
 from platform_assets.records.history import LASTING
-from platform_assets.report import Note, Part, Report, picked
-from platform_assets.report_pages import markdown as as_markdown
-from platform_assets.report_pages import page
+from platform_assets.report import Note, Part, Report, page, picked
+from platform_assets.report import markdown as as_markdown
 from platform_assets.settings import Settings, load_settings
-from platform_assets.visible import visible
-from platform_assets.words import counted, lasting, size
+from platform_assets.words import counted, lasting, size, visible
 
 if TYPE_CHECKING:
     from platform_assets.planning.backfill.pace import Standing

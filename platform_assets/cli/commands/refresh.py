@@ -64,11 +64,9 @@ from platform_assets.operations.stages.store import (
     stage_names,
     without_other_code,
 )
-from platform_assets.planning.estimates import is_brief
-from platform_assets.planning.key_scope import scope_of
-from platform_assets.planning.plan import Plan
-from platform_assets.planning.replays import REPLAY, UNDATED
-from platform_assets.planning.selection import Request, wanted_days
+from platform_assets.planning.arrivals import REPLAY, UNDATED
+from platform_assets.planning.plan import Plan, is_brief
+from platform_assets.planning.selection import Request, scope_of, wanted_days
 from platform_assets.planning.windows import which
 from platform_assets.quality.deliveries import remedy
 from platform_assets.records.history import ArrivalRecord, Hold

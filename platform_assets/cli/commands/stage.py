@@ -38,9 +38,8 @@ from platform_assets.operations.plan_record import (
 from platform_assets.operations.stages.compare import StagedDay
 from platform_assets.operations.stages.compare import compare as compared
 from platform_assets.operations.stages.store import all_stages, of_other_code, opened_stage, stage_basis
-from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.reasons import Reasons
-from platform_assets.planning.selection import BY_PERSON
+from platform_assets.planning.selection import BY_PERSON, shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.report import Cell, Facts, Note, Part, Report, Table, picked
 from platform_assets.words import counted, size

@@ -37,10 +37,10 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.planning.arrivals import delays, loaded_days
 from platform_assets.planning.day_states import Blocked, Held, Stale, missing_days
-from platform_assets.planning.days_on_demand import newest as newest_of
-from platform_assets.planning.loaded import delays, loaded_days
 from platform_assets.planning.windows import days_later, which
+from platform_assets.planning.windows import newest as newest_of
 from platform_assets.quality.baseline import quiet_days
 from platform_assets.quality.deliveries import remedy
 from platform_assets.quality.findings import day_metrics, percentile_95, share

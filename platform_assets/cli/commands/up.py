@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -29,11 +30,11 @@ from platform_assets.engine.ingest.aside import refused_files
 from platform_assets.engine.pending import delivered
 from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.errors import PlatformError
-from platform_assets.installed import refuse_another_pyspark
 from platform_assets.places import USE_A_SHORTER, why_no_socket
 from platform_assets.report import Report
 from platform_assets.settings import Settings, load_settings, project_root
 
+_SERVERS = "platform_assets.orchestration.servers"
 _LOADED_WITHIN_S = 60.0
 """UI and daemon need not wait longer: they find a code server that comes later, only not at once."""
 
@@ -79,7 +80,7 @@ def up(
     if why := why_no_socket(f"platform-assets-abcdefgh/{_SPARK_SOCKET}"):
         raise UpError(f"Dagster cannot be started: {why}.", USE_A_SHORTER)
     settings = load_settings()
-    refuse_another_pyspark()
+    import_module("platform_assets.spark")  # refuses a PySpark of others
     password = os.environ.pop(_PASSWORD, "")
     catalogue = load_catalogue(settings)
     refuse_wrong_functions(catalogue)
@@ -129,9 +130,9 @@ def _run(settings: Settings, environment: Mapping[str, str], password: str, port
             if not read_only:
                 # It would log every tick otherwise, and at the first start that there was none before; the UI has them.
                 quiet = ("--log-level", "error", "--workspace", str(workspace))
-                processes.start("the daemon", _module("platform_assets.orchestration.daemon", "run", *quiet))
+                processes.start("the daemon", _module(_SERVERS, "daemon", "run", *quiet))
                 if settings.warm and _computes_here(settings):
-                    keeper = _module("platform_assets.orchestration.warm.keeper", str(Path(folder) / _SPARK_SOCKET))
+                    keeper = _module("platform_assets.orchestration.keeper", str(Path(folder) / _SPARK_SOCKET))
                     processes.start(_SPARK, keeper)
             _wait(processes, port)
         finally:
@@ -204,7 +205,7 @@ def _start_code_servers(processes: Processes, workspace: Path, folder: Path, *, 
     Each location of the project's workspace has a server, so that webserver and daemon share what is loaded. Sockets
     need a folder with a short path.
     """
-    module = "platform_assets.orchestration.warm.code_server" if is_warm else "dagster"
+    module = _SERVERS if is_warm else "dagster"
     places: list[dict[str, Any]] = []
     sockets: list[Path] = []
     for number, place in enumerate(YAML(typ="safe").load(workspace)["load_from"]):

@@ -23,8 +23,7 @@ from platform_assets.engine.admissions import admissions, engine_of, why_not_adm
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.planning.selection import Draw
 from platform_assets.quality.sides import SidesBeside, difference, facts, key_sentence
-from platform_assets.report import Cell, Heading, Mark, Note, Part, Points, Report, Table, picked
-from platform_assets.report_pages import page
+from platform_assets.report import Cell, Heading, Mark, Note, Part, Points, Report, Table, page, picked
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 

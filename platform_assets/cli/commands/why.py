@@ -28,9 +28,9 @@ from platform_assets.operations.lineage.provenance import (
     explain,
     replaced_files,
 )
+from platform_assets.planning.arrivals import REPLAY, UNDATED
 from platform_assets.planning.day_states import Blocked, DayState, Held
-from platform_assets.planning.key_scope import shown_keys
-from platform_assets.planning.replays import REPLAY, UNDATED
+from platform_assets.planning.selection import shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.quality.deliveries import quarantine_share
 from platform_assets.quality.findings import accepted_by_hand

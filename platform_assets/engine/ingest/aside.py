@@ -14,7 +14,7 @@ from platform_assets.contracts.rules import quarantine_table, refused_table
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.reading import row_reader
-from platform_assets.planning.quarantine import WHOLE_FILE, AsideRow, AsideSelection
+from platform_assets.planning.rows_aside import WHOLE_FILE, AsideRow, AsideSelection
 from platform_assets.quality.deliveries import error_class, much_refused, repaired_by
 from platform_assets.records.decisions import QuarantineDecision
 from platform_assets.records.history import ArrivalRecord

@@ -21,8 +21,8 @@ from platform_assets.engine.raw import IngestTurn, stage_tombstones
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning.late_queue import late_table
-from platform_assets.planning.replays import Delivery, replay_notes, replays, waiting_note
+from platform_assets.planning.arrivals import Delivery, replay_notes, replays, waiting_note
+from platform_assets.planning.rows_aside import late_table
 from platform_assets.planning.steps import parts_of
 from platform_assets.planning.windows import ranges
 from platform_assets.quality.deliveries import FAULT

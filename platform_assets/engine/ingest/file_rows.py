@@ -28,7 +28,7 @@ from platform_assets.contracts import Column, Contract
 from platform_assets.contracts.landing import Format
 from platform_assets.engine.raw import IngestTurn
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning.replays import Delivery
+from platform_assets.planning.arrivals import Delivery
 from platform_assets.records.raw_rows import ENDING
 from platform_assets.sources.inspect import Inspection
 from platform_assets.sources.landing import (

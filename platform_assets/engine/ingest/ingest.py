@@ -19,7 +19,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.raw import IngestTurn, ingest_turn, settle_moves
 from platform_assets.engine.results import IngestResult
 from platform_assets.failpoints import failpoint
-from platform_assets.planning.quarantine import AsideRow, AsideSelection
+from platform_assets.planning.rows_aside import AsideRow, AsideSelection
 from platform_assets.planning.steps import batches
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.manifest import (

@@ -39,7 +39,7 @@ from platform_assets.engine.raw import (
 )
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning.late_queue import LateRows, LateSelection, late_table
+from platform_assets.planning.rows_aside import LateRows, LateSelection, late_table
 from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.differences import Digest

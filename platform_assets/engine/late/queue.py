@@ -22,7 +22,7 @@ from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.reading import row_reader
 from platform_assets.lakehouse.releases import Release
-from platform_assets.planning.late_queue import (
+from platform_assets.planning.rows_aside import (
     LateCounts,
     LateRows,
     LateSelection,

@@ -19,6 +19,7 @@ from platform_assets.engine.state.schema_changes import changes_of_contract, cha
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.releases import release
 from platform_assets.ledger.errors import LedgerError
+from platform_assets.planning.arrivals import comes_with
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import (
     Blocked,
@@ -35,14 +36,19 @@ from platform_assets.planning.day_states import (
     stale_through_data,
     unblocked,
 )
-from platform_assets.planning.estimates import estimate
 from platform_assets.planning.fingerprints import View
-from platform_assets.planning.key_scope import KeyScope, ScopeError, scope_of
 from platform_assets.planning.last_look import Look, open_days, to_look_at
-from platform_assets.planning.loaded import comes_with
-from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, left_to_do, make_plan
+from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, estimate, left_to_do, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
-from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, refuse_protected
+from platform_assets.planning.selection import (
+    AUTOMATIC,
+    BY_PERSON,
+    KeyScope,
+    Request,
+    ScopeError,
+    refuse_protected,
+    scope_of,
+)
 from platform_assets.planning.windows import day_range, days_in, ranges_read, union_read
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import CIRCUIT, DayMark, DayRecord, Hold

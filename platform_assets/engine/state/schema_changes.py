@@ -11,8 +11,8 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.planning.configuration import ContractChange, Need, column_changes, contract_changes, need_of
-from platform_assets.planning.days_on_demand import not_known_beforehand
 from platform_assets.planning.selection import Request, wanted_days
+from platform_assets.planning.windows import not_known_beforehand
 from platform_assets.records.history import DayMark, Marks
 
 _CONTRACT_TYPES = {"integer": "int"}

@@ -23,7 +23,7 @@ from platform_assets.engine.state.reference_data import history_key, history_ord
 from platform_assets.lakehouse.delta.schema import schema_at
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning.key_scope import KeyScope
+from platform_assets.planning.selection import KeyScope
 from platform_assets.planning.steps import NO_PARTS, has_heavy_key
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.raw_rows import RECORD

@@ -17,7 +17,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import Readiness
 from platform_assets.lakehouse.releases import computed_by, made_by, release
-from platform_assets.planning.key_scope import KeyScope, ScopeError, is_mixed, mixed
+from platform_assets.planning.selection import KeyScope, ScopeError, is_mixed, mixed
 from platform_assets.planning.windows import Ranges, day_range, in_any, ranges, ranges_read, union_read
 from platform_assets.quality.gates import MovedKeys
 from platform_assets.records.differences import EXAMPLES, Digest

@@ -30,7 +30,7 @@ from platform_assets.engine.step.work import begin
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import release
 from platform_assets.lakehouse.staging_folders import staging
-from platform_assets.planning.key_scope import KeyScope
+from platform_assets.planning.selection import KeyScope
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.planning.windows import Calendar, union_reached
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress

@@ -21,7 +21,7 @@ from platform_assets.engine.step.scoped import carried_rows, moved_keys, refuse_
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta.statistics import days_of_unique_keys
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.planning.key_scope import KeyScope
+from platform_assets.planning.selection import KeyScope
 from platform_assets.planning.steps import NO_PARTS
 from platform_assets.planning.windows import FilesRead, ranges
 from platform_assets.quality.gates import MovedKeys, RowBalance

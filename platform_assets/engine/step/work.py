@@ -17,8 +17,8 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import readiness, reasons_now
 from platform_assets.engine.state.schema_changes import needs_all_days
 from platform_assets.errors import PlatformError
-from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.selection import KeyScope
 from platform_assets.planning.steps import Step, batches
 from platform_assets.quality.findings import ACCEPTABLE, Check
 from platform_assets.records.code_version import EngineName

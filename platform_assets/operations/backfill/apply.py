@@ -35,9 +35,8 @@ from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.operations.stages.store import without_other_code
 from platform_assets.planning.backfill.days import RolloutStep, request_for
-from platform_assets.planning.backfill.pace import nearly_spent
+from platform_assets.planning.backfill.pace import judged, nearly_spent
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.verdicts import judged
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import union_reached, which
 from platform_assets.progress import OnProgress, Progress, no_progress

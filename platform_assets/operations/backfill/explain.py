@@ -25,21 +25,33 @@ from platform_assets.operations.plan_record import BackfillRecord, all_records
 from platform_assets.planning.backfill.backfill import (
     Backfill,
     Consent,
+    Experience,
     Narrowed,
     Obstacle,
+    PastRun,
     approved_by,
     beyond_window,
+    experience,
     gates_of,
     is_same,
     people,
+    price,
     reasons_to_ask,
+    timed,
 )
 from platform_assets.planning.backfill.days import in_rollout_order, reached_days, request_for, rollout_steps
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.price import Experience, PastRun, experience, price, timed
-from platform_assets.planning.key_scope import KeyScope, ScopeError, nearest, scope_of, value_of
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.selection import BY_PERSON, Request, protected_in
+from platform_assets.planning.selection import (
+    BY_PERSON,
+    KeyScope,
+    Request,
+    ScopeError,
+    nearest,
+    protected_in,
+    scope_of,
+    value_of,
+)
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import PlanDecision
 from platform_assets.records.history import Timing

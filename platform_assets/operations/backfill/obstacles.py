@@ -21,12 +21,11 @@ from platform_assets.operations.plan_record import (
 )
 from platform_assets.operations.stages.store import all_stages
 from platform_assets.places import folder_of
-from platform_assets.planning.backfill.backfill import Backfill, Narrowed, Obstacle
+from platform_assets.planning.backfill.backfill import Backfill, Narrowed, Obstacle, Price
 from platform_assets.planning.backfill.pace import seconds_left
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.price import Price
-from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.plan import Plan
+from platform_assets.planning.selection import shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.records.history import CIRCUIT
 from platform_assets.words import counted, lasting

@@ -13,9 +13,9 @@ from platform_assets.operations.backfill.files import written
 from platform_assets.operations.backfill.standing import cores_of, days_told, kept_figures, record_json, stage_of
 from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.operations.plan_record import BackfillRecord
+from platform_assets.planning.backfill.pace import Figures, GateVerdict, difference_percent, judged
 from platform_assets.planning.backfill.plan_file import Gate
-from platform_assets.planning.backfill.verdicts import Figures, GateVerdict, difference_percent, judged
-from platform_assets.planning.key_scope import shown_keys
+from platform_assets.planning.selection import shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import PlanDecision, signed
 from platform_assets.records.history import DayRecord
@@ -35,8 +35,7 @@ from platform_assets.report import (
     Report,
 )
 from platform_assets.report import Table as Grid
-from platform_assets.visible import as_code
-from platform_assets.words import counted, lasting, size
+from platform_assets.words import as_code, counted, lasting, size
 
 _MOST_PLOTS = 3
 """Columns of a table that are plotted; what its gates look at first."""

@@ -31,8 +31,7 @@ from platform_assets.operations.stages.store import undeclared_days
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle, approved_by
 from platform_assets.planning.backfill.pace import may_compute, seconds_left, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.key_scope import ScopeError
-from platform_assets.planning.selection import protected_in
+from platform_assets.planning.selection import ScopeError, protected_in
 from platform_assets.planning.windows import which
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.decisions import PlanDecision

@@ -23,13 +23,10 @@ from platform_assets.operations.lineage.plan_report import plan_json, plan_table
 from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.stages.compare import StagedDay, compare
 from platform_assets.operations.stages.store import read_stage, stage_names
-from platform_assets.planning.backfill.backfill import Backfill
-from platform_assets.planning.backfill.pace import Standing
+from platform_assets.planning.backfill.backfill import Backfill, Price
+from platform_assets.planning.backfill.pace import Figures, Standing
 from platform_assets.planning.backfill.plan_file import Gate
-from platform_assets.planning.backfill.price import Price
-from platform_assets.planning.backfill.verdicts import Figures
-from platform_assets.planning.key_scope import shown_keys
-from platform_assets.planning.selection import Selection
+from platform_assets.planning.selection import Selection, shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.records.manifest import DayContent
@@ -46,8 +43,7 @@ from platform_assets.report import (
     Table,
     picked,
 )
-from platform_assets.visible import as_code
-from platform_assets.words import counted, lasting, size
+from platform_assets.words import as_code, counted, lasting, size
 
 
 def backfill_report(backfill: Backfill, at: Path | None = None) -> Report:

@@ -16,8 +16,8 @@ from operator import itemgetter
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.lineage.provenance import NewSince, arrivals_in
-from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.rollback import TableDay
+from platform_assets.planning.rows_aside import late_table
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import (

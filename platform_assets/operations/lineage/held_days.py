@@ -12,14 +12,13 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import look_at_all
 from platform_assets.operations.lineage.provenance import Changes, NewSince
+from platform_assets.planning.arrivals import comes_with
 from platform_assets.planning.day_states import in_force
-from platform_assets.planning.loaded import comes_with
 from platform_assets.quality.findings import ACCEPTABLE
 from platform_assets.quality.settled import drift_of
 from platform_assets.records.code_version import TiedTo
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
-from platform_assets.visible import for_shell
-from platform_assets.words import counted
+from platform_assets.words import counted, for_shell
 
 _SHOWN = 5
 """Arrivals that are named; somebody who has more of them begins with `why`."""

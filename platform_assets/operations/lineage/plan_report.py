@@ -7,8 +7,7 @@ from datetime import date
 from typing import Any
 
 from platform_assets.planning.day_states import Blocked
-from platform_assets.planning.estimates import Estimate
-from platform_assets.planning.plan import Intake, Plan, PlannedStep
+from platform_assets.planning.plan import Estimate, Intake, Plan, PlannedStep
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.planning.windows import ranges, which

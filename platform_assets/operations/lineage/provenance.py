@@ -19,6 +19,7 @@ from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.releases import computed_by, made_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import opened
+from platform_assets.planning.arrivals import RawDay, new_arrivals
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import (
     Blocked,
@@ -29,7 +30,6 @@ from platform_assets.planning.day_states import (
     stale_through_data,
     unblocked,
 )
-from platform_assets.planning.new_arrivals import RawDay, new_arrivals
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
 from platform_assets.planning.windows import days_before_calendar, days_read, window_text
 from platform_assets.records.code_version import Version

@@ -19,9 +19,8 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import states_around
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.operations.lineage.held_days import HeldDay, held_days, withdrawals
-from platform_assets.orchestration.assets.events import asset_key, day_event, recorded_figures
-from platform_assets.orchestration.instance.events import Target, newest_materializations
-from platform_assets.orchestration.shown_text import RefusedError, listed, plain
+from platform_assets.orchestration.assets.events import asset_key, day_event, listed, plain, recorded_figures
+from platform_assets.orchestration.instance.events import RefusedError, Target, newest_materializations
 from platform_assets.planning.day_states import Blocked, Held, UpToDate
 from platform_assets.planning.windows import which
 from platform_assets.quality.deliveries import delivery_checks
@@ -29,8 +28,7 @@ from platform_assets.quality.findings import Check, Checked, Finding, checks_bef
 from platform_assets.quality.findings import checked as as_checked
 from platform_assets.quality.gates import judged_in_check
 from platform_assets.records.history import DayRecord
-from platform_assets.visible import visible
-from platform_assets.words import counted
+from platform_assets.words import counted, visible
 
 CHECKS: Mapping[Check, str] = {
     "contract": "Columns and types as declared, keys unique, no nulls where none may be; little set aside.",

@@ -1,9 +1,12 @@
-"""Say what Dagster shows of a published day and of a table."""
+"""Say what Dagster shows of a published day and of a table.
+
+Nothing else makes metadata of text, so that whoever adds some cannot forget to make it visible.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 
 import dagster as dg
@@ -11,13 +14,12 @@ import dagster as dg
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Offsets, Span, Window
 from platform_assets.engine.day_contents import is_kept_aside
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.orchestration.shown_text import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
 from platform_assets.quality.findings import day_metrics
 from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Warned
-from platform_assets.visible import visible
+from platform_assets.words import as_code, visible
 
 Metadata = dict[str, dg.MetadataValue]
 
@@ -192,3 +194,23 @@ def describe_window(window: Window) -> str:
             return "what was valid on the day"
         case AllHistory():
             return "all days up to it"
+
+
+def plain(shown: str) -> dg.MetadataValue:
+    """Return a line of plain text."""
+    return dg.MetadataValue.text(visible(shown))
+
+
+def listed(items: Iterable[str], more: Iterable[str] = ()) -> dg.MetadataValue:
+    """Return a list of what others wrote, each item as it is written; `more` is the platform's own."""
+    return markdown("\n".join(f"- {line}" for line in (*map(as_code, items), *more)))
+
+
+def markdown(written: str) -> dg.MetadataValue:
+    """Return Markdown of the platform's own, in which what others wrote was made code by `as_code`."""
+    return dg.MetadataValue.md(visible(written, breaks=True))
+
+
+def table_row(row: dict[str, str | int | float | bool | None]) -> dg.TableRecord:
+    """Return a row of a table."""
+    return dg.TableRecord({name: visible(value) if isinstance(value, str) else value for name, value in row.items()})

@@ -39,15 +39,13 @@ from platform_assets.orchestration.assets.events import (
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.events import forget_results, newest_materializations
 from platform_assets.orchestration.instance.launcher import TABLES_POOL
-from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import progress_in_run, warn_of_files
+from platform_assets.orchestration.resources import PlatformResource, SparkResource, progress_in_run, warn_of_files
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import DayRecord
 from platform_assets.settings import Settings
-from platform_assets.visible import visible
-from platform_assets.words import counted
+from platform_assets.words import counted, visible
 
 Event = dg.MaterializeResult[None] | dg.AssetCheckResult
 

@@ -21,8 +21,7 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.table import amounts
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import dataset, read_arrow
-from platform_assets.orchestration.assets.events import Metadata, with_pictures
-from platform_assets.orchestration.shown_text import markdown, table_row
+from platform_assets.orchestration.assets.events import Metadata, markdown, table_row, with_pictures
 from platform_assets.quality.baseline import Interval, RowHistory, rhythm_of
 
 _PREVIEW_ROWS = 10

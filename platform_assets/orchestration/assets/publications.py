@@ -20,14 +20,21 @@ from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.plan_record import ROLLBACK_OF, RecordError, find_record, plan_of
 from platform_assets.orchestration.assets.checks import delivery_events, good_day_events, good_days, published_events
-from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, recorded_figures, warned
+from platform_assets.orchestration.assets.events import (
+    Metadata,
+    asset_key,
+    day_event,
+    markdown,
+    plain,
+    recorded_figures,
+    warned,
+)
 from platform_assets.orchestration.assets.factory import daily_partitions
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.events import Event, failed_days, is_for_all, report_anew
-from platform_assets.orchestration.shown_text import markdown, plain
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, PublicationRecord
-from platform_assets.visible import as_code, visible
+from platform_assets.words import as_code, visible
 
 _JUDGED_BEFORE = {
     ROLL_BACK: "Kept nothing back of what the day was when that was first published; it was put back",

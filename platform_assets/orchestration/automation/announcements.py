@@ -18,16 +18,22 @@ from typing import Any
 import dagster as dg
 
 from platform_assets.contracts.domain import ANNOUNCEMENTS
-from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
-from platform_assets.operations.plan_record import BackfillRecord, Event
-from platform_assets.orchestration.assets.checks import TableDay, recorded_days_left
+from platform_assets.engine.circuits import circuits
+from platform_assets.engine.platform import Platform
+from platform_assets.operations.audit import heads_of
+from platform_assets.operations.lineage.held_days import HeldDay, held_days, withdrawals
+from platform_assets.operations.plan_record import BackfillRecord, Event, records_since
+from platform_assets.orchestration.assets.checks import TableDay, good_days, recorded_days_left
+from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.planning.windows import as_named
+from platform_assets.records.chain import Heads
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import CIRCUIT, Hold
-from platform_assets.records.outbox import AnnouncedDay, Message, Told, ToldHeads
-from platform_assets.visible import as_chat, visible
-from platform_assets.words import without_figures
+from platform_assets.records.outbox import AnnouncedDay, Channel, Message, Told, ToldHeads
+from platform_assets.words import as_chat, visible, without_figures
 
+_EVERY_S = 30
+_CHANNELS: tuple[Channel, ...] = ("log", "webhook")
 _LOOK_BACK = timedelta(days=7)
 """Runs that failed earlier are not announced any more, such as those of the time before a webhook was set."""
 
@@ -356,3 +362,69 @@ def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
     }
     key = sha256(json.dumps([record.name, event.kind, event.what, event.at.isoformat()]).encode()).hexdigest()[:32]
     return Message(key, ANNOUNCEMENTS, title, json.dumps(body), created_at=event.at, due_at=now)
+
+
+@dg.sensor(
+    name="announcements",
+    minimum_interval_seconds=_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Says once, in the log and by the outbox if a webhook is set, that a day is held or healed, a circuit "
+    "opened or closed, or a run failed.",
+)
+def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
+    """Announce held days with what may be to blame, healed ones, failed runs, each with reason and link; and heads.
+
+    What is for the webhook goes into the outbox, which delivers it; so does what plans ask to have told of them.
+    """
+    with platform.open() as opened:
+        notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
+        logged = notes.announced("log")
+        sent = notes.announced("webhook") if has_webhook else logged
+        now = _present(context.instance, opened, logged, sent)
+        for channel in _CHANNELS if has_webhook else _CHANNELS[:1]:
+            notes.tell(channel, Told(runs=runs_told_by_days(now)))
+        to_log = announcements(now, logged)
+        for announcement in to_log:
+            # What healed is good news; all else wants a look.
+            (context.log.info if announcement.over else context.log.error)(announcement.text)
+            notes.tell("log", announcement.about, announcement.over)
+        to_send = announcements(replace(now, heads=_heads(opened)), sent) if has_webhook else []
+        for announcement in to_send:
+            notes.tell("webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC)))
+        if has_webhook:
+            moment = datetime.now(UTC)
+            for message in plan_messages(records_since(opened.lake, moment - NEWS), moment):
+                if not opened.ledger.outbox.named(message.key):  # asked every time; written once
+                    notes.tell("webhook", Told(), by=message)
+    news = to_log or to_send
+    if not news:
+        return dg.SkipReason("nothing to announce")
+    return dg.SkipReason("announced: " + "; ".join(announcement.title for announcement in news))
+
+
+def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sent: Told) -> Present:
+    """Look at the platform; what is announced on both channels is not looked at again."""
+    holds = platform.ledger.holds()
+    states = circuits(platform).items()
+    opened = tuple(open_circuit(state.hold(table)) for table, state in states if state.state != "closed")
+    new = {(hold.table, hold.day) for hold in holds if announced(hold) not in logged.held & sent.held}
+    held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in new])
+    failed = failed_runs(instance, logged.runs & sent.runs)
+    left: defaultdict[str, set[date]] = defaultdict(set)
+    for table, day in {each for run in failed for each in run.left}:
+        left[table].add(day)
+    known = [platform.catalogue[name] for name in left if name in platform.catalogue.names]
+    return Present(
+        holds=(*holds, *opened),
+        failed=failed,
+        good={(table.name, day) for table in known for day in good_days(platform, table, left[table.name])},
+        details={(day.hold.table, day.hold.day): day for day in held},
+        known_runs={hold.run for hold in (*holds, *opened) if instance.has_run(hold.run)},
+        ui_url=platform.settings.ui_url,
+    )
+
+
+def _heads(platform: Platform) -> ToldHeads | None:
+    """Return where both chains stand; None where there is nothing in either."""
+    heads = heads_of(platform.lake, platform.ledger)
+    return None if heads == Heads() else ToldHeads(str(heads), datetime.now(UTC))

@@ -1,6 +1,6 @@
-"""From what waits to the request for a run of `refresh`: its words, its key, and when to try again.
+"""Request runs of `refresh` for what waits: the daily schedule and the sensor of late data.
 
-The schedule and the late-data sensor share this, so that they never disagree about what is to be done.
+They share words, key, and when to try again, so that they never disagree about what is to be done.
 """
 
 from __future__ import annotations
@@ -8,13 +8,17 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 
-from platform_assets.engine.pending import Waiting
-from platform_assets.orchestration.jobs import describe_by_people, refresh_job
+from platform_assets.engine.late.queue import deep_restatements, late_queue
+from platform_assets.engine.pending import Waiting, waiting
+from platform_assets.orchestration.jobs import describe_by_people, refresh_job, tables_job
+from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.planning.plan import Plan, PlannedStep, reason_counts
+from platform_assets.planning.rows_aside import counts_of, open_to
 from platform_assets.planning.windows import as_named
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import CIRCUIT
@@ -35,6 +39,7 @@ _ASSET_JOB = "__ASSET_JOB"
 _PRIORITY = "10"
 """Before everything that has none, such as a backfill's runs."""
 
+_EVERY_S = 30
 _FIRST_PAUSE_S = 300.0
 _LONGEST_PAUSE_S = 6 * 3600.0
 _MOST_SIGNS = 250
@@ -117,11 +122,14 @@ def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.Ru
     """
     until = pending.until.isoformat() if pending.until else ""
     reasons = describe_reasons(pending.plan.steps)
+    why = describe_work(pending)
+    if len(why) > _MOST_SIGNS:
+        why = f"{why[: _MOST_SIGNS - 1].rstrip()}…"
     return dg.RunRequest(
         job_name=refresh_job.name,
         run_key=f"{work}-{len(tries)}",
         run_config={"ops": {"refresh_tables": {"config": {"until": until}}}},
-        tags={WORK_TAG: work, WHY_TAG: _in_short(describe_work(pending)), "dagster/priority": _PRIORITY}
+        tags={WORK_TAG: work, WHY_TAG: why, "dagster/priority": _PRIORITY}
         | ({REASONS_TAG: reasons} if reasons else {}),
     )
 
@@ -190,20 +198,6 @@ def describe_waiting(plan: Plan) -> str:
     return "; ".join(parts)
 
 
-def describe_missing(missing: Mapping[str, Collection[date]]) -> str:
-    """Say which days should have been delivered and were not; empty if there are none."""
-    return f"never delivered: {_by_table(missing)}" if missing else ""
-
-
-def clock_time(seconds_from_now: float) -> str:
-    """Return a time of today in UTC, as 17:45."""
-    return datetime.fromtimestamp(time.time() + seconds_from_now, UTC).strftime("%H:%M UTC")
-
-
-def _in_short(text: str) -> str:
-    return text if len(text) <= _MOST_SIGNS else f"{text[: _MOST_SIGNS - 1].rstrip()}…"
-
-
 def _by_table(days: Mapping[str, Collection[date]]) -> str:
     return "; ".join(f"{table.removeprefix('raw.')} {_days(of_table)}" for table, of_table in days.items())
 
@@ -216,3 +210,79 @@ def _some(texts: Iterable[str]) -> str:
     every = list(texts)
     more = f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
     return ", ".join(every[:_SHOWN]) + more
+
+
+@dg.sensor(
+    name="late_data",
+    # It requests the first; by the second, which has them all, the tables name it as what they are automated by.
+    jobs=[refresh_job, tables_job],
+    minimum_interval_seconds=_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Takes newly landed files and recomputes exactly the days they touch, old ones included.",
+)
+def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
+    """Request one run for everything that waits; days that a dead run left stale count too."""
+    if refreshes := unfinished_refreshes(context.instance):
+        return dg.SkipReason(f"run {refreshes[0].run_id} of refresh is on its way; what landed since waits for its end")
+    takers, others = asset_runs_at_work(context.instance)
+    if takers:
+        return dg.SkipReason(f"run {takers[0].run_id} is taking files itself; what it leaves is taken after its end")
+    with platform.open() as opened:
+        # Days without deliveries are the daily run's: nobody waits for them.
+        pending = replace(waiting(opened, opened.settings.files_per_run), quiet={})
+        work = work_of(pending, opened.versions)
+    message = "; ".join(filter(None, (describe(pending), describe_waiting(pending.plan))))
+    if not (pending.files or pending.due or pending.stale or pending.plan.tries):
+        return dg.SkipReason(message)
+    if others and not (pending.files or pending.due):
+        return dg.SkipReason(f"{message}; run {others[0].run_id} may be computing them")
+    tries = earlier_tries(context.instance, work)
+    if left_s := pause_left_s(tries):
+        last = tries[0].dagster_run
+        return dg.SkipReason(
+            f"{message}; run {last.run_id} left this undone ({last.status.value.lower()}), "
+            f"next try at {datetime.now(UTC) + timedelta(seconds=left_s):%H:%M UTC}, or run `refresh` by hand"
+        )
+    context.log.info(message)
+    return request(pending, work, tries)
+
+
+def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
+    """Request all tables for the day that just ended, and every earlier day that was missed.
+
+    It looks at what is missing now, not at the tick's own date: missed ticks need no catching up.
+    """
+    with platform.open() as opened:
+        settings = opened.settings
+        pending = waiting(opened, settings.files_per_run)
+        work = work_of(pending, opened.versions)
+    ended = min(settings.current_day() - timedelta(days=1), settings.last_day())
+    missing = f"never delivered: {_by_table(pending.missing)}" if pending.missing else ""
+    parts = (f"up to {ended}: {describe(pending)}", missing, describe_waiting(pending.plan))
+    message = "; ".join(filter(None, parts))
+    context.log.info(message)
+    if not (pending.files or pending.due or pending.stale or pending.quiet or pending.plan.tries):
+        return dg.SkipReason(message)
+    for run in unfinished_refreshes(context.instance):
+        if run.tags.get(WORK_TAG) == work:
+            return dg.SkipReason(f"run {run.run_id} is on its way to do this already; {message}")
+    return request(pending, work, earlier_tries(context.instance, work))
+
+
+def deep_restatement(
+    context: dg.ScheduleEvaluationContext, platform: PlatformResource
+) -> dg.RunRequest | dg.SkipReason:
+    """Request the late rows that contracts leave to it, a month's at a time: old days are recomputed once."""
+    with platform.open() as opened:
+        queue = late_queue(opened)
+        selections = deep_restatements(opened, queue)
+    waits = [rows for selection in selections for rows in open_to("approval", queue, selection)]
+    if not waits:
+        return dg.SkipReason("nothing to do: no late rows wait that a contract leaves to the deep restatement")
+    tables = ", ".join(sorted({rows.table for rows in waits}))
+    days = len({(rows.table, rows.day) for rows in waits})
+    message = f"deep restatement: {counts_of(waits).waiting:,} late rows of {days:,} days ({tables})"
+    context.log.info(message)
+    return dg.RunRequest(
+        run_config={"ops": {"refresh_tables": {"config": {"deep_restatement": True}}}}, tags={WHY_TAG: message}
+    )

@@ -1,39 +1,159 @@
-"""Define what runs by the clock: the daily run, the deep restatement, maintenance, and the delivery of the outbox."""
+"""Define what runs by the clock, and what looks after work done without Dagster and after messages that wait.
 
-from collections.abc import Callable, Iterator
+By the clock: the daily run, the deep restatement, maintenance, freshness and comparisons.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import dagster as dg
 
-from platform_assets.engine.late.queue import deep_restatements, late_queue
 from platform_assets.engine.moves import keys_on_two_days
-from platform_assets.engine.pending import waiting
-from platform_assets.engine.platform import Author
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
+from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.operations.maintenance import Maintenance, maintain, plan_maintenance
 from platform_assets.operations.outbox import deliver
+from platform_assets.orchestration.assets.checks import checks_of_held, days_left, good_days
+from platform_assets.orchestration.assets.events import markdown, plain
+from platform_assets.orchestration.assets.publications import (
+    Shown,
+    healed_and_not_shown,
+    held_and_not_shown,
+    show,
+    show_since_last,
+)
 from platform_assets.orchestration.automation.refresh_requests import (
     WHY_TAG,
     WORK_TAG,
-    describe,
-    describe_missing,
-    describe_waiting,
+    daily,
+    deep_restatement,
     earlier_tries,
-    request,
+    pause_left_s,
     unfinished_refreshes,
-    work_of,
+    unfinished_runs,
 )
+from platform_assets.orchestration.instance.events import correct_backfills, plan_days
 from platform_assets.orchestration.instance.launcher import TABLES_POOL
-from platform_assets.orchestration.jobs import refresh_job
+from platform_assets.orchestration.jobs import log_checks, log_freshness, refresh_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.shown_text import markdown, plain
-from platform_assets.planning.late_queue import counts_of, open_to
 from platform_assets.planning.retention import TASKS, Task
 from platform_assets.settings import Settings, SettingsError
-from platform_assets.visible import visible
-from platform_assets.words import counted
+from platform_assets.words import counted, visible
+
+_EVERY_S = 30
+
+_SHOWING_S = 30.0
+"""A tick has a minute; what a slow storage leaves waits for the next one."""
+
+_LOOKED_BACK = timedelta(days=7)
+"""Backfills that were begun earlier are not corrected any more."""
+
+
+@dg.op(description="Show days as failed that are held without a run of Dagster: it starts no Spark session.")
+def show_held_days(context: dg.OpExecutionContext, platform: PlatformResource) -> None:
+    """Fail for every held day that Dagster does not show, and say of each what holds it."""
+    with platform.open() as opened:
+        held = held_and_not_shown(context.instance, opened)
+        by_table: defaultdict[str, dict[date, HeldDay]] = defaultdict(dict)
+        for day in held:
+            by_table[day.hold.table][day.hold.day] = day
+        for table, days in by_table.items():
+            contract = opened.catalogue[table]
+            log_checks(context, contract, checks_of_held(contract, days), days)
+        log_freshness(context, opened)
+    if held:
+        plan_days(context, by_table)
+        reasons = {
+            table: {
+                day: f"held since {of_day.since:%Y-%m-%d %H:%M} UTC: {of_day.reason}" for day, of_day in days.items()
+            }
+            for table, days in by_table.items()
+        }
+        raise days_left(f"Days held without a run of Dagster: {len(held):,}.", reasons, held)
+
+
+@dg.job(
+    name="held_days",
+    executor_def=dg.in_process_executor,
+    description="Shows days as failed that the command line holds; the sensor `published_elsewhere` starts it.",
+)
+def held_days_job() -> None:
+    """Compute and publish nothing."""
+    show_held_days()
+
+
+def request_held_days(instance: dg.DagsterInstance, held: Sequence[HeldDay]) -> dg.RunRequest | None:
+    """Request a run that shows held days, unless one is on its way, or one did not help just now."""
+    if not held or unfinished_runs(instance, held_days_job.name):
+        return None
+    named = [f"{day.hold.table} {day.hold.day} {day.hold.refused} {day.hold.created_at}" for day in held]
+    work = hashlib.sha256("|".join(named).encode()).hexdigest()[:32]
+    tries = earlier_tries(instance, work)
+    if pause_left_s(tries):
+        return None
+    return dg.RunRequest(
+        job_name=held_days_job.name,
+        run_key=f"{work}-{len(tries)}",
+        tags={WORK_TAG: work, WHY_TAG: f"{len(held):,} days held without a run of Dagster"},
+    )
+
+
+@dg.sensor(
+    name="published_elsewhere",
+    job=held_days_job,
+    minimum_interval_seconds=_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Shows the days that were published or held without Dagster, by the command line for one, or healed.",
+)
+def show_published_elsewhere(
+    context: dg.SensorEvaluationContext, platform: PlatformResource
+) -> dg.RunRequest | dg.SkipReason:
+    """Report every published or healed day with its checks, each once; request a run for the held ones."""
+    instance, asked, corrected = context.instance, None, 0
+    with platform.open() as opened:
+        shown = show_since_last(instance, opened, _SHOWING_S)
+        healed = Shown(shown.told)
+        if not shown.more:
+            # Only once all is told: what is published would make a day green that is shown as held before.
+            if not unfinished_refreshes(instance):
+                healed = show(instance, healed_and_not_shown(instance, opened, shown.told), shown.told, _SHOWING_S)
+            asked = request_held_days(instance, held_and_not_shown(instance, opened))
+            corrected = correct_backfills(
+                instance, datetime.now(UTC) - _LOOKED_BACK, lambda key, days: _good_days(opened, key, days)
+            )
+    failed = (*shown.failed, *healed.failed)
+    for event in failed:
+        context.log.error(f"Dagster does not take {event}")
+    told: list[str] = []
+    if shown.days or shown.failed:
+        rest = "; the rest with the next tick" if shown.more else ""
+        told.append(f"days published without Dagster, {shown.days:,} over all tables{rest}")
+    if healed.days:
+        told.append(f"days that are held no more, {healed.days:,} over all tables")
+    if corrected:
+        told.append(f"good days of {counted(corrected, 'failed backfill')}")
+    if failed:
+        told.append(f"Dagster did not take {counted(len(failed), 'event')}, see the tick's log")
+    message = f"shown now: {'; '.join(told)}" if told else "nothing was published without Dagster"
+    if asked is None:
+        return dg.SkipReason(message)
+    context.log.info(f"{message}; {asked.tags[WHY_TAG]}, a run shows them")
+    return asked
+
+
+def _good_days(platform: Platform, key: dg.AssetKey, failed: set[str]) -> list[str]:
+    """Return those of some partitions that are what they should be; none of an asset that is no table."""
+    table = key.path[-1]
+    if table not in platform.catalogue.names:
+        return []
+    days = [day for day in platform.calendar.days() if str(day) in failed]
+    return [*map(str, good_days(platform, platform.catalogue[table], days))]
+
 
 _DOES: dict[Task, str] = {
     "compaction": "Make one file of the small files of days that have many; their content stays equal.",
@@ -144,7 +264,7 @@ class DeliveryError(PlatformError):
 
 @dg.sensor(
     name="outbox",
-    minimum_interval_seconds=30,
+    minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Delivers what the outbox holds for exposures and the webhook, and tries again what was not taken.",
 )
@@ -173,9 +293,29 @@ def deliver_messages(context: dg.SensorEvaluationContext, platform: PlatformReso
 _RUNNING = dg.DefaultScheduleStatus.RUNNING
 
 
-def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
-    """Build the schedules, on from the first start."""
-    return (
+def build_schedules(
+    settings: Settings, freshness: dg.AssetChecksDefinition, comparisons: Sequence[dg.AssetChecksDefinition]
+) -> list[dg.ScheduleDefinition]:
+    """Build the schedules, on from the first start.
+
+    Args:
+        freshness: checked every hour, also of tables that no run touches.
+        comparisons: of both sides that contracts name; they need no schedule where there are none.
+    """
+    looking = dg.define_asset_job(
+        "check_freshness",
+        selection=dg.AssetSelection.checks(*freshness.check_keys),
+        description="Look which days are overdue.",
+    )
+    comparing = [
+        dg.define_asset_job(
+            "compare",
+            selection=dg.AssetSelection.checks(checks),
+            description="Compare tables with the sides that their contracts name.",
+        )
+        for checks in comparisons
+    ]
+    return [
         _schedule(
             daily,
             "daily_cron",
@@ -196,48 +336,10 @@ def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
             maintenance_job,
         ),
         # Whenever maintenance may run: no plan tells which keys a table holds.
-        run_at("keys", keys_job, "maintenance_cron", settings.maintenance_cron),
-    )
-
-
-def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
-    """Request all tables for the day that just ended, and every earlier day that was missed.
-
-    It looks at what is missing now, not at the tick's own date: missed ticks need no catching up.
-    """
-    with platform.open() as opened:
-        settings = opened.settings
-        pending = waiting(opened, settings.files_per_run)
-        work = work_of(pending, opened.versions)
-    ended = min(settings.current_day() - timedelta(days=1), settings.last_day())
-    parts = (f"up to {ended}: {describe(pending)}", describe_missing(pending.missing), describe_waiting(pending.plan))
-    message = "; ".join(filter(None, parts))
-    context.log.info(message)
-    if not (pending.files or pending.due or pending.stale or pending.quiet or pending.plan.tries):
-        return dg.SkipReason(message)
-    for run in unfinished_refreshes(context.instance):
-        if run.tags.get(WORK_TAG) == work:
-            return dg.SkipReason(f"run {run.run_id} is on its way to do this already; {message}")
-    return request(pending, work, earlier_tries(context.instance, work))
-
-
-def deep_restatement(
-    context: dg.ScheduleEvaluationContext, platform: PlatformResource
-) -> dg.RunRequest | dg.SkipReason:
-    """Request the late rows that contracts leave to it, a month's at a time: old days are recomputed once."""
-    with platform.open() as opened:
-        queue = late_queue(opened)
-        selections = deep_restatements(opened, queue)
-    waits = [rows for selection in selections for rows in open_to("approval", queue, selection)]
-    if not waits:
-        return dg.SkipReason("nothing to do: no late rows wait that a contract leaves to the deep restatement")
-    tables = ", ".join(sorted({rows.table for rows in waits}))
-    days = len({(rows.table, rows.day) for rows in waits})
-    message = f"deep restatement: {counts_of(waits).waiting:,} late rows of {days:,} days ({tables})"
-    context.log.info(message)
-    return dg.RunRequest(
-        run_config={"ops": {"refresh_tables": {"config": {"deep_restatement": True}}}}, tags={WHY_TAG: message}
-    )
+        _run_at("keys", keys_job, "maintenance_cron", settings.maintenance_cron),
+        _run_at("hourly_freshness", looking, "", "45 * * * *"),
+        *(_run_at("comparisons", job, "reconcile_cron", settings.reconcile_cron) for job in comparing),
+    ]
 
 
 def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
@@ -262,7 +364,7 @@ def _schedule(
         return schedule(evaluate)
 
 
-def run_at(name: str, job: Any, setting: str, cron: str) -> dg.ScheduleDefinition:
+def _run_at(name: str, job: Any, setting: str, cron: str) -> dg.ScheduleDefinition:
     """Schedule a job that runs at every tick.
 
     Raises:

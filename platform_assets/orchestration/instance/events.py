@@ -1,29 +1,37 @@
-"""Read and write those of Dagster's events and states that its public calls do not reach.
+"""Read and write what Dagster's public calls do not reach: some of its events and states, and errors without a trace.
 
 Dagster 1.13 has no public names for a check result about a day's materialization, for taking back what a run was to
 check, for the days that a run of a job was to make, for marks on a run's page, for which days have failed, and for
 correcting a backfill that ended.
+
+It prints the trace of whatever a step or a tick raises, which helps nobody whose day is held. It leaves that out only
+of errors that bring along how they are to be shown, as those of its other processes do.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData,
 )
+from dagster._core.errors import DagsterUserCodeProcessError
 from dagster._core.events import AssetMaterializationPlannedData, EngineEventData
 from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
 from dagster._core.instance.utils import RUNLESS_RUN_ID
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
 from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
 from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
+from dagster_shared.error import SerializableErrorInfo
 from dagster_shared.record import replace
 from sqlalchemy import or_
 from sqlalchemy.exc import InterfaceError, OperationalError
+
+from platform_assets.errors import PlatformError, users_line
 
 Target = AssetCheckEvaluationTargetMaterializationData
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
@@ -162,3 +170,40 @@ def correct_backfills(
             instance.update_backfill(backfill._replace(asset_backfill_data=data, status=status))
             corrected += 1
     return corrected
+
+
+class ExpectedError(DagsterUserCodeProcessError):
+    """An expected error of the platform, which says itself what happened and what to do."""
+
+    def __init__(self, error: PlatformError) -> None:
+        shown = SerializableErrorInfo(str(error), [], type(error).__name__)
+        super().__init__(str(error), user_code_process_error_infos=[shown])  # type: ignore[no-untyped-call]
+
+
+class RefusedError(DagsterUserCodeProcessError, dg.Failure):
+    """A step did its work, and the gates refused some of it: trying again would give the same."""
+
+    def __init__(self, description: str, metadata: Mapping[str, dg.MetadataValue] | None = None) -> None:
+        shown = SerializableErrorInfo(description, [], "Refused")
+        super().__init__(  # type: ignore[no-untyped-call]
+            description, metadata, False, user_code_process_error_infos=[shown]
+        )
+
+
+@contextmanager
+def errors_without_trace(*, of_own_code: bool = False) -> Iterator[None]:
+    """Raise an expected error within as what it says.
+
+    Args:
+        of_own_code: whether an error that a person's own code caused loses its trace, too. That is what they look for,
+            unless the error names file and line, as where contracts are loaded.
+
+    Raises:
+        ExpectedError: in place of a `PlatformError`.
+    """
+    try:
+        yield
+    except PlatformError as error:
+        if not of_own_code and error.__cause__ is not None and users_line(error.__cause__):
+            raise
+        raise ExpectedError(error) from None

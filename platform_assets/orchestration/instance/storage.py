@@ -23,7 +23,7 @@ from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine, event
 
-from platform_assets.access import make_folder
+from platform_assets.places import make_folder
 from platform_assets.settings import load_settings
 
 _KEPT = 16

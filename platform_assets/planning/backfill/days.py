@@ -10,9 +10,8 @@ from math import ceil
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.selection import Request
+from platform_assets.planning.selection import KeyScope, Request
 from platform_assets.planning.windows import Calendar, day_range, ranges_read, union_reached, union_read
 
 

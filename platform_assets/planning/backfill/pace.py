@@ -1,13 +1,14 @@
-"""Whether a backfill may go on now, by its budget and its hours; how far it is, and how long it will take yet."""
+"""Whether a backfill may go on: by the gates on what is staged, by budget and hours; and how long it will take yet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, localcontext
 
-from platform_assets.planning.backfill.plan_file import Budget, Service
+from platform_assets.planning.backfill.plan_file import Budget, Gate, Service
+from platform_assets.words import counted
 
 _WARN_PERCENT = 80
 _FAR = timedelta(days=400)
@@ -121,3 +122,124 @@ class Standing:
         explained = max(self.explained_seconds - self.seconds, 0.0)
         by_rate = self.seconds / self.done * (self.days - self.done) if self.done else explained
         return (1 - share) * explained + share * by_rate
+
+
+Number = int | float | Decimal
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One staged day beside the same day of the release; every pair is before and after.
+
+    Args:
+        sums: of the amounts of the table, and of every column that a gate of that metric names.
+        changed: keys that have other values, are new or gone.
+        shifts: of the same columns, how far their distribution is from what it was, from 0 to 100.
+    """
+
+    table: str
+    day: date
+    rows: tuple[int, int]
+    keys: tuple[int, int]
+    sums: Mapping[str, tuple[Number, Number]]
+    changed: int = 0
+    nulls: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    shifts: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, gate: Gate) -> tuple[Decimal, Decimal]:
+        """Return what a gate of two figures looks at, before and after."""
+        column = gate.column or ""
+        of_metric: dict[str, tuple[Number, Number]] = {
+            "rows": self.rows,
+            "keys": self.keys,
+            "sum": self.sums.get(column, (0, 0)),
+            "nulls": self.nulls.get(column, (0, 0)),
+        }
+        before, after = of_metric[gate.metric]
+        return Decimal(str(before)), Decimal(str(after))
+
+    def apart(self, gate: Gate) -> tuple[Decimal, Decimal]:
+        """Return what a gate of a single figure looks at: how much is another, and how much there was.
+
+        Of a day on which a column had no value, all that it has now is another.
+        """
+        if gate.metric == "changed":
+            return Decimal(self.changed), Decimal(self.keys[0])
+        column = gate.column or ""
+        had, has = (rows - nulls for rows, nulls in zip(self.rows, self.nulls.get(column, (0, 0)), strict=True))
+        return Decimal(str(self.shifts.get(column, 0))) * (had or has) / 100, Decimal(had)
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """What one gate says.
+
+    Args:
+        passed: whether the staged days keep its tolerance.
+        worst: the single days that differ most, worst first, as sentences.
+    """
+
+    gate: Gate
+    passed: bool
+    sentence: str
+    worst: tuple[str, ...] = ()
+
+
+def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdict, ...]:
+    """Hold what is staged against the release.
+
+    Days that the release does not have say nothing: there is nothing to compare them with. Nor does a gate of whose
+    table no day is staged yet.
+
+    Args:
+        staged: the figures of all days that are staged so far.
+    """
+    verdicts = []
+    for gate in gates:
+        days = [day for day in staged if day.table == gate.table and day.rows[0]]
+        if days:
+            with localcontext(prec=100):  # sums of 38 digits are compared as they are
+                verdicts.append(_verdict(gate, days))
+    return tuple(verdicts)
+
+
+def difference_percent(before: Decimal, after: Decimal) -> Decimal:
+    """Return how far a figure is from what it was, in percent; 100 where it was nothing, or no number."""
+    if before == after or (before.is_nan() and after.is_nan()):
+        return Decimal(0)
+    if not before or not before.is_finite() or not after.is_finite():
+        return Decimal(100)
+    return abs((after - before) / before) * 100
+
+
+def _share(other: Decimal, of: Decimal) -> Decimal:
+    """Return how much is another than it was, in percent of all there was."""
+    return other / of * 100 if of else Decimal(100 if other else 0)
+
+
+def _verdict(gate: Gate, days: Sequence[Figures]) -> GateVerdict:
+    is_one_figure = gate.metric in ("changed", "distribution")
+    far = _share if is_one_figure else difference_percent
+    pairs = {day.day: day.apart(gate) if is_one_figure else day.of(gate) for day in days}
+    before, after = (sum((pair[at] for pair in pairs.values()), Decimal(0)) for at in (0, 1))
+    total, staged = far(before, after), counted(len(days), "staged day")
+    apart = sorted(((far(*pair), day) for day, pair in pairs.items()), reverse=True)
+    too_far = gate.each_day and apart[0][0] > gate.tolerance_percent
+    if is_one_figure:
+        what, so = (
+            ("changed keys", "are others") if gate.metric == "changed" else (f"distribution of {gate.column}", "apart")
+        )
+        figures = f"{what} of {staged}, {total:.2f} % {so}"
+        worst = [f"{day}: {percent:.2f} % {so}" for percent, day in apart[:3] if percent]
+    else:
+        what = f"{gate.metric} of {gate.column}" if gate.column else gate.metric
+        figures = f"{what} of {staged} {before:,} before and {after:,} after, {total:.2f} % apart"
+        worst = [
+            f"{day}: {pairs[day][0]:,} before, {pairs[day][1]:,} after, {percent:.2f} % apart"
+            for percent, day in apart[:3]
+            if percent
+        ]
+    sentence = (
+        f"{gate.table}: {figures}; {gate.tolerance_percent} % allowed{' on each day, too' if gate.each_day else ''}"
+    )
+    return GateVerdict(gate, total <= gate.tolerance_percent and not too_far, sentence, tuple(worst))

@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.visible import visible
+from platform_assets.words import visible
 
 _TABLE = re.compile(rf"(silver|gold)\.{IDENTIFIER.pattern}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)

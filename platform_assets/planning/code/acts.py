@@ -16,9 +16,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeGuard
 
-from platform_assets.planning.code.lookup import Lookup, Target
 from platform_assets.planning.code.names import Chain, Import, chain_of, parameters
-from platform_assets.planning.code.source import DEFINITIONS, Module, Statement
+from platform_assets.planning.code.source import DEFINITIONS, Lookup, Module, Statement, Target
 
 IMPORTS_BY_NAME = ("builtins.__import__", "importlib", "pkgutil", "pydoc.locate", "runpy", "sys.modules")
 """By these, code imports what only running it could tell."""
@@ -165,10 +164,8 @@ class Acts:
         """Tell whether evaluating an expression changes nothing.
 
         Args:
-            module: that it stands in.
             expression: with the bodies of lambdas, which may be called by what they are given to.
             local: names that a function around has for its own.
-            imports: of a function around.
         """
         if expression is None:
             return True

@@ -45,7 +45,6 @@ def names_in(nodes: Iterable[ast.AST], package: str) -> Names:
     """Find the names that statements or expressions of one module use.
 
     Args:
-        nodes: the statements or expressions.
         package: that relative imports in them start from.
     """
     visitor = _Names(package)
@@ -88,27 +87,6 @@ def chain_of(node: ast.expr) -> Chain:
         attributes.append(node.attr)
         node = node.value
     return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else ()
-
-
-def held_in(node: ast.expr) -> Iterator[Chain]:
-    """Find the names in an expression whose objects are in what it gives, and not only used to compute it."""
-    match node:
-        case ast.Name() | ast.Attribute() if chain := chain_of(node):
-            yield chain
-        case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
-            yield from held_in(inner)
-        case (
-            ast.List(elts=parts)
-            | ast.Tuple(elts=parts)
-            | ast.Set(elts=parts)
-            | ast.Dict(values=parts)
-            | ast.BoolOp(values=parts)
-        ):
-            for part in parts:
-                yield from held_in(part)
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from held_in(body)
-            yield from held_in(orelse)
 
 
 def packages(name: str) -> Iterator[str]:

@@ -14,9 +14,17 @@ from typing import NamedTuple
 
 from platform_assets.contracts.table import LAYERS
 from platform_assets.planning.code.acts import IMPORTS_BY_NAME, Acts
-from platform_assets.planning.code.lookup import Find, Lookup, Target
 from platform_assets.planning.code.names import Chain, Import, packages
-from platform_assets.planning.code.source import Module, Statement, canonical, canonical_body, parse_module
+from platform_assets.planning.code.source import (
+    Find,
+    Lookup,
+    Module,
+    Statement,
+    Target,
+    canonical,
+    canonical_body,
+    parse_module,
+)
 
 Below = Callable[[str], Iterable[str]]
 """Names all modules of the user's own that lie in the same package as one of them, at any depth."""
@@ -40,8 +48,6 @@ def reached_code(find: Find, below: Below, module: str, function: str) -> Code:
     """Find what a function's result can depend on.
 
     Args:
-        find: gives modules.
-        below: names the modules of a package.
         module: that the function is taken from, of a package of transforms.
         function: its name there. Whether there is such a name is for who calls it.
     """

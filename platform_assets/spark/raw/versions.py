@@ -22,8 +22,8 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract, Rule
 from platform_assets.contracts.rules import RuleCount
-from platform_assets.planning.replays import DIGITS, Delivery
-from platform_assets.planning.replays import file_order as file_order_of
+from platform_assets.planning.arrivals import DIGITS, Delivery
+from platform_assets.planning.arrivals import file_order as file_order_of
 from platform_assets.planning.steps import NO_PARTS
 from platform_assets.records.raw_rows import BREACH, RECORD, TOMBSTONE, VOID
 from platform_assets.spark.tables.staging import SHARE, in_parts

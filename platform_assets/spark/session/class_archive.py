@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from platform_assets.access import is_ours_alone
+from platform_assets.places import is_ours_alone
 from platform_assets.settings import Settings
 from platform_assets.spark.session.jars import needed, sha256_of
 from platform_assets.spark.session.java import Java

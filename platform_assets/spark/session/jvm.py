@@ -30,8 +30,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
-from platform_assets.access import make_folder
 from platform_assets.errors import PlatformError
+from platform_assets.places import make_folder
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import ClassArchive
 from platform_assets.spark.session.java import MORE_OPTIONS, environment_of_jvm, last_words, log_file

@@ -27,7 +27,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from platform_assets.access import is_ours_alone
+from platform_assets.places import is_ours_alone
 from platform_assets.settings import Settings
 from platform_assets.spark.session.jvm import end_jvm, kill_jvm, remember_classes
 from platform_assets.words import counted

@@ -27,7 +27,7 @@ from platform_assets.lakehouse.reading import spark_view, statements, tables_wit
 from platform_assets.lakehouse.releases import Release
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.places import for_hadoop
-from platform_assets.planning.key_scope import KeyScope, value_of
+from platform_assets.planning.selection import KeyScope, value_of
 from platform_assets.records.manifest import DataFile
 from platform_assets.spark.sail.session import is_sail
 from platform_assets.spark.session.on_demand import is_one_process

@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.backfill.pace import Standing, may_compute, nearly_spent, seconds_left, spent
+from platform_assets.planning.backfill.pace import (
+    Figures,
+    Standing,
+    judged,
+    may_compute,
+    nearly_spent,
+    seconds_left,
+    spent,
+)
 from platform_assets.planning.backfill.plan_file import Budget, Gate, Service
-from platform_assets.planning.backfill.verdicts import Figures, judged
 
 
 def test_a_budget_warns_at_four_fifths_with_the_same_words_and_stops_at_all_of_it() -> None:

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from platform_assets.planning.backfill.backfill import ENOUGH, Experience, PastRun, Price, experience, price, timed
 from platform_assets.planning.backfill.days import RolloutStep
 from platform_assets.planning.backfill.plan_file import Budget
-from platform_assets.planning.backfill.price import ENOUGH, Experience, PastRun, Price, experience, price, timed
-from platform_assets.planning.estimates import Estimate
-from platform_assets.planning.plan import PlannedStep
+from platform_assets.planning.plan import Estimate, PlannedStep
 from platform_assets.planning.reasons import Reasons
 from platform_assets.records.history import DayMark, Timing
 

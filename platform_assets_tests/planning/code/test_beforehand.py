@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from platform_assets.planning.code.reach import transform_modules
-from platform_assets_tests.support.own_domain import Sources, version_of
+from platform_assets_tests.support.own_domain import Compute, Sources, computing, version_of
 
 PACKAGES = ("d", "d.transforms", "d.more")
 GOLD, SILVER = transform_modules("d.transforms")[::-1]
@@ -18,7 +16,6 @@ COMMON = {"d": "", "d.transforms": "", "d.registry": "STEPS = []\nRATE = 1\ndef 
 BY_STEPS = "from d.registry import STEPS\ndef t(x): return [x, *STEPS]\n"
 BY_CALLS = "from d.registry import STEPS\ndef t(x): return [step() for step in STEPS]\n"
 APPENDS = "from d.registry import STEPS\nSTEPS.append(@@)\n"
-Compute = Callable[[Sources], object]
 
 
 def sources(silver: str, gold: str = BY_STEPS, **others: str) -> Sources:
@@ -36,27 +33,8 @@ def version(of: Sources, module: str = GOLD) -> str:
 @pytest.fixture
 def compute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compute]:
     """What the transform of gold gives in a process that imports all transforms before."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    folders = iter(range(9))
-
-    def forget() -> None:
-        for name in [one for one in sys.modules if one == "d" or one.startswith("d.")]:
-            del sys.modules[name]
-
-    def computed(of: Sources) -> object:
-        forget()
-        folder = tmp_path / str(next(folders))
-        for name, text in of.items():
-            file = folder / (name.replace(".", "/") + ("/__init__.py" if name in PACKAGES else ".py"))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        with monkeypatch.context() as here:
-            here.syspath_prepend(str(folder))
-            found = [importlib.import_module(name) for name in transform_modules("d.transforms")]
-            return found[-1].t(10)
-
-    yield computed
-    forget()
+    with computing(tmp_path, monkeypatch, PACKAGES, transform_modules("d.transforms")) as computed:
+        yield computed
 
 
 CHANGES = {

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from platform_assets_tests.support.own_domain import Sources, version_of
+from platform_assets_tests.support.own_domain import Compute, Sources, computing, version_of
 
 PACKAGES = ("d", "d.transforms")
 GOLD = "d.transforms.gold"
@@ -23,8 +21,12 @@ TIMES_RATE = "def t(x): return x * RATE\n"
 TIMES_NET = "from d.a import NET\ndef t(x): return x * NET\n"
 
 
+def whole(sources: Sources) -> Sources:
+    return {"d": "", "d.transforms": "", **sources}
+
+
 def version(sources: Sources) -> str:
-    return version_of({"d": "", "d.transforms": "", **sources}, PACKAGES, GOLD, "t")
+    return version_of(whole(sources), PACKAGES, GOLD, "t")
 
 
 def swapped(module: str, one: str, other: str, **others: str) -> tuple[Sources, Sources]:
@@ -110,38 +112,17 @@ GIVES_ANOTHER_RESULT = {
 }
 
 
-Results = Callable[[tuple[Sources, Sources]], list[object]]
-
-
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Results]:
-    """What a transform gives with the one sources and with the other, run as Python does."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-    def forget() -> None:
-        for name in [one for one in sys.modules if one == "d" or one.startswith("d.")]:
-            del sys.modules[name]
-
-    def run(sources: Sources, folder: str) -> object:
-        forget()
-        for name, text in {"d": "", "d.transforms": "", **sources}.items():
-            path = name.replace(".", "/") + ("/__init__.py" if name in PACKAGES else ".py")
-            file = tmp_path / folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        with monkeypatch.context() as here:
-            here.syspath_prepend(str(tmp_path / folder))
-            return importlib.import_module(GOLD).t(10)
-
-    yield lambda both: [run(one, str(n)) for n, one in enumerate(both)]
-    forget()
+def compute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compute]:
+    """What the transform gives."""
+    with computing(tmp_path, monkeypatch, PACKAGES, [GOLD]) as computed:
+        yield computed
 
 
 @pytest.mark.parametrize("case", GIVES_ANOTHER_RESULT)
-def test_an_order_that_gives_another_result_changes_the_version(case: str, results: Results) -> None:
+def test_an_order_that_gives_another_result_changes_the_version(case: str, compute: Compute) -> None:
     before, after = GIVES_ANOTHER_RESULT[case]
-    one, other = results((before, after))
-    assert one != other
+    assert compute(whole(before)) != compute(whole(after))
     assert version(before) != version(after)
 
 
@@ -160,8 +141,7 @@ GIVES_THE_SAME = {
 
 
 @pytest.mark.parametrize("case", GIVES_THE_SAME)
-def test_an_order_that_gives_the_same_leaves_the_version(case: str, results: Results) -> None:
+def test_an_order_that_gives_the_same_leaves_the_version(case: str, compute: Compute) -> None:
     before, after = GIVES_THE_SAME[case]
-    one, other = results((before, after))
-    assert one == other
+    assert compute(whole(before)) == compute(whole(after))
     assert version(before) == version(after)

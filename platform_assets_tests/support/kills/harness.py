@@ -18,7 +18,7 @@ from random import Random
 
 import pyarrow.compute as pc
 
-from platform_assets.failpoints import PASSED, POINTS
+from platform_assets.failpoints import PASSED
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
@@ -31,6 +31,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.records.code_version import Refused
 from platform_assets.settings import Settings
 from platform_assets_tests.support.installation import Jvm
+from platform_assets_tests.support.kills.points import POINTS
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import FORKS, age, in_process, killed
 
@@ -87,7 +88,7 @@ def sums(lake: Lake, columns: tuple[tuple[str, str], ...], release: Release) -> 
     )
 
 
-OF_SPARK = ("ingest", "stage", "gate", "compaction")
+OF_SPARK = ("ingest", "stage", "gate", "compact")
 """Phases that take a session; all others are passed on paper."""
 OF_OTHERS = ("outbox", "plan", "move", "circuit")
 """Phases that tests of their own kill in."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from platform_assets.orchestration.warm.code_server import ReadyProcesses, State
+from platform_assets.orchestration.servers import ReadyProcesses, State
 
 RARE = "xmlrpc.client"
 """Nothing else imports it."""

@@ -1,10 +1,15 @@
-"""Start Dagster's own code server, whose runs begin with all imported: copies of a process that does nothing else.
+"""Start Dagster's own daemon and code server, as `up` does.
 
-python -m platform_assets.orchestration.warm.code_server code-server start …
+python -m platform_assets.orchestration.servers daemon run …
+python -m platform_assets.orchestration.servers code-server start …
 
-That is two processes. The first one starts the second by the same command, and anew whenever the definitions are
-reloaded; the second loads them and starts the runs. Importing takes most of the time until a run is at work. After a
-change of this package, or of what is installed, processes begin as if nothing were ready.
+The daemon leaves it to the code server to say why it cannot load: each sensor would log the same with a trace, as often
+as it is asked while the definitions cannot be loaded.
+
+Runs of the code server begin with all imported: copies of a process that does nothing else. That is two processes. The
+first one starts the second by the same command, and anew whenever the definitions are reloaded; the second loads them
+and starts the runs. Importing takes most of the time until a run is at work. After a change of this package, or of what
+is installed, processes begin as if nothing were ready.
 
 How Dagster's server makes a process for a run has no public name.
 """
@@ -12,6 +17,7 @@ How Dagster's server makes a process for a run has no public name.
 from __future__ import annotations
 
 import atexit
+import logging
 import multiprocessing
 import os
 import sys
@@ -29,11 +35,21 @@ from typing import Any, cast
 
 from dagster._grpc import server
 
-_PACKAGE = Path(__file__).parents[2]
-_IMPORTED = "platform_assets.orchestration.warm.imported"
-_SELF = "platform_assets.orchestration.warm.code_server"
+_PACKAGE = Path(__file__).parents[1]
+_IMPORTED = "platform_assets.orchestration.imported"
+_SELF = "platform_assets.orchestration.servers"
 _UNKNOWN = 255
 """The exit code of a copy whose original has gone, which would have told it."""
+
+DAEMONS = (
+    "AssetDaemon",
+    "BackfillDaemon",
+    "EventLogConsumerDaemon",  # which tries failed runs again
+    "QueuedRunCoordinatorDaemon",
+    "SchedulerDaemon",
+    "SensorDaemon",
+)
+"""Dagster's names of the parts that ask a code server; each logs under its name."""
 
 State = frozenset[tuple[str, int, int]]
 """Files, with when they were changed and their size."""
@@ -125,13 +141,25 @@ class ReadyServer(server.DagsterApiServer):
         self._mp_ctx: Any = ReadyProcesses()
 
 
+def is_news(record: logging.LogRecord) -> bool:
+    """Return whether a line of the log says more than that a code location cannot be loaded."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or kind.__name__ != "DagsterCodeLocationLoadError"
+
+
 def main() -> None:
-    """Do what Dagster's command line does."""
-    patched = cast("Any", server)
-    patched.DagsterApiServer = ReadyServer
-    # By which command the first process starts the second.
-    patched.get_python_environment_entry_point = lambda executable: [executable, "-m", _SELF]
-    [command] = entry_points(group="console_scripts", name="dagster")
+    """Do what Dagster's command line does, until a signal ends it."""
+    name = "dagster"
+    if sys.argv[1:2] == ["daemon"]:
+        name = f"{name}-{sys.argv.pop(1)}"
+        for part in DAEMONS:
+            logging.getLogger(f"dagster.daemon.{part}").addFilter(is_news)
+    else:
+        patched = cast("Any", server)
+        patched.DagsterApiServer = ReadyServer
+        # By which command the first process starts the second.
+        patched.get_python_environment_entry_point = lambda executable: [executable, "-m", _SELF]
+    [command] = entry_points(group="console_scripts", name=name)
     command.load()()
 
 

@@ -4,7 +4,7 @@ One process has it at a time; others work with a JVM of their own. It is ended a
 left something behind or filled its memory, and ended when no process asks for long; the next one then waits for it no
 longer than for one of its own. `up` starts it:
 
-python -m platform_assets.orchestration.warm.keeper SOCKET [unrehearsed]
+python -m platform_assets.orchestration.keeper SOCKET [unrehearsed]
 """
 
 from __future__ import annotations

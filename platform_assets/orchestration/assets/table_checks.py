@@ -1,27 +1,33 @@
-"""Check after runs and every hour whether days of a table are overdue or held, and whether its circuit is closed."""
+"""Check whole tables, not single days: freshness and the circuit after runs and every hour, comparisons by a schedule.
+
+A comparison that a contract declares has its own severity, and is charted over time.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 
-from platform_assets.contracts import Catalogue, Contract
+from platform_assets.contracts import Catalogue, Comparison, Contract
 from platform_assets.engine.circuits import circuits, stopped
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.reconcile import reconcile
 from platform_assets.orchestration.assets.checks import CHECKS
-from platform_assets.orchestration.assets.events import asset_key
+from platform_assets.orchestration.assets.events import asset_key, listed, markdown, plain
 from platform_assets.orchestration.assets.pictures import MOST_DAYS, Chart
 from platform_assets.orchestration.instance.events import target_of
-from platform_assets.orchestration.resources import PlatformResource
-from platform_assets.orchestration.shown_text import listed, markdown, plain
+from platform_assets.orchestration.instance.launcher import TABLES_POOL
+from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.planning.arrivals import delays
 from platform_assets.planning.circuit import CircuitState
-from platform_assets.planning.loaded import delays
-from platform_assets.planning.windows import as_named
+from platform_assets.planning.windows import as_named, which
 from platform_assets.quality.baseline import quiet_days
 from platform_assets.quality.deliveries import freshness_finding, overdue_days
-from platform_assets.visible import visible
+from platform_assets.quality.sides import SidesBeside, facts, key_sentence
+from platform_assets.words import visible
 
 _SHOWN = 10
 _ABOUT = {
@@ -55,22 +61,6 @@ def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
                         yield look(contract)
 
     return freshness
-
-
-def build_freshness_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
-    """Build the schedule that checks every hour, also tables that no run touches."""
-    job = dg.define_asset_job(
-        "check_freshness",
-        selection=dg.AssetSelection.checks(*checks.check_keys),
-        description="Look which days are overdue.",
-    )
-    return dg.ScheduleDefinition(
-        name="hourly_freshness",
-        job=job,
-        cron_schedule="45 * * * *",
-        execution_timezone="UTC",
-        default_status=dg.DefaultScheduleStatus.RUNNING,
-    )
 
 
 def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterator[dg.AssetCheckEvaluation]:
@@ -177,3 +167,97 @@ def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -
         or f"Every expected day is there, none is held; the newest is {newest}.",
         metadata=metadata,
     )
+
+
+_KEYS_SHOWN = 10
+"""Keys of each kind that a result names."""
+
+
+def build_comparisons(catalogue: Catalogue) -> list[dg.AssetChecksDefinition]:
+    """Return checks for the comparisons that contracts declare; nothing where none does."""
+    declared = {_key(contract, one): (contract, one) for contract in catalogue for one in contract.comparisons}
+    if not declared:
+        return []
+    specs = [
+        dg.AssetCheckSpec(
+            key.name,
+            asset=key.asset_key,
+            description=visible(
+                f"The same as {one.other}, by {', '.join(one.by or contract.row_key)}; tolerance: {one.allowed}."
+            ),
+        )
+        for key, (contract, one) in declared.items()
+    ]
+
+    @dg.multi_asset_check(
+        name="comparisons",
+        specs=specs,
+        can_subset=True,
+        description="Compares tables with the sides that their contracts name, by day, and by key where they differ.",
+        pool=TABLES_POOL,
+    )
+    def comparisons(
+        context: dg.AssetCheckExecutionContext, platform: PlatformResource, spark: SparkResource
+    ) -> Iterator[dg.AssetCheckResult]:
+        with platform.open() as opened:
+            for key, asked in declared.items():
+                if key in context.selected_asset_check_keys:
+                    yield _compared(opened, spark, *asked)
+
+    return [comparisons]
+
+
+def _key(contract: Contract, declared: Comparison) -> dg.AssetCheckKey:
+    return dg.AssetCheckKey(asset_key(contract.name), f"comparison_{declared.name}")
+
+
+def _compared(
+    platform: Platform, spark: SparkResource, contract: Contract, declared: Comparison
+) -> dg.AssetCheckResult:
+    """Compare; a comparison that cannot be made has failed, and keeps no other from being made."""
+    is_error = declared.severity == "block"
+    metadata: dict[str, dg.MetadataValue]
+    try:
+        found = reconcile(
+            platform,
+            lambda: spark.spark_session,
+            (contract.name, declared.other),
+            by=declared.by or None,
+            tolerance=declared.allowed,
+            drill=True,
+            most=_KEYS_SHOWN,
+        )
+    except PlatformError as error:
+        passed, description, metadata = False, str(error), {}
+    else:
+        passed, description, metadata = found.agree, "\n".join(map(visible, facts(found))), _figures(found)
+    return dg.AssetCheckResult(
+        check_name=_key(contract, declared).name,
+        asset_key=asset_key(contract.name),
+        passed=passed,
+        severity=dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN,
+        description=description,
+        metadata=metadata,
+    )
+
+
+def _figures(found: SidesBeside) -> dict[str, dg.MetadataValue]:
+    """Return the figures of one moment as numbers: Dagster charts them over the times of the check."""
+    counts = found.counts
+    metadata: dict[str, dg.MetadataValue] = {
+        "days compared": dg.MetadataValue.int(found.days),
+        "days different": dg.MetadataValue.int(len(found.different)),
+        "rows left": dg.MetadataValue.int(found.rows[0]),
+        "rows right": dg.MetadataValue.int(found.rows[1]),
+        "keys missing left": dg.MetadataValue.int(counts.missing_left if counts else 0),
+        "keys missing right": dg.MetadataValue.int(counts.missing_right if counts else 0),
+        "keys different": dg.MetadataValue.int(counts.different if counts else 0),
+    }
+    for name, (left, right) in found.sums.items():
+        if left is not None and right is not None:
+            metadata[f"{name}, left less right"] = dg.MetadataValue.float(float(left - right))
+    if found.different:
+        metadata["which days"] = plain(which([day.day for day in found.different]))
+    if found.keys:
+        metadata["keys"] = listed(map(key_sentence, found.keys))
+    return metadata

@@ -13,7 +13,7 @@ from contextlib import suppress
 from importlib import import_module
 
 EVERY_RUN = (
-    "platform_assets.orchestration.warm.code_server",
+    "platform_assets.orchestration.servers",
     "platform_assets.orchestration.build",
     "platform_assets.spark.session.warm",
     # PySpark looks for NumPy at the first literal in a way that imports pandas.
