@@ -25,7 +25,7 @@ from platform_assets.orchestration.assets.checks import (
     what_holds,
 )
 from platform_assets.orchestration.assets.events import day_metadata, materializations
-from platform_assets.orchestration.assets.pictures import illustrated
+from platform_assets.orchestration.assets.pictures import with_charts
 from platform_assets.orchestration.assets.publications import come_since
 from platform_assets.orchestration.assets.table_checks import freshness_events
 from platform_assets.orchestration.instance.events import plan_days
@@ -111,7 +111,7 @@ def _report(
         warn_of_files(context.log, done)
     progress(Progress("recording", f"{done.table} in Dagster"))
     contract = platform.catalogue[done.table]
-    metadata = illustrated(platform, contract, day_metadata(done, platform.calendar))
+    metadata = with_charts(platform, contract, day_metadata(done, platform.calendar))
     for event in materializations(done, metadata).values():
         context.log_event(event)
     for event in come_since(context.instance, platform, contract) if contract.source else ():

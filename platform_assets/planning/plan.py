@@ -87,10 +87,10 @@ def written(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate |
 
 
 def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
-    """Return a day that is there will be about as large again, any other like the median day of the newest hundred.
+    """Estimate what some days will take: one that is there is about as large again, others like the median day.
 
     Seconds are those of a median day for each, and once what the smallest publication among them took beyond that: a
-    job costs something before its first day.
+    job costs something before its first day. The median is that of the newest hundred.
 
     Returns:
         None where none of these days was timed, so that nothing can be said.

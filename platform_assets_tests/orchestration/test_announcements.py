@@ -29,7 +29,7 @@ from platform_assets.orchestration.automation.announcements import (
     NEWS,
     FailedRun,
     Present,
-    announced,
+    announced_day,
     announcements,
     plan_messages,
     runs_told_by_days,
@@ -214,7 +214,7 @@ def test_a_run_that_left_days_is_told_by_these_alone(good: list[int], held: list
     holds = [hold(day, run="another run") for day in held]
     now = Present(holds, [run], [days[day] for day in good])
     assert runs_told_by_days(now) == ({"r"} if silent else set())
-    messages = announcements(now, Told(held=frozenset(map(announced, holds))))
+    messages = announcements(now, Told(held=frozenset(map(announced_day, holds))))
     assert [message.payload["what"] for message in messages] == ([] if silent else ["failed"])
 
 

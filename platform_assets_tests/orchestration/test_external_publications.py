@@ -94,7 +94,7 @@ def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, da
     }
     assert ("silver.readings", DAYS[0]) in told
     assert ("silver.readings", DAYS[1]) not in told
-    assert found[-1].told == Cursor(max(platform.ledger.indexed().values()))
+    assert found[-1].cursor == Cursor(max(platform.ledger.indexed().values()))
     assert daemon.instance.has_run(run.run_id)
 
 
@@ -108,10 +108,10 @@ def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(read
         since, days, ticks = Cursor(), 0, 0
         while True:
             part = show(daemon.instance, published_elsewhere(daemon.instance, platform, since), since, within_s=0)
-            since, days, ticks = Cursor.parse(str(part.told)), days + part.days, ticks + 1
+            since, days, ticks = Cursor.parse(str(part.cursor)), days + part.days, ticks + 1
             if not part.more:
                 break
-        assert (days, since) == (sum(bool(part.events) for part in everything), everything[-1].told)
+        assert (days, since) == (sum(bool(part.events) for part in everything), everything[-1].cursor)
         assert ticks > days / 2, "days of one publication are told in several ticks, too"
         assert list(published_elsewhere(daemon.instance, platform, Cursor(10**6))) == everything
 
@@ -154,7 +154,7 @@ def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_s
         once_at(monkeypatch, index, "ledger.before_record", published_and_looked_at)
         put_back(platform, wrong)
         [found] = seen
-        assert found[-1].told == Cursor(since + 2)
+        assert found[-1].cursor == Cursor(since + 2)
         told = {event.asset_key for part in found for event in part.events}
         assert SILVER in told, "or its page shows what was rolled back for ever"
 

@@ -12,7 +12,7 @@ import pytest
 
 from platform_assets.orchestration.assets.checks import NEW_SINCE
 from platform_assets.orchestration.assets.events import asset_key
-from platform_assets.orchestration.assets.pictures import illustrated
+from platform_assets.orchestration.assets.pictures import with_charts
 from platform_assets.orchestration.build import build_definitions, materialize_range, run_job
 from platform_assets_tests.support.history import TWO_GOLDS
 from platform_assets_tests.support.orchestration.daemon import (
@@ -100,7 +100,7 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
         contract = platform.catalogue["gold.daily_sales"]
         *kept, last = contract.columns
         renamed = replace(contract, columns=(*kept, replace(last, name="renamed")))
-        shown = illustrated(platform, renamed, {ENDS: {}})[ENDS]
+        shown = with_charts(platform, renamed, {ENDS: {}})[ENDS]
     assert isinstance(shown["preview"], dg.TableMetadataValue)
     seen = [column.name for column in shown["preview"].schema.columns]
     assert seen == [column.name for column in kept], "whoever shows a day may have code with other columns"

@@ -54,7 +54,7 @@ def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[da
     """
     share = done.seconds / max(len(done.published), 1)
     return {
-        day: warned(content.warnings)
+        day: warning_metadata(content.warnings)
         | (_history(done, day) if isinstance(done, StepResult) else {})
         | figures(content.rows, content.bytes, len(content.files), content.digest, content.figures, share)
         for day, content in sorted(done.published.items())
@@ -82,7 +82,7 @@ def day_event(table: str, day: date, digest: str, metadata: Metadata) -> dg.Asse
     )
 
 
-def warned(warnings: Collection[Warned]) -> Metadata:
+def warning_metadata(warnings: Collection[Warned]) -> Metadata:
     """List what gates found of a day that was published all the same: its partition is as green as any other."""
     return {"warned": listed([str(each) for each in warnings])} if warnings else {}
 

@@ -36,7 +36,7 @@ from platform_assets.orchestration.assets.events import (
     materializations,
     shown_owners,
 )
-from platform_assets.orchestration.assets.pictures import illustrated
+from platform_assets.orchestration.assets.pictures import with_charts
 from platform_assets.orchestration.instance.events import forget_results, newest_materializations
 from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource, progress_in_run, warn_of_files
@@ -180,7 +180,7 @@ class _Run:
         reasons, good = failures(done), dict[date, DayRecord]()
         by_day = checks_of_result(self.platform, self.contract, done)
         held = what_holds(self.platform, self.contract, reasons)
-        metadata = illustrated(self.platform, self.contract, day_metadata(done, self.platform.calendar))
+        metadata = with_charts(self.platform, self.contract, day_metadata(done, self.platform.calendar))
         events = materializations(done, metadata)
         for day, event in events.items():
             # What a step that succeeds was asked for, Dagster materializes by itself.

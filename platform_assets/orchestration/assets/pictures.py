@@ -32,7 +32,7 @@ MOST_DAYS = 28
 _WIDTH, _TOP, _BOTTOM, _HEIGHT = 532, 20, 99, 116
 
 
-def illustrated(platform: Platform, contract: Contract, metadata: Mapping[date, Metadata]) -> dict[date, Metadata]:
+def with_charts(platform: Platform, contract: Contract, metadata: Mapping[date, Metadata]) -> dict[date, Metadata]:
     """Add charts of rows to the newest days, and to the newest of a gold table its amount and some rows."""
     shown = dict(metadata)
     newest = sorted(metadata)[-_DAYS_WITH_CHARTS:]

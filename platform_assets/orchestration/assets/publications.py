@@ -27,10 +27,10 @@ from platform_assets.orchestration.assets.events import (
     markdown,
     plain,
     recorded_figures,
-    warned,
+    warning_metadata,
 )
 from platform_assets.orchestration.assets.factory import daily_partitions
-from platform_assets.orchestration.assets.pictures import illustrated
+from platform_assets.orchestration.assets.pictures import with_charts
 from platform_assets.orchestration.instance.events import Event, failed_days, is_for_all, report_anew
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, PublicationRecord
@@ -80,11 +80,11 @@ class Elsewhere:
     """A day that Dagster has not been told of, or the end of a publication.
 
     Args:
-        told: how far Dagster is told once it knows this.
+        cursor: how far Dagster is told once it knows this.
         events: the day and each of its checks; none at the end of a publication.
     """
 
-    told: Cursor
+    cursor: Cursor
     events: tuple[Event, ...] = ()
 
 
@@ -93,13 +93,13 @@ class Shown:
     """What a tick told Dagster.
 
     Args:
-        told: how far that is.
+        cursor: how far that is.
         days: how many over all tables.
         failed: what Dagster refused, each with its reason; the others are told all the same.
         more: whether there was no time for the rest.
     """
 
-    told: Cursor
+    cursor: Cursor
     days: int = 0
     failed: tuple[str, ...] = ()
     more: bool = False
@@ -116,8 +116,8 @@ def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: 
     kept = instance.daemon_cursor_storage
     since = Cursor.parse(kept.get_cursor_values({_KEPT_AS}).get(_KEPT_AS))
     shown = show(instance, published_elsewhere(instance, platform, since), since, within_s)
-    if shown.told != since:
-        kept.set_cursor_values({_KEPT_AS: str(shown.told)})
+    if shown.cursor != since:
+        kept.set_cursor_values({_KEPT_AS: str(shown.cursor)})
     return shown
 
 
@@ -169,7 +169,7 @@ def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cu
                 check = f", {event.check_name}" if isinstance(event, dg.AssetCheckEvaluation) else ""
                 why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
                 failed.append(f"{event.asset_key.to_user_string()} {event.partition}{check}: {why}")
-        shown = Shown(part.told, shown.days + (len(failed) < len(part.events)), (*shown.failed, *failed))
+        shown = Shown(part.cursor, shown.days + (len(failed) < len(part.events)), (*shown.failed, *failed))
     return shown
 
 
@@ -306,9 +306,9 @@ def published_metadata(
             "publication": plain(head.publication),
             "release": dg.MetadataValue.int(head.release),
         } | more
-    shown = {record.day: warned(record.warnings) | recorded_figures(record) | by for record in records}
+    shown = {record.day: warning_metadata(record.warnings) | recorded_figures(record) | by for record in records}
     try:
-        return illustrated(platform, contract, shown)
+        return with_charts(platform, contract, shown)
     except PlatformError as error:  # files are gone, say; the days are shown all the same
         left_out = plain(error.what)
         return {day: {**metadata, "without pictures": left_out} for day, metadata in shown.items()}

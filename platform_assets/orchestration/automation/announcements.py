@@ -168,7 +168,7 @@ def announcements(now: Present, told: Told) -> list[Announcement]:
     """
     together: defaultdict[tuple[str, str], list[Hold]] = defaultdict(list)
     for hold in now.holds:
-        if announced(hold) not in told.held:
+        if announced_day(hold) not in told.held:
             together[hold.table, hold.run].append(hold)
     of_holds = [_of_holds(table, run, group, now) for (table, run), group in together.items()]
     silent = told.runs | runs_told_by_days(now)
@@ -192,7 +192,7 @@ def open_circuit(hold: Hold) -> Hold:
     return replace(hold, day=hold.created_at.date(), refused=_CIRCUIT)
 
 
-def announced(hold: Hold) -> AnnouncedDay:
+def announced_day(hold: Hold) -> AnnouncedDay:
     """Return a hold as it is announced."""
     return AnnouncedDay(hold.table, hold.day, hold.refused)
 
@@ -219,7 +219,7 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Anno
         "run": run,
         "link": link,
     }
-    return Announcement(Told(held=frozenset(map(announced, holds))), title, text, payload)
+    return Announcement(Told(held=frozenset(map(announced_day, holds))), title, text, payload)
 
 
 def _lines(words: Sequence[tuple[date, str]]) -> list[str]:
@@ -407,7 +407,7 @@ def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sen
     holds = platform.ledger.holds()
     states = circuits(platform).items()
     opened = tuple(open_circuit(state.hold(table)) for table, state in states if state.state != "closed")
-    new = {(hold.table, hold.day) for hold in holds if announced(hold) not in logged.held & sent.held}
+    new = {(hold.table, hold.day) for hold in holds if announced_day(hold) not in logged.held & sent.held}
     held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in new])
     failed = failed_runs(instance, logged.runs & sent.runs)
     left: defaultdict[str, set[date]] = defaultdict(set)

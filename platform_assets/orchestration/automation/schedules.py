@@ -117,11 +117,11 @@ def show_published_elsewhere(
     instance, asked, corrected = context.instance, None, 0
     with platform.open() as opened:
         shown = show_since_last(instance, opened, _SHOWING_S)
-        healed = Shown(shown.told)
+        healed = Shown(shown.cursor)
         if not shown.more:
             # Only once all is told: what is published would make a day green that is shown as held before.
             if not unfinished_refreshes(instance):
-                healed = show(instance, healed_and_not_shown(instance, opened, shown.told), shown.told, _SHOWING_S)
+                healed = show(instance, healed_and_not_shown(instance, opened, shown.cursor), shown.cursor, _SHOWING_S)
             asked = request_held_days(instance, held_and_not_shown(instance, opened))
             corrected = correct_backfills(
                 instance, datetime.now(UTC) - _LOOKED_BACK, lambda key, days: _good_days(opened, key, days)
