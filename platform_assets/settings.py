@@ -35,9 +35,18 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariableError
 
-from platform_assets.addresses import nobody_can_listen, origin_of
 from platform_assets.errors import PlatformError
-from platform_assets.places import Access, LakeMode, Place, StateMode, folder_of, one_root, take_folder
+from platform_assets.places import (
+    Access,
+    LakeMode,
+    Place,
+    StateMode,
+    folder_of,
+    nobody_can_listen,
+    one_root,
+    origin_of,
+    take_folder,
+)
 from platform_assets.settings_words import LEAST_SECRET, ONLY_AS_VARIABLES, SHORTEST_PASSWORD, describe, misspelt
 from platform_assets.sql_settings import as_text, problems_of
 

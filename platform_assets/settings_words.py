@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from pydantic_core import ErrorDetails
 
-from platform_assets.addresses import without_secrets
+from platform_assets.places import without_secrets
 
 PREFIX = "PLATFORM_"
 _MAY_HOLD_SECRETS = {

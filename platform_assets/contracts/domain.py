@@ -10,7 +10,6 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from keyword import iskeyword
 
-from platform_assets.addresses import origin_of
 from platform_assets.contracts.calendar import Protected
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError, check_declaration, refuse, unknown_table
@@ -18,6 +17,7 @@ from platform_assets.contracts.rules import rule_problems
 from platform_assets.contracts.table import Contract, code_version_problems
 from platform_assets.contracts.windows import AsOf
 from platform_assets.errors import did_you_mean
+from platform_assets.places import origin_of
 
 ANNOUNCEMENTS = "announcements"
 """Where the platform's own announcements go; no exposure has that name."""

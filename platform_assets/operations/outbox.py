@@ -22,12 +22,12 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 
-from platform_assets.addresses import LOOPBACK, nobody_can_listen
 from platform_assets.contracts import Catalogue
 from platform_assets.contracts.domain import ANNOUNCEMENTS
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
+from platform_assets.places import LOOPBACK, nobody_can_listen
 from platform_assets.planning.outbox import next_try
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.records.decisions import MessageDecision

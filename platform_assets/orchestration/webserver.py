@@ -25,8 +25,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from platform_assets.addresses import hosts_of, origin_of
 from platform_assets.errors import PlatformError
+from platform_assets.places import hosts_of, origin_of
 from platform_assets.settings import Settings, load_settings
 
 _OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 from starlette.datastructures import Headers
 
-from platform_assets.addresses import hosts_of, origin_of
 from platform_assets.orchestration.webserver import Guard, Refusal
+from platform_assets.places import hosts_of, origin_of
 
 PASSWORD = "correct horse battery"
 

@@ -27,11 +27,10 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
 from obstore.store import from_url
 
-from platform_assets.addresses import without_secrets
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.storage.answers import lacks_bucket, no_bucket, refusals_explained
 from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
-from platform_assets.places import FORMS, names_bucket
+from platform_assets.places import FORMS, names_bucket, without_secrets
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
