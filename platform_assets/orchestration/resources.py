@@ -4,8 +4,6 @@ A refresh is one step for all tables, so its bar on the page alone would say not
 table, from when to when; its name shows under the mouse. The run's log has lines beside.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
