@@ -75,10 +75,10 @@ def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> t
         if isinstance(named, typer.Typer):
             for command in named.registered_commands:
                 assert command.callback is not None
-                command.callback = _reported(command.callback)
+                command.callback = _reporting(command.callback)
             app.add_typer(named, name=name, rich_help_panel=panels[name])
         else:
-            app.command(name, rich_help_panel=panels[name])(_reported(named))
+            app.command(name, rich_help_panel=panels[name])(_reporting(named))
     _let_wrap(app)
     return app
 
@@ -88,7 +88,7 @@ def module_of(command: str) -> str:
     return f"platform_assets.cli.commands.{_MODULES.get(command, command)}"
 
 
-def _reported(command: Callable[..., Report | None]) -> Callable[..., Any]:
+def _reporting(command: Callable[..., Report | None]) -> Callable[..., Any]:
     """Return a command with `--json` that prints the report which the function returns.
 
     An `author` among its parameters is who decides: `--reason` and `--by` on the command line, nobody in a dry run.

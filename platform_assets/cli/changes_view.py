@@ -80,8 +80,8 @@ def rollback_parts(
     for table, days in done.days.items():
         undone, back = zip(*(done.records[table, day] for day in days), strict=True)
         after = sum(record.rows for record in back if record)
-        told = [sums_shown(amounts.of(table, days))] if named else []
-        rows.append((table, which(days), f"{sum(record.rows for record in undone):,}", f"{after:,}", *told))
+        sums = [sums_shown(amounts.of(table, days))] if named else []
+        rows.append((table, which(days), f"{sum(record.rows for record in undone):,}", f"{after:,}", *sums))
     title = "Rolled back" if done.release is not None else "Would be rolled back"
     yield Table(title, ("table", "days", *counts, *named), rows, counts, ("table", *named))
     yield from unread_parts(amounts)
@@ -152,7 +152,7 @@ def ended_json(rollback: EndedRollback) -> dict[str, Any]:
 _COLUMNS = ("column", "keys changed", "nulls", "distinct", "lowest", "highest", "mean")
 
 
-def compared(comparison: Comparison) -> Report:
+def comparison_report(comparison: Comparison) -> Report:
     """Report a plan beside the release: tables, each column that differs with how its values spread, then examples."""
     from platform_assets.operations.stages.compare import QUANTILES
 
@@ -192,7 +192,7 @@ def columns_parts(table: str, columns: Iterable[ColumnBeside], examples: Iterabl
         at = "/".join(f"{q:.0%}".removesuffix("%") for q in QUANTILES) + " %"  # where the last column has a value
         names = (*_COLUMNS, at)
         yield Table(f"Columns of {table}", names, rows, right=("keys changed",), quoted=names)
-    if lines := [_said(example) for example in examples]:
+    if lines := [_example_text(example) for example in examples]:
         yield Points(lines, quoted=True)
 
 
@@ -261,6 +261,6 @@ def _value_text(value: object) -> str:
             return str(value)
 
 
-def _said(example: Example) -> str:
+def _example_text(example: Example) -> str:
     what = "; ".join(f"{name} {_value_text(then)} → {_value_text(now)}" for name, (then, now) in example.values.items())
     return f"{example.how} {example.day}: {example.key}" + (f": {what}" if what else "")

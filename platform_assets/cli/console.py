@@ -316,7 +316,7 @@ def _widths(rows: Sequence[_Row], right: Sequence[bool], whole: Sequence[bool], 
         most.append(max(cell_len(line) for text in texts for line in text.split("\n")))
         longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
         least.append(most[-1] if right[column] or whole[column] else min(longest, _LONGEST_WORD))
-    left = width - _taken(least)
+    left = width - _total_width(least)
     if left < 0:
         return []
     wants = sorted(range(len(least)), key=lambda n: most[n] - least[n])
@@ -327,12 +327,12 @@ def _widths(rows: Sequence[_Row], right: Sequence[bool], whole: Sequence[bool], 
     return least
 
 
-def _taken(widths: Sequence[int]) -> int:
+def _total_width(widths: Sequence[int]) -> int:
     return sum(widths) + _BETWEEN * (len(widths) - 1)
 
 
 def _rule(widths: Sequence[int], indent: int) -> Iterator[Segment]:
-    yield Segment(" " * _MARGIN + "─" * (_taken(widths) + indent) + "\n")
+    yield Segment(" " * _MARGIN + "─" * (_total_width(widths) + indent) + "\n")
 
 
 def _block(
@@ -340,7 +340,7 @@ def _block(
 ) -> Iterator[Segment]:
     """Draw rows in columns of these widths, with nothing behind the last sign of a line."""
     for row in rows:
-        folded = [_folded(console, cell, width) for cell, width in zip(row, widths, strict=True)]
+        folded = [_folded_lines(console, cell, width) for cell, width in zip(row, widths, strict=True)]
         for parts in zip_longest(*folded, fillvalue=Text()):
             line = Text(" " * margin)
             for part, is_right, width in zip(parts, right, widths, strict=True):
@@ -352,7 +352,7 @@ def _block(
             yield Segment.line()
 
 
-def _folded(console: Console, cell: Text, width: int) -> list[Text]:
+def _folded_lines(console: Console, cell: Text, width: int) -> list[Text]:
     """Return the lines of a cell; values too long for their column are broken between words."""
     if cell.cell_len <= width and "\n" not in cell.plain:
         return [cell]

@@ -41,8 +41,8 @@ def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
 
     shown = tuple(held)
     groups = together(shown)
-    told = groups[:_SHOWN] if in_short else groups
-    for days in told:
+    first_groups = groups[:_SHOWN] if in_short else groups
+    for days in first_groups:
         first = days[0].hold
         through = "held through" if of not in (None, first.table) else "held"
         yield Note("red", through, _line(days))
@@ -51,7 +51,7 @@ def held_parts(held: Iterable[HeldDay], *, of: str | None = None, in_short: bool
         if commands:
             yield "  New since then; what should not have come is taken out with (a command may name several)"
             yield from (f"  {command}" for command in commands)
-    if more := sum(map(len, groups[len(told) :])):
+    if more := sum(map(len, groups[len(first_groups) :])):
         yield Note("red", "held", f"{counted(more, 'more day')}; `platform-assets stale` names them")
     yield from _what_ends_it_parts(shown)
 
@@ -67,7 +67,7 @@ def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
         yield "What breaks a contract the table's own function can have made, too: look at it beside what came."
     odd = [day for day in refused if day.hold.gate in ACCEPTABLE and not day.undelivered]
     if free := [day for day in odd if not day.is_stopped]:
-        yield f"Right, only unusual? `platform-assets accept {_named(free)} --reason … --by …` publishes it."
+        yield f"Right, only unusual? `platform-assets accept {_days_option(free)} --reason … --by …` publishes it."
     for table in sorted({day.hold.table for day in odd if day.is_stopped}):
         yield f"Nothing of {table} can be accepted while its circuit is open: `platform-assets breaker show {table}`."
     for table in sorted({day.undelivered for day in refused if day.undelivered}):
@@ -79,16 +79,16 @@ def _what_ends_it_parts(held: Sequence[HeldDay]) -> Iterator[Part]:
     if put_back:
         yield (
             "A day that was rolled back stays so until its input or code changes; `platform-assets refresh "
-            f"{_named(put_back)} --force` would end the rollback at once."
+            f"{_days_option(put_back)} --force` would end the rollback at once."
         )
     if lasting:
         yield (
             "A day that was rolled back until it is lifted waits for a person, whatever comes: "
-            f"`platform-assets rollback --lift {_named(lasting)} --reason … --by …` has it computed again."
+            f"`platform-assets rollback --lift {_days_option(lasting)} --reason … --by …` has it computed again."
         )
 
 
-def _named(held: Sequence[HeldDay]) -> str:
+def _days_option(held: Sequence[HeldDay]) -> str:
     return f"{held[0].hold.table} --days {held[0].hold.day}" if len(held) == 1 else "TABLE --days DAY"
 
 
@@ -217,14 +217,14 @@ _MOST_TOLD = 1 << 16
 
 
 def left_parts(
-    problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_told: int = 0
+    problems: Sequence[Problem], refused: Sequence[Arrival], as_before: int = 0, just_shown: int = 0
 ) -> Iterator[Part]:
     """Show what lies in the landing area and is in no table, because a person has to do something about it.
 
     Args:
         refused: files of which not one row was taken.
         as_before: how many more there are of which a person was told before.
-        just_told: and how many of which the same command told further up.
+        just_shown: and how many of which the same command told further up.
     """
     lines = refused_lines({file.path: file.reason or "" for file in refused})
     yield from (Note("red", "refused", line) for line in lines)
@@ -232,7 +232,7 @@ def left_parts(
     if as_before:
         lists = f"`platform-assets status --files` lists {'it' if as_before == 1 else 'each'} with its reason"
         yield Note("yellow", "not taken", f"{counted(as_before, 'file')} as an earlier refresh told: {lists}")
-    count = len(refused) + len(problems) + just_told
+    count = len(refused) + len(problems) + just_shown
     if count > 1 and not as_before:
         yield (
             f"In all {counted(count, 'file')} of the landing area in no table: `platform-assets status --files` lists "
@@ -275,13 +275,13 @@ def by_spark_parts(tables: Mapping[str, str]) -> Iterator[Part]:
 
 
 def left_anew_parts(
-    state: Path, problems: Sequence[Problem], refused: Sequence[ArrivalRecord], told: Sequence[ArrivalRecord] = ()
+    state: Path, problems: Sequence[Problem], refused: Sequence[ArrivalRecord], already: Sequence[ArrivalRecord] = ()
 ) -> Iterator[Part]:
     """Tell of files that no earlier refresh told of, count the others, and remember all in the state folder.
 
     Args:
         refused: files of which not one row was taken.
-        told: of these, those of which this refresh has told already.
+        already: of these, those of which this refresh has told already.
     """
     file = located(state / "told.json")
     before: list[str] = []
@@ -294,9 +294,9 @@ def left_anew_parts(
         [one for mark, one in left.items() if mark not in known],
         [one for mark, one in stay.items() if mark not in known],
         len(known.intersection([*left, *stay])),
-        len({*map(_of_refused, told)} - {*stay}),
+        len({*map(_of_refused, already)} - {*stay}),
     )
-    now = {*left, *stay, *map(_of_refused, told)}
+    now = {*left, *stay, *map(_of_refused, already)}
     kept = [*(mark for mark in before if mark not in now), *sorted(now)][-_MOST_TOLD:]
     if now - known:
         with suppress(OSError, LakeError):

@@ -121,8 +121,8 @@ def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
     try:
         instance = dg.DagsterInstance.from_config(str(home))
     except Exception as error:
-        if told := storage_error(error, os.environ):
-            raise told from None
+        if explained := storage_error(error, os.environ):
+            raise explained from None
         raise
     finally:
         root.removeFilter(_says_more_than_that_it_tries_again)
@@ -145,7 +145,7 @@ def storage_error(error: BaseException, environ: Mapping[str, str]) -> DagsterSt
     if not any(type(one).__module__.split(".")[0] in _OF_SERVER for one in chain):
         return None
     return DagsterStorageError(
-        f"Dagster's storage does not answer or refuses: {_said(chain, environ)}.",
+        f"Dagster's storage does not answer or refuses: {_driver_words(chain, environ)}.",
         f"Check that the server runs, that user and database exist, and {_HOW}; special characters of the password are "
         "percent-encoded.",
     )
@@ -155,7 +155,7 @@ def _says_more_than_that_it_tries_again(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith("Retrying failed database connection")
 
 
-def _said(chain: list[BaseException], environ: Mapping[str, str]) -> str:
+def _driver_words(chain: list[BaseException], environ: Mapping[str, str]) -> str:
     """Return what the driver said, in a line and without the password."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError

@@ -368,7 +368,7 @@ def test_days_that_one_circuit_keeps_are_one_line_with_their_count(capsys: pytes
 
 def test_a_day_that_is_told_among_the_held_ones_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     days = {date(2017, 1, 1): "held: too few rows", date(2017, 1, 2): "an input is held"}
-    outcome = refresh_report(refreshed(left=days), 1.0, None, told={(SALES, "2017-01-01")})
+    outcome = refresh_report(refreshed(left=days), 1.0, None, kept_elsewhere={(SALES, "2017-01-01")})
     print_parts(outcome.parts)
     said = capsys.readouterr().out
     assert "too few rows" not in said

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli import console as consoles
-from platform_assets.cli.commands.read import _guarded
+from platform_assets.cli.commands.read import _guarded_text
 from platform_assets.cli.console import Grid, console
 from platform_assets.cli.progress import Narration
 from platform_assets.engine.day_contents import loaded_empty
@@ -208,8 +208,8 @@ def test_a_spreadsheet_is_given_no_formulas_where_that_is_asked_for(run, hostile
 
 @pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t", "\r", "\n"])
 def test_text_is_guarded_and_numbers_are_not(begins):
-    assert _guarded(f"{begins}1") == f"'{begins}1"
-    assert [_guarded(value) for value in (-1, Decimal("-1.50"), None, "a=b")] == ["-1", "-1.50", "", "a=b"]
+    assert _guarded_text(f"{begins}1") == f"'{begins}1"
+    assert [_guarded_text(value) for value in (-1, Decimal("-1.50"), None, "a=b")] == ["-1", "-1.50", "", "a=b"]
 
 
 def test_a_file_whose_name_is_no_text_is_named(run, products):

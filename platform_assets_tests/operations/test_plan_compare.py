@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from platform_assets.cli.changes_view import compared
+from platform_assets.cli.changes_view import comparison_report
 from platform_assets.cli.console import print_parts
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill.afterwards import Comparison, compare_plan, compare_record, roll_back
@@ -105,10 +105,10 @@ def test_code_that_is_here_beside_what_readers_see_by_table_column_and_key(
         assert changed[0] == (nth(1), "till 1", (Decimal("11.00"), Decimal("12.00")))
         assert table.code[0] != (table.code[1],)
         assert not found.is_equal
-        print_parts(compared(found).parts)
+        print_parts(comparison_report(found).parts)
         assert "paid" in capsys.readouterr().out
-        assert any("`11.00 → 12.00`" in line for line in markdown(compared(found).parts))
-        assert plain(compared(found).data)["tables"][0]["columns"][1]["changed"] == 2
+        assert any("`11.00 → 12.00`" in line for line in markdown(comparison_report(found).parts))
+        assert plain(comparison_report(found).data)["tables"][0]["columns"][1]["changed"] == 2
         assert stage_names(platform.lake) == ()
         assert set(platform.lake.table_path("gold.tills").files()) == rows, "nothing of it stays"
         assert tills.world.digests() == before, "nobody sees it"

@@ -84,7 +84,7 @@ def verify(
     only = selected(table, days, settings)
     read_bytes = None if read_all else read_mb * 1_000_000
     scope = Scope(only.tables, only.days, fast=fast, every_release=every_release, read_bytes=read_bytes)
-    expected = None if expect is None else _expected(expect)
+    expected = None if expect is None else _expected_heads(expect)
     with (
         telling("audit") as progress,
         session_on_demand(settings, progress) if digests else nullcontext() as spark,
@@ -159,7 +159,7 @@ def put_back(
     return Report(parts, {"table": table, "release": release, "lost": lost}, bool(lost))
 
 
-def _expected(text: str) -> Heads:
+def _expected_heads(text: str) -> Heads:
     try:
         return Heads.parse(text)
     except ValueError as error:
@@ -231,16 +231,16 @@ def _lines(event: Event) -> Iterator[str]:
         by = signed(event.who, event.as_user, event.on_host)
         yield f"of waiting rows of {event.arrival} for {event.table}, by {by}: {event.reason}"
     else:
-        yield from _published(event)
+        yield from _published_lines(event)
 
 
-def _published(event: Published) -> Iterator[str]:
+def _published_lines(event: Published) -> Iterator[str]:
     head, record = event.head, event.record
     yield head.what
     yield f"release {head.release} by {signed(head.who, head.as_user, head.on_host)}: {head.why}"
     yield f"publication {head.publication}, run {head.run}"
-    changed = f"{_said(event.before)} -> {_said(event.after)}"
-    yield changed if event.before != event.after else f"{_said(event.after)}, as before"
+    changed = f"{_content_text(event.before)} -> {_content_text(event.after)}"
+    yield changed if event.before != event.after else f"{_content_text(event.after)}, as before"
     if accepted := accepted_by_hand(record.figures):
         yield f"accepted by hand: what {' and '.join(accepted)} found"
     yield from (f"warning of {warned}" for warned in record.warnings)
@@ -259,7 +259,7 @@ def _published(event: Published) -> Iterator[str]:
         yield f"{arrival.kind} {arrival.path}{f' of {arrival.origin}' if arrival.origin else ''}"
 
 
-def _said(content: Content | None) -> str:
+def _content_text(content: Content | None) -> str:
     return f"{counted(content.rows, 'row')}, digest {content.digest}" if content else "never computed"
 
 

@@ -158,7 +158,7 @@ def check(
     names = catalogue.with_inputs(catalogue[name].name for name in tables or catalogue.names)
     mistakes = list(function_mistakes(catalogue, names))
     try:
-        mistakes += _analysed(settings, catalogue, names, mistakes)
+        mistakes += _analysis(settings, catalogue, names, mistakes)
     except PlatformError:
         show(_mistakes_report(mistakes, names), as_json)
         raise
@@ -169,7 +169,7 @@ def check(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _analysed(
+def _analysis(
     settings: Settings, catalogue: Catalogue, names: Collection[str], mistakes: Sequence[Mistake]
 ) -> list[Mistake]:
     """Return what Spark's analyser finds besides; only here Spark is imported and started."""

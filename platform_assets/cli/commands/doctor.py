@@ -73,23 +73,23 @@ def doctor() -> Report:
 
 def examine(settings: Settings) -> Iterator[Finding]:
     """Look at everything the platform needs of a machine, without starting Spark."""
-    yield _looked("Tables", lambda: _tables(settings))
+    yield _finding("Tables", lambda: _tables(settings))
     yield from check_spark(settings)
-    yield _looked("State", lambda: _folder(settings.state))
+    yield _finding("State", lambda: _folder(settings.state))
     if settings.engine != "spark":
-        yield _looked("Engine", lambda: _engine(settings))
-    yield _looked("Lake", lambda: _lake(settings))
-    yield _looked("Who may look", lambda: _who_may_look(settings))
-    yield _looked("Landing", lambda: _landing(settings))
-    yield _looked("Free disk", lambda: _disk(settings.state))
-    yield _looked("Ledger", lambda: _ledger(settings))
-    yield _looked("Release", lambda: _release(settings))
-    yield _looked("Ledger and lake", lambda: _history(settings))
-    yield _looked("Exposures", lambda: _exposures(settings))
+        yield _finding("Engine", lambda: _engine(settings))
+    yield _finding("Lake", lambda: _lake(settings))
+    yield _finding("Who may look", lambda: _who_may_look(settings))
+    yield _finding("Landing", lambda: _landing(settings))
+    yield _finding("Free disk", lambda: _disk(settings.state))
+    yield _finding("Ledger", lambda: _ledger(settings))
+    yield _finding("Release", lambda: _release(settings))
+    yield _finding("Ledger and lake", lambda: _history(settings))
+    yield _finding("Exposures", lambda: _exposures(settings))
     yield Finding("Versions", True, ", ".join(f"{name} {version(name)}" for name in _PACKAGES))
 
 
-def _looked(name: str, look: Callable[[], str]) -> Finding:
+def _finding(name: str, look: Callable[[], str]) -> Finding:
     """Return what a look brought; what it raises is a finding, too."""
     try:
         return Finding(name, True, look())
@@ -219,7 +219,7 @@ def check_spark(settings: Settings) -> Iterator[Finding]:
         if lacking := [name for name in _PACKAGES_OF_CONNECT if find_spec(name) is None]:
             what = f"Spark Connect needs packages that are not installed: {', '.join(lacking)}."
             yield Finding("Packages", False, what, "Install them: uv sync --inexact --extra connect.")
-        yield _looked("Spark", lambda: _reached(settings, "Java and jars are the server's"))
+        yield _finding("Spark", lambda: _spark_answer(settings, "Java and jars are the server's"))
         return
     found: list[Java] = []
 
@@ -227,15 +227,15 @@ def check_spark(settings: Settings) -> Iterator[Finding]:
         found.append(find_java())
         return f"Java {found[0].version} at {found[0].executable}."
 
-    yield _looked("Java", java)
-    yield _looked("Jars", lambda: _jars(settings))
+    yield _finding("Java", java)
+    yield _finding("Jars", lambda: _jars(settings))
     if found:
-        yield _looked("Class archive", lambda: _class_archive(settings, found[0]))
+        yield _finding("Class archive", lambda: _class_archive(settings, found[0]))
     if places_of(settings) or settings.spark_master == "yarn":
-        yield _looked("Spark", lambda: _reached(settings, "executors come with the first work"))
+        yield _finding("Spark", lambda: _spark_answer(settings, "executors come with the first work"))
 
 
-def _reached(settings: Settings, more: str) -> str:
+def _spark_answer(settings: Settings, more: str) -> str:
     if settings.spark_master == "yarn" and not settings.spark_remote:
         if why := why_no_yarn(os.environ, settings.spark_conf):
             raise _WrongError(f"YARN is not found: {why}.", SET_HADOOP_FOLDER)

@@ -52,11 +52,11 @@ def erase(
         raise UsageError("--lift changes no row, so there is nothing to try.", "Leave out --dry-run.")
     if author is not None and lift and key is None:
         with opened_platform() as platform:
-            return _lifted(erasing.lift_unreadable(platform, table, author))
+            return _lift_report(erasing.lift_unreadable(platform, table, author))
     request = Request(table, _fields(key), tuple(map(_other, also or ())))
     if author is not None and lift:
         with opened_platform() as platform:
-            return _lifted(erasing.lift(platform, request, author))
+            return _lift_report(erasing.lift(platform, request, author))
     with opened_platform() as platform, telling("erase") as progress:
         if author is None:
             done = erasing.planned_erasure(platform, request, progress)
@@ -69,7 +69,7 @@ def erase(
     return Report(_parts(done, dry_run=dry_run), _json(done, dry_run=dry_run), needs)
 
 
-def _lifted(release: int) -> Report:
+def _lift_report(release: int) -> Report:
     lifted = f"Lifted with release {release}: rows with the key that are delivered from now on are taken."
     return Report([lifted], {"release": release, "lifted": True})
 
@@ -122,14 +122,14 @@ def _parts(done: Erased, *, dry_run: bool) -> Iterator[Part]:
         yield f"{unread} Nothing was changed: this was a dry run."
     else:
         yield from _done_parts(done)
-    for what in _unreached(done.unreached):
+    for what in _unreached_lines(done.unreached):
         yield Note("yellow", "not reached", what)
     if (more := len(done.unreached.landing) - _FILES_SHOWN) > 0:
         yield f"and {more:,} more files of the landing area: --json shows all."
     yield from (Note("yellow", "not reached", what) for what in ELSEWHERE)
 
 
-def _unreached(unreached: Unreached) -> Iterator[str]:
+def _unreached_lines(unreached: Unreached) -> Iterator[str]:
     for path in unreached.landing[:_FILES_SHOWN]:
         yield f"{path} in the landing area: it is dropped when taken again, and stays there"
     for table in unreached.undeclared:

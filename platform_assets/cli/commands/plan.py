@@ -95,10 +95,10 @@ def new(
     place = out or settings.plans / f"{name}.yaml"
     plan = parse_plan(json.dumps(said), f"plan new {name}")  # JSON is YAML, too
     with platform_to_look(settings) as platform:
-        told = unmatched_keys(platform, plan)
+        obstacles = unmatched_keys(platform, plan)
     new_plan(plan, place)
-    data = {"file": place, "obstacles": [{"what": one.what, "do": one.todo} for one in told]}
-    looks = [Note("yellow", "look", f"{one.what} {one.todo}") for one in told]
+    data = {"file": place, "obstacles": [{"what": one.what, "do": one.todo} for one in obstacles]}
+    looks = [Note("yellow", "look", f"{one.what} {one.todo}") for one in obstacles]
     wrote = Note("", "Wrote", f"{place}. Look what it comes to: platform-assets plan explain {place}")
     return Report([*looks, wrote], data)
 
@@ -163,7 +163,7 @@ def compare(
     Of a file, a sample is computed where nobody sees it, and deleted. Of a name, what the plan has staged or published
     is compared. Exit code 1 if anything differs.
     """
-    from platform_assets.cli.changes_view import compared
+    from platform_assets.cli.changes_view import comparison_report
     from platform_assets.operations.backfill.afterwards import compare_plan, compare_record
 
     file = Path(plan)
@@ -178,7 +178,7 @@ def compare(
                 found = compare_plan(platform, spark, said, author, sample, examples, only, progress)
         else:
             found = compare_record(platform, read_record(platform.lake, plan), examples)
-    return _in_markdown(compared(found)) if markdown else compared(found)
+    return _in_markdown(comparison_report(found)) if markdown else comparison_report(found)
 
 
 def _days(text: str, settings: Settings) -> dict[str, object]:
@@ -230,11 +230,11 @@ def status(
                 unbegun = None if plan.name in backfill_names(platform.lake) else explained(platform, plan)
             if unbegun is not None:
                 keeps = waits_to_begin(unbegun)
-                told = {"name": plan.name, "state": "not begun", "hash": unbegun.hash, "waits": keeps}
+                unbegun_json = {"name": plan.name, "state": "not begun", "hash": unbegun.hash, "waits": keeps}
                 what = f"{counted(unbegun.plan.days, 'day')} of tables, hash {unbegun.hash}"
                 keeps = keeps or ("Nothing keeps it: `platform-assets plan apply FILE`.",)
                 parts = (Note("", "  ", sentence) for sentence in keeps)
-                return Report([Note("bold", plan.name, f"not begun: {what}"), *parts], [told])
+                return Report([Note("bold", plan.name, f"not begun: {what}"), *parts], [unbegun_json])
             said = said_besides(read_record(platform.lake, plan.name), plan, Path(name))
             name = plan.name
         if watch:

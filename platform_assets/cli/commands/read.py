@@ -182,7 +182,7 @@ def print_rows(
         case "csv":
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(columns)
-            cell = _guarded if guard else _text
+            cell = _guarded_text if guard else _text
             writer.writerows([cell(row[name]) for name in columns] for row in islice(rows, limit))
         case "json":
             for row in islice(rows, limit):
@@ -219,7 +219,7 @@ def _tell_that_there_are_more(limit: int | None) -> None:
     print(f"Only the first {counted(limit or 0, 'row')}: leave out --limit for all of them.", file=sys.stderr)
 
 
-def _guarded(value: Any) -> str:
+def _guarded_text(value: Any) -> str:
     """Return a value as text that no spreadsheet computes; numbers stay numbers, also those below zero."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else _text(value)
 

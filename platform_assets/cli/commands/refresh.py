@@ -117,10 +117,10 @@ def refresh(
 def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResult, seconds: float) -> Report:
     """Tell what a refresh did, and of what is published also what it left, and what others did meanwhile."""
     request, published = ahead.request, ahead.stage is None
-    held = held_days(platform, _asked_for(platform.ledger.holds(), request)) if published else ()
+    held = held_days(platform, _asked_holds(platform.ledger.holds(), request)) if published else ()
     others = _by_others(platform, ahead.release, author, ahead.plan) if published else ()
     ended = ended_rollbacks(platform, ahead.stood)
-    there = _refused(platform, ahead.raw) if published else ()
+    there = _files_refused(platform, ahead.raw) if published else ()
     met = (problem for done in result.ingests for problem in done.problems)
     problems = each_once((*ahead.landed.problems, *met)) if published else ()
     is_part = request.tables or request.days is not None
@@ -214,14 +214,14 @@ def refresh_report(
     seconds: float,
     stage: str | None,
     others: Sequence[PublishedMeanwhile] = (),
-    told: Collection[tuple[str, str]] = (),
+    kept_elsewhere: Collection[tuple[str, str]] = (),
 ) -> Report:
     """Say what a refresh did.
 
     Args:
         stage: that the days are in; None if they were published.
         others: what others published meanwhile of the days that were planned.
-        told: days, each with its table, of which it is said elsewhere what keeps them.
+        kept_elsewhere: days, each with its table, of which other parts say what keeps them.
     """
     arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
     taken = [arrival for arrival in arrivals if arrival.reason is None]
@@ -259,11 +259,11 @@ def refresh_report(
         ],
         "seconds": round(seconds, 1),
     }
-    untold = [(table, day, why) for table, day, why in left if (table, str(day)) not in told]
+    kept = [(table, day, why) for table, day, why in left if (table, str(day)) not in kept_elsewhere]
 
     def parts() -> Iterator[Part]:
         yield from _days_parts(data, result, stage)
-        for line in kept_lines(untold, result.stopped):
+        for line in kept_lines(kept, result.stopped):
             yield Note("red", f"not {'staged' if stage else 'published'}", line)
         yield from (Note("red", "refused", line) for line in refused_lines(refused))
         yield from _rows_parts(data, taken)
@@ -426,7 +426,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
     raw = frozenset(contract.name for contract in platform.catalogue if contract.source and days.get(contract.name))
     there = delivered(platform, raw)
     landed = Delivered() if stage else there
-    refused = () if stage else _refused(platform, raw)
+    refused = () if stage else _files_refused(platform, raw)
     wanted = [name for name, some in days.items() if some]
     stops = {table: hold for table, hold in snapshot.stopped.items() if table in wanted}
     if request.keys is None:
@@ -441,7 +441,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
         raise NotReadyError(f"Cannot be computed: {line}.", todo)
     steps = {step.table: step.days for step in plan.steps}
     planned = {(table, day) for table, some in steps.items() for day in some}
-    left_alone = [hold for hold in _asked_for(holds, request) if (hold.table, hold.day) not in planned]
+    left_alone = [hold for hold in _asked_holds(holds, request) if (hold.table, hold.day) not in planned]
     return Ahead(
         request=request,
         stage=stage,
@@ -463,7 +463,7 @@ class NotReadyError(PlatformError):
     """Days were asked for that read a day never loaded."""
 
 
-def _refused(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
+def _files_refused(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
     """Return files of some tables that lie there refused, and wait to be repaired or taken away."""
     return tuple(file for file in refused_files(platform).there if file.table in raw)
 
@@ -488,7 +488,7 @@ def _basis(now: LakeSnapshot, stage: str | None) -> LakeSnapshot:
     return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
 
 
-def _asked_for(holds: Iterable[Hold], request: Request) -> list[Hold]:
+def _asked_holds(holds: Iterable[Hold], request: Request) -> list[Hold]:
     return [hold for hold in holds if request.has_table(hold.table) and request.has_day(hold.day)]
 
 

@@ -46,7 +46,7 @@ _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
     """Show what a release changed, in rows and amounts, why and by whom, and the version of every table it shows."""
     with opened_platform() as platform, without_numpy():
-        release = _chosen(platform, which)
+        release = _chosen_release(platform, which)
         if release.number < 0:
             return Report(["Nothing was published yet."], None)
         before = release_of(platform.lake, release.number - 1) if release.number else Release()
@@ -85,8 +85,8 @@ def show_release(which: WhichOrNow = None, limit: Limit = 20) -> Report:
         ]
         if len(made.arrivals) > _FILES_SHOWN:
             arrivals.append(f"and {len(made.arrivals) - _FILES_SHOWN:,} more: --json")
-        told = [(name, [text]) for name, text in facts.items() if text]
-        yield Facts([*told, *([("arrivals", arrivals)] if arrivals else [])])
+        entries = [(name, [text]) for name, text in facts.items() if text]
+        yield Facts([*entries, *([("arrivals", arrivals)] if arrivals else [])])
         yield ""
         if changes:
             title = f"What differs from release {release.number - 1}" if release.number else "First content"
@@ -112,7 +112,7 @@ def diff(
 ) -> Report:
     """Show which days differ between two releases, in rows and amounts, and which publications made the difference."""
     with opened_platform() as platform, without_numpy():
-        old, new = _chosen(platform, before), _chosen(platform, after)
+        old, new = _chosen_release(platform, before), _chosen_release(platform, after)
         changes = changed_days(platform, old, new, selected(table, days, platform.settings))
         amounts = changed_amounts(platform, old, new, changes)
         shown = {number for change in changes for number in change.releases}
@@ -147,7 +147,7 @@ def pin(
 ) -> Report:
     """Keep a release readable, whatever maintenance would delete, until it is unpinned."""
     with opened_platform() as platform:
-        done = keep(platform, _chosen(platform, which).number, author, name)
+        done = keep(platform, _chosen_release(platform, which).number, author, name)
     name = f" as {done.name}" if done.name else ""
     return Report([f"Release {done.release} is pinned{name}: it stays readable until it is unpinned."], _pin_json(done))
 
@@ -160,7 +160,7 @@ def unpin(which: Which, author: Author) -> Report:
     return Report([f"Release {done.release} is no longer pinned."], _pin_json(done))
 
 
-def _chosen(platform: Platform, which: str | None) -> Release:
+def _chosen_release(platform: Platform, which: str | None) -> Release:
     """Return a release, also one whose files are deleted: the ledger knows it for ever."""
     if which is None:
         return current_release(platform.lake)

@@ -63,8 +63,8 @@ def stale(
         planned = {(step.table, day) for step in plans.everything.steps for day in step.days}
         holds = [hold for hold in platform.ledger.holds() if only.has_table(hold.table) and only.has_day(hold.day)]
         held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) not in planned])
-    steps = _chosen(plans.everything.steps, only)
-    protected = _chosen(plans.everything.waiting, only)
+    steps = _chosen_steps(plans.everything.steps, only)
+    protected = _chosen_steps(plans.everything.waiting, only)
     by_itself = {step.table: set(step.days) for step in plans.automatic.steps}
     waits = {  # for a person
         step.table: [day for day in step.days if day not in by_itself.get(step.table, ())]
@@ -115,7 +115,7 @@ def stale(
     return Report(parts(), data, bool(steps or protected or held or blocked or bereft or needs))
 
 
-def _chosen(steps: Iterable[PlannedStep], only: Selection) -> list[PlannedStep]:
+def _chosen_steps(steps: Iterable[PlannedStep], only: Selection) -> list[PlannedStep]:
     """Return steps with the days that were asked for; those without one are left out."""
     among = (
         replace(step, reasons={day: why for day, why in step.reasons.items() if only.has_day(day)})

@@ -52,14 +52,14 @@ def verify(
         if (days, sample, seed) != (None, None, None):
             raise UsageError("--keys looks at whole tables.", "Leave out --days, --sample and --seed.")
         return _look_at_keys(settings, table)
-    draw = _drawn(days, sample, seed, _DRAWN, settings)
-    tables = _verified(settings, table, days, draw)
+    draw = _draw(days, sample, seed, _DRAWN, settings)
+    tables = _verify_days(settings, table, days, draw)
     seed = draw.seed if draw else None
     data = {"seed": seed, "tables": [_json(verified) for verified in tables]}
     return Report(_parts(tables, seed), data, any(verified.of("different") for verified in tables))
 
 
-def _drawn(days: str | None, sample: int | None, seed: int | None, by_default: int, settings: Settings) -> Draw | None:
+def _draw(days: str | None, sample: int | None, seed: int | None, by_default: int, settings: Settings) -> Draw | None:
     """Return how days are drawn that are not named: `by_default` of them, other ones every day."""
     if days is None:
         by = settings.current_day().toordinal() if seed is None else seed
@@ -83,7 +83,7 @@ def _look_at_keys(settings: Settings, table: str | None) -> Report:
     return Report(parts or nothing, data, any(found.values()))
 
 
-def _verified(settings: Settings, table: str | None, days: str | None, draw: Draw | None) -> Sequence[TableVerified]:
+def _verify_days(settings: Settings, table: str | None, days: str | None, draw: Draw | None) -> Sequence[TableVerified]:
     from platform_assets.operations.verify import verify as verify_days
 
     with _ended_by_a_signal(), opened_platform(settings) as platform:
@@ -251,7 +251,7 @@ def verify_engines(
     """
     from platform_assets.operations.engines import verify_engine
 
-    draw = _drawn(days, sample, seed, _DRAWN_BESIDE, load_settings())
+    draw = _draw(days, sample, seed, _DRAWN_BESIDE, load_settings())
     with opened_platform() as platform:
         named = None if days is None else parse_days(days, platform.settings)
         author = decided_by("engine verify", None)

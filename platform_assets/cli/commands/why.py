@@ -51,7 +51,7 @@ _BRANCHES_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Besides:
     """Keep what is to be said of a day besides where it comes from."""
 
     held: Collection[HeldDay]
@@ -79,21 +79,21 @@ def why(
         ended = None
         if explanation.now is not None:  # else of a raw table, which nobody rolls back
             ended = rollback_of(platform, explanation.table, explanation.day, stale=bool(explanation.reasons))
-        told = _Told(held, warned_day(platform, record) if record else None, ended, replaced, delivered)
+        beside = _Besides(held, warned_day(platform, record) if record else None, ended, replaced, delivered)
     needs = explanation.reasons or explanation.origin is None or held or _is_bereft(explanation.state)
-    return Report(_parts(explanation, told, diff=diff), _json(explanation, told, diff=diff), bool(needs))
+    return Report(_parts(explanation, beside, diff=diff), _json(explanation, beside, diff=diff), bool(needs))
 
 
-def _parts(explanation: Explanation, told: _Told, *, diff: bool) -> Iterator[Any]:
+def _parts(explanation: Explanation, beside: _Besides, *, diff: bool) -> Iterator[Any]:
     name = f"{explanation.table} {explanation.day}"
     there = explanation.origin is not None
-    yield from (_state_parts if there else _without_content_parts)(explanation, name, told.held)
-    if told.ended:
-        yield ended_note(told.ended)
+    yield from (_state_parts if there else _without_content_parts)(explanation, name, beside.held)
+    if beside.ended:
+        yield ended_note(beside.ended)
     if explanation.origin is None:
         return
-    if told.warned:
-        yield from warned_day_parts(told.warned)
+    if beside.warned:
+        yield from warned_day_parts(beside.warned)
     if explanation.scope:
         scope = explanation.scope
         only = f"computed last, only {shown_keys(scope.keys)} ({counted(scope.rows, 'row')}); the other rows are from "
@@ -102,10 +102,10 @@ def _parts(explanation: Explanation, told: _Told, *, diff: bool) -> Iterator[Any
     if accepted := accepted_by_hand(record.figures if record else {}):
         what = f"by hand: what {' and '.join(accepted)} found; `audit show {name}` says who did and why"
         yield Note("", "accepted", what)
-    yield from (Note("yellow", "not taken", line) for line in not_taken_lines(told.replaced))
+    yield from (Note("yellow", "not taken", line) for line in not_taken_lines(beside.replaced))
     yield origin_tree(explanation.origin, explanation.software)
     if diff:
-        yield from _differences_parts(explanation, told)
+        yield from _differences_parts(explanation, beside)
 
 
 def _keeping(explanation: Explanation) -> set[tuple[str, date]]:
@@ -153,7 +153,7 @@ def _without_content_parts(explanation: Explanation, name: str, held: Collection
         yield Note("yellow", "never computed", f"{name}: {lacks}")
 
 
-def _differences_parts(explanation: Explanation, told: _Told) -> Iterator[Part]:
+def _differences_parts(explanation: Explanation, beside: _Besides) -> Iterator[Part]:
     if explanation.then is not None and explanation.now is not None:
         for name in ("code", "configuration"):
             then, now = getattr(explanation.then, name), getattr(explanation.now, name)
@@ -162,7 +162,7 @@ def _differences_parts(explanation: Explanation, told: _Told) -> Iterator[Part]:
     yield from (Note("yellow", "contract changed", str(change)) for change in explanation.changes)
     for difference in explanation.differences[:_SHOWN]:
         yield Note("yellow", "input", f"{difference.table} {difference.day}: {_rows_then_and_now(difference)}")
-        files = tuple(told.delivered.get((difference.table, difference.day), ()))
+        files = tuple(beside.delivered.get((difference.table, difference.day), ()))
         for file in files[:_SHOWN]:
             yield Note("", "  delivered since", f"{file.path} ({counted(file.taken, 'row')} in all)")
         if len(files) > _SHOWN:
@@ -185,7 +185,7 @@ def _rows_then_and_now(difference: Difference) -> str:
     return f"was {was}, is {is_now}"
 
 
-def _json(explanation: Explanation, told: _Told, *, diff: bool) -> dict[str, Any]:
+def _json(explanation: Explanation, beside: _Besides, *, diff: bool) -> dict[str, Any]:
     state = explanation.state
     blocked = None
     if isinstance(state, Blocked):
@@ -196,10 +196,10 @@ def _json(explanation: Explanation, told: _Told, *, diff: bool) -> dict[str, Any
         stale=explanation.reasons,
         blocked=blocked,
         held=[picked(hold, "gate reason run created_at") for hold in explanation.held],
-        held_by=[held_json(day) for day in told.held],
-        warned=warned_json(told.warned),
-        rollback_ended=ended_json(told.ended) if told.ended else None,
-        replaced_files=[picked(file, "path", reason=file.message) for file in told.replaced],
+        held_by=[held_json(day) for day in beside.held],
+        warned=warned_json(beside.warned),
+        rollback_ended=ended_json(beside.ended) if beside.ended else None,
+        replaced_files=[picked(file, "path", reason=file.message) for file in beside.replaced],
         never_loaded=explanation.lacking,
         computed_with=explanation.software,
         only=explanation.scope.keys if explanation.scope else None,
