@@ -137,7 +137,7 @@ def _done(platform: Platform, ahead: Ahead, author: Author, result: RefreshResul
         "held": [held_json(day) for day in held],
         "rollbacks_ended": [ended_json(rollback) for rollback in ended],
         "still_stale": stale,
-        **ahead.scope_json,
+        **({"only": request.keys.texts} if request.keys else {}),
         **_left_json(ahead.landed, problems, refused),
         **({"stopped": result.stopped} if result.stopped else {}),
     }
@@ -352,11 +352,6 @@ class Ahead:
     stopped: tuple[str, ...] = ()
     stopped_files: int = 0
 
-    @property
-    def scope_json(self) -> dict[str, Any]:
-        """Return the keys of which alone rows are computed, if so."""
-        return {"only": self.request.keys.texts} if self.request.keys else {}
-
     def parts(self, platform: Platform, *, explain: bool) -> Iterator[Part]:
         """Say what it is going to do; of days that it publishes, what is held is told once it is done."""
         plan = self.plan
@@ -408,7 +403,7 @@ class Ahead:
             "plan": plan_json(self.plan),
             "held": [held_json(day) for day in self.held],
             "rollbacks_ending": [ended_json(rollback) for rollback in self.ending],
-            **self.scope_json,
+            **({"only": self.request.keys.texts} if self.request.keys else {}),
             **_left_json(self.landed, self.landed.problems, self.refused),
             **({"stopped": self.stopped} if self.stopped else {}),
         }
@@ -438,7 +433,7 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
     is_named = request.tables and request.days is not None and not plan.intakes
     if is_named and (line := next(blocked_lines(plan, are_there=False), None)):
         todo = "Deliver its rows, or declare the day closed, or leave it out of --days."
-        raise NotReadyError(f"Cannot be computed: {line}.", todo)
+        raise PlatformError(f"Cannot be computed: {line}.", todo)
     steps = {step.table: step.days for step in plan.steps}
     planned = {(table, day) for table, some in steps.items() for day in some}
     left_alone = [hold for hold in _asked_holds(holds, request) if (hold.table, hold.day) not in planned]
@@ -457,10 +452,6 @@ def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead
         stopped=tuple(dict.fromkeys(hold.reason for hold in stops.values())),
         stopped_files=sum(intake.files for intake in landed.intakes if intake.table in stops),
     )
-
-
-class NotReadyError(PlatformError):
-    """Days were asked for that read a day never loaded."""
 
 
 def _files_refused(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
