@@ -164,6 +164,7 @@ def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
     with ExitStack() as held:
         try:
             holder.parent.make()
+            holder.ensure_writable()  # before a wait that would end in the wrong advice
             session_holds = held.enter_context(_session_or_file(lake, name, timeout_s))
             holder.write_in_place([turn.encode()])  # also on a full disk, or nothing could be removed from it
         except OSError as error:

@@ -173,12 +173,13 @@ def upgrade(engine: Engine) -> None:
     switch_to_wal(engine.url)
     with _alembic, writing(engine) as connection:
         state = _state(connection)
-        if state == "blank":
+        has_tables = inspect(connection).has_table(schema.publications.name)  # their revision may be lost
+        if state == "old" or (state == "blank" and has_tables):
+            _migrate(connection)
+        elif state == "blank":
             versions.create(connection, checkfirst=True)
             schema.metadata.create_all(connection)
             connection.execute(insert(versions).values(version_num=revisions()[-1]))
-        elif state == "old":
-            _migrate(connection)
 
 
 def _migrate(connection: Connection) -> None:

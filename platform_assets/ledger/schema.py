@@ -23,6 +23,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
@@ -34,7 +35,12 @@ from sqlalchemy import (
 
 from platform_assets.records.history import kept_text
 
-versions = Table("ledger_version", MetaData(), Column("version_num", String(32), primary_key=True))
+versions = Table(
+    "ledger_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="ledger_version_pkc"),  # as Alembic names it
+)
 """Where Alembic keeps the revision; its default name is Dagster's already."""
 
 

@@ -63,6 +63,16 @@ def test_a_ledger_from_before_the_release_is_brought_up_to_date_and_loses_nothin
         assert [held.day for held in ledger.holds()] == [nth(0)]
 
 
+def test_a_ledger_whose_revision_is_lost_is_brought_up_to_date(url: str) -> None:
+    with Ledger.open(url) as ledger:
+        ledger.record(simple(1, 0))
+        _take_back(ledger._database.engine, "0001")
+        with writing(ledger._database.engine) as connection:
+            connection.execute(text(f"DELETE FROM {versions.name}"))
+    with Ledger.open(url) as ledger:
+        assert [record.day for record in ledger.current_days("silver.sales").values()] == [nth(0)]
+
+
 def _take_back(engine: Engine, revision: str) -> None:
     with writing(engine) as connection:
         for later in sorted(_SINCE_THE_FIRST, reverse=True):

@@ -128,6 +128,9 @@ class Disk(Location):
             draft.replace(self)
         self.parent.sync()
 
+    def ensure_writable(self) -> None:
+        Path(self).open("ab").close()
+
     def write_in_place(self, pieces: Iterable[bytes]) -> None:
         self.parent.make()
         with Path(self).open("wb") as stream:

@@ -140,6 +140,14 @@ class Location(ABC):
         """Write a file, or another one in its place: whole, also after a power cut, whoever reads it and whenever."""
 
     @abstractmethod
+    def ensure_writable(self) -> None:
+        """See that a file can be written, which is made empty if there is none.
+
+        Raises:
+            OSError: it cannot.
+        """
+
+    @abstractmethod
     def write_in_place(self, pieces: Iterable[bytes]) -> None:
         """Write a file without any room besides: whoever reads it meanwhile, or after a power cut, may see a part.
 

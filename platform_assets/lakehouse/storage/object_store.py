@@ -164,6 +164,9 @@ class Stored(Location):
     def replace(self, content: bytes) -> None:
         self._put(content, "overwrite")
 
+    def ensure_writable(self) -> None:
+        self.write_new(b"")
+
     def write_in_place(self, pieces: Iterable[bytes]) -> None:
         self.receive(pieces)
 

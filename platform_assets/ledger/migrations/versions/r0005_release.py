@@ -1,4 +1,7 @@
-"""What ledgers of versions from before the first release lack; the schema itself is in `ledger.schema`."""
+"""What ledgers of versions from before the first release lack; the schema itself is in `ledger.schema`.
+
+It adds what the schema has by now: a later migration has to look whether what it adds is there.
+"""
 
 from __future__ import annotations
 
