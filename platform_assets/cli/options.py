@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import getpass
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
@@ -37,17 +38,20 @@ UntilLifted = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and change nothing.")]
 
 
+_QUOTED = re.compile(r'((?:^|,)\s*"(?:[^"]|"")*")\s*(?=,|\Z)')
+"""A value in double quotes with the blanks behind it, at which `csv` stops."""
+
+
 def parse_keys(options: Sequence[str]) -> dict[str, list[str]]:
     """Return the texts of values that a person names, by column; all of a column that is named several times.
 
-    Each option is COLUMN=VALUE,… with the values as a line of CSV; blanks around one do not belong to it, and none may
-    stand behind one in quotes.
+    Each option is COLUMN=VALUE,… with the values as a line of CSV; blanks around one do not belong to it.
     """
     asked: dict[str, list[str]] = {}
     for option in options:
         name, _, listed = option.partition("=")
         try:
-            line = csv.reader([listed.strip()], skipinitialspace=True, strict=True)
+            line = csv.reader([_QUOTED.sub(r"\1", listed)], skipinitialspace=True, strict=True)
             values = [value.strip() for value in next(line, [])]
         except csv.Error as error:
             raise _no_keys(option, f"The values {listed!r} cannot be told apart: {error}.") from error
@@ -72,9 +76,12 @@ def decided_by(reason: str | None, who: str | None) -> Author:
     from platform_assets.engine.platform import Author
 
     why, who = (reason or "").strip(), (who or "").strip()
-    for name, value, example in (("reason", why, "checked with the till vendor"), ("by", who, "zoe")):
+    for name, value, todo in (
+        ("reason", why, 'Add --reason "checked with the till vendor".'),
+        ("by", who, 'Add --by "zoe", or set LOGNAME for a command without it.'),
+    ):
         if not value:
             what = f"A decision needs --{name}: it is kept for the next person."
-            raise UsageError(what, f'Add --{name} "{example}".')
+            raise UsageError(what, todo)
     # Of runs in a container each is process 1.
     return Author(run=f"process {os.getpid()} {uuid4().hex[:8]}", why=why, who=who)

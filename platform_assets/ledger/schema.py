@@ -174,7 +174,7 @@ looks = Table(
 
 
 def _refused() -> list[Column[Any]]:
-    """Return what is refused of a day, as `ledger.refused` writes and reads it."""
+    """Return what is refused of a day, as `ledger.queries` writes and reads it."""
     return [
         # The day itself, or the held one that records tie it to: of that one alone the rest is known, and empty here.
         Column("refused_day", Date, primary_key=True),

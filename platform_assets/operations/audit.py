@@ -12,8 +12,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-import pyarrow as pa
-
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import LakeError, MovedLakeError, OtherHistoryError
@@ -121,6 +119,8 @@ def _looked_at(table: TableAudit) -> Iterator[tuple[str, tuple[DataFile, date]]]
 
 def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
     """Return how many rows a file holds; None if it is not what was published."""
+    import pyarrow as pa  # which the heads of the chains do without
+
     table.findings.seen["files"] += 1
     path = table.lake.table_path(table.table) / file.path
     problem = other_length(path, file.size)

@@ -20,7 +20,6 @@ from platform_assets.cli.options import Days, TableName, decided_by
 from platform_assets.cli.session import computing
 from platform_assets.contracts.checks import Tolerance
 from platform_assets.engine.admissions import admissions, engine_of, why_not_admitted, why_spark
-from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.planning.selection import Draw
 from platform_assets.quality.sides import SidesBeside, difference, facts, key_sentence
 from platform_assets.report import Cell, Heading, Mark, Note, Part, Points, Report, Table, page, picked
@@ -84,6 +83,7 @@ def _look_at_keys(settings: Settings, table: str | None) -> Report:
 
 
 def _verify_days(settings: Settings, table: str | None, days: str | None, draw: Draw | None) -> Sequence[TableVerified]:
+    from platform_assets.lakehouse.staging_folders import private_folder
     from platform_assets.operations.verify import verify as verify_days
 
     with _ended_by_a_signal(), opened_platform(settings) as platform:
@@ -249,6 +249,7 @@ def verify_engines(
 
     That holds for this code version and contract. Exit code 1 if the table is not admitted.
     """
+    from platform_assets.lakehouse.staging_folders import private_folder
     from platform_assets.operations.engines import verify_engine
 
     draw = _draw(days, sample, seed, _DRAWN_BESIDE, load_settings())

@@ -150,6 +150,7 @@ def replay(
             _expect_all(whole, chosen_rows, aside(platform, AsideSelection(contract.name), everything=True))
         files, wrong = landed_files(platform, contract, [*whole, *parts])
         refuse_files(wrong)
+        progress(Progress("taking", contract.name, 0, len(files), "file"))
         for again in (Again(whole), Again(rows=parts)):
             mine = [file for path, file in files.items() if path in again.whole or path in again.rows]
             with closing(_at_hand_in_batches(turn, mine)) as found:
