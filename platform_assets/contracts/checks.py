@@ -147,7 +147,7 @@ class Circuit:
         classes: failures that `failures` counts.
         warnings: whether a finding that only warns counts too.
         at_once: classes in which a single failure opens it.
-        rollbacks: `(n, days)`: it opens when `n` publications of the table were rolled back within so many days.
+        rollbacks: `(n, days)`: it opens after `n` rollbacks of the table within so many days.
         verdict_within_minutes: a batch without a verdict after this time counts as failed (class `missing`).
         wait_minutes: from opening to the first try. Each failed try doubles the wait.
         longest_wait_minutes: the wait does not grow beyond this.

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.publish import finish_pending
 from platform_assets.planning.circuit import CircuitState, TableVerdict, applies_to, circuit
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, Hold
@@ -100,8 +100,12 @@ def record_failure(platform: Platform, table: str, run: str, failure: Failure, *
 
 @contextmanager
 def in_order(platform: Platform) -> Iterator[None]:
-    """Write verdicts while nobody publishes: what others publish is there before, or refused if a circuit opens."""
+    """Write verdicts while nobody publishes: what others publish is there before, or refused if a circuit opens.
+
+    What a dead publisher began was allowed, so it is finished first; if it cannot be, the next publisher is refused.
+    """
     with ExitStack() as held:
-        with suppress(LockTimeoutError):  # whoever publishes for so long was allowed to before
-            held.enter_context(publish_lock(platform.lake))
+        with suppress(PlatformError):  # whoever publishes for longer than the lock is waited for was allowed to before
+            still_held = held.enter_context(publish_lock(platform.lake))
+            finish_pending(platform.lake, still_held, ())
         yield

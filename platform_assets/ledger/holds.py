@@ -275,13 +275,22 @@ def _newest(connection: Connection, table: str) -> list[TableVerdict]:
 
 
 def _is_news(passed: TableVerdict, before: Sequence[TableVerdict]) -> bool:
-    """Return whether a run that passed can change anything: a run before it failed or was warned of."""
-    is_same = bool(before) and before[-1].run == passed.run and before[-1].publication
-    return not is_same and any(each.failed or each.warned or each.is_pending for each in before[-_LOOKS_BACK:])
+    """Return whether a run that passed can change anything: one before it failed or was warned of, or the date is new.
+
+    Policies that count dates need a verdict of each, however many runs there were.
+    """
+    if not before or (before[-1].run == passed.run and before[-1].publication):
+        return False
+    is_new_date = before[-1].at.date() != passed.at.date()
+    return is_new_date or any(each.failed or each.warned or each.is_pending for each in before[-_LOOKS_BACK:])
 
 
 def _add(connection: Connection, verdict: TableVerdict) -> int:
-    newest: int = connection.execute(select(func.max(verdicts.c.number))).scalar() or 0
+    newest: int | None = connection.execute(select(func.max(verdicts.c.number))).scalar()
+    if newest is None:  # or lost with a damaged ledger, of which people's decisions were kept
+        query = select(decisions.c.content).where(decisions.c.content.startswith(beginning("circuit"), autoescape=True))
+        kept = map(from_content, connection.execute(query).scalars())
+        newest = max((decision.after for decision in kept if isinstance(decision, CircuitDecision)), default=0)
     row: dict[str, Any] = {name: getattr(verdict, name) for name in _PLAIN}
     row |= {"number": newest + 1, "fingerprint": verdict.attempt.fingerprint}
     row |= {"code_version": verdict.attempt.made_by.code, "configuration": verdict.attempt.made_by.configuration}

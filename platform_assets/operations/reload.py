@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.rules import quarantine_table, refused_table
+from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.pending import landed_files
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import in_turns, publish_changes
@@ -199,6 +200,7 @@ def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload
 
 def _begin_anew(platform: Platform, contract: Contract, files: int, author: Author, read: Mapping[str, int]) -> Reload:
     planned, changes = _planned(platform, contract, files)
+    refuse_stopped(platform, RELOAD, [change.table for change in changes])
     # Before, not after: whoever dies in between leaves days that are tried once more, and held again.
     derived = platform.catalogue.with_dependants([contract.name])[1:]
     platform.ledger.drop([hold for hold in platform.ledger.holds() if hold.table in derived])

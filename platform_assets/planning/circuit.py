@@ -181,6 +181,8 @@ class _Machine:
         """What failed in each run or on each date since the circuit was closed, the latest last."""
         self._frozen: dict[str, CircuitDecision] = {}
         self._override: CircuitDecision | None = None
+        self._passed: tuple[frozenset[str], datetime | None] = frozenset(), None
+        """What the override lets pass: scopes that were frozen, and since when the circuit was open."""
         self._changes: list[Change] = []
 
     def decide(self, decision: CircuitDecision) -> None:
@@ -193,6 +195,8 @@ class _Machine:
             self._frozen.pop(decision.scope, None)
             if decision.scope != ALL and not decision.scope.startswith(DOMAIN):
                 self._close()
+        if decision.kind == "override":
+            self._passed = frozenset(self._frozen), self._open.since
         self._end_override()
         now = self.state(decision.created_at).state  # what another scope or a failure keeps open stays so
         self._changes.append(Change(decision.created_at, now, _signed(decision)))
@@ -231,7 +235,8 @@ class _Machine:
 
     def _end_override(self) -> None:
         """End an override with what it lets pass: a circuit that opens later stops again."""
-        if self._open.since is None and not self._frozen:
+        scopes, since = self._passed
+        if not scopes.intersection(self._frozen) and (since is None or self._open.since != since):
             self._override = None
 
     def _close(self) -> None:

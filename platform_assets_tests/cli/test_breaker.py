@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from random import Random
 
 import pytest
+from sqlalchemy import delete
 
 from platform_assets import contracts
 from platform_assets.contracts import Catalogue, Circuit
@@ -25,16 +26,28 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step import holds as step_holds
 from platform_assets.engine.step.holds import failed_by, failures_recorded, write_holds
+from platform_assets.lakehouse import publish as lake_publish
+from platform_assets.lakehouse.publish import recover
 from platform_assets.ledger import holds as ledger_holds
+from platform_assets.ledger.schema import verdicts as verdicts_table
 from platform_assets.operations import breaker, opening
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.circuit import CircuitState, TableVerdict, circuit
 from platform_assets.records.code_version import UNTIL_LIFTED, Attempt
 from platform_assets.records.history import Hold
-from platform_assets.records.manifest import Warned
+from platform_assets.records.manifest import Arrival, Warned
 from platform_assets.settings import Settings, project_root
 from platform_assets_tests.support.cli.commands import LAST, Run, assert_refused
-from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, arrive, compute, computed, deliver
+from platform_assets_tests.support.cli.products import (
+    DAY,
+    RAW,
+    SILVER,
+    arrive,
+    compute,
+    computed,
+    deliver,
+    publish_arrivals,
+)
 from platform_assets_tests.support.models.circuit import Model, decision
 
 
@@ -376,7 +389,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
         raise Killed
 
     with monkeypatch.context() as patch, suppress(Killed):
-        for module in (ledger_holds, engine_circuits, breaker):
+        for module in (ledger_holds, engine_circuits, breaker, lake_publish):
             patch.setattr(module, "failpoint", lambda name: die() if name == point else None)
         yield
 
@@ -419,6 +432,47 @@ def test_a_batch_whose_verdict_comes_too_late_opens_the_circuit_too(
         with failures_recorded(LakeSnapshot.now(platform), SILVER, "r", {DAY: "made of this"}):
             Clock.ahead = timedelta(minutes=121)
         assert circuits(platform)[SILVER].why == "missing: the verdict came after 121 minutes, not within 120"
+
+
+def test_what_a_dead_publisher_began_is_there_before_a_failure_opens_the_circuit(
+    products: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with killed_at(monkeypatch, "publish.before_release"):
+        deliver(products, DAY, 2)
+    with open_platform(products) as platform:
+        before = platform.current_release().number
+        for number in range(5):
+            record_failure(platform, RAW, f"night-{number}", Failure({"code": "it fails"}, DAY, Attempt("of this")))
+        assert circuits(platform)[RAW].state == "open"
+        assert platform.current_release().number == before + 1
+        assert recover(platform.lake) == []
+
+
+def test_a_ledger_that_lost_its_verdicts_counts_new_ones_from_the_first(run: Run, products: Settings) -> None:
+    for number in range(5):
+        fail(products, f"night-{number}")
+    assert run("breaker", "close", SILVER, *SIGNED).code == 0
+    with open_platform(products) as platform, platform.ledger._database.writing() as connection:
+        connection.execute(delete(verdicts_table))
+    for number in range(5):
+        assert state_of(run) == "closed"
+        fail(products, f"later-{number}")
+    assert state_of(run) == "open"
+
+
+def test_a_reload_that_is_refused_leaves_held_days_held(run: Run, products: Settings) -> None:
+    path = f"products/{DAY}/broken.csv"
+    broken = Arrival(
+        table=RAW, path=path, arrival_date=DAY, size=1, sha256="1", modified_ns=1, landed=0, taken=0, reason="is odd"
+    )
+    with open_platform(products) as platform:
+        publish_arrivals(platform, RAW, broken)
+    fail(products, "night")
+    assert run("breaker", "open", RAW, *SIGNED).code == 0
+    refused = run("reload", RAW, *SIGNED)
+    assert (refused.code, "nothing was published" in refused.error) == (3, True)
+    with open_platform(products) as platform:
+        assert [hold.day for hold in platform.ledger.holds()] == [DAY]
 
 
 def test_a_ledger_that_is_made_anew_has_the_verdicts_of_what_was_published(run: Run, products: Settings) -> None:

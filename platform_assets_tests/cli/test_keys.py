@@ -36,7 +36,7 @@ def test_every_value_can_be_given(options: list[str], asked: dict[str, list[str]
 
 
 @pytest.mark.parametrize(
-    "option", ["", "name", "name=", "=a", "name=a,", "name=,a", 'name="a', 'name="a"b', 'name="a" ,b', "name=a\nb"]
+    "option", ["", "name", "name=", "=a", "name=a,", "name=,a", 'name="a', 'name="a"b', "name=a\nb"]
 )
 def test_what_is_no_key_is_refused_with_what_was_read(option: str) -> None:
     with pytest.raises(UsageError) as error:

@@ -59,6 +59,13 @@ TWICE = [verdict(1, 0, ROLLED_BACK, publication="p1"), verdict(2, 60, ROLLED_BAC
         ("open", ONCE, [*OPENED, verdict(2, 5, is_try=True), CONTRACT], [decision("override", 1, until=30)], 7),
         ("open", ONCE, [CONTRACT], [FROZEN, decision("override", 0, until=30), decision("close", 0, scope="all")], 7),
         ("open", ONCE, [CONTRACT], [decision("override", 0, until=30)], 7),
+        (
+            "open",
+            ONCE,
+            [CONTRACT],
+            [FROZEN, decision("override", 0, until=30), decision("close", 3, 7, scope="all")],
+            8,
+        ),
         ("closed", Circuit(), [verdict(1, 0, is_pending=True)], [], 999),
         ("closed", Circuit(at_once=("missing",), verdict_within_minutes=9), [verdict(1, 0, is_pending=True)], [], 9),
         ("open", Circuit(at_once=("missing",), verdict_within_minutes=9), [verdict(1, 0, is_pending=True)], [], 10),
