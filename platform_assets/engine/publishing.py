@@ -97,7 +97,7 @@ def publish_changes(
         LockLostError: another version of a table is current; nothing was published.
         CircuitOpenError: the circuit of a table is open; nothing was published.
     """
-    changed = [table.table for table in tables if table.days]
+    changed = {table.table for table in tables if table.days} | {arrival.table for arrival in arrivals}
     manifest = Manifest(
         publication=publication,
         created_at=datetime.now(UTC),

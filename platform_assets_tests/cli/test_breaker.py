@@ -473,6 +473,8 @@ def test_a_reload_that_is_refused_leaves_held_days_held(run: Run, products: Sett
     assert (refused.code, "nothing was published" in refused.error) == (3, True)
     with open_platform(products) as platform:
         assert [hold.day for hold in platform.ledger.holds()] == [DAY]
+        with pytest.raises(CircuitOpenError, match=RAW):  # nor is an arrival without rows published
+            publish_arrivals(platform, RAW, broken.model_copy(update={"path": f"products/{DAY}/other.csv"}))
 
 
 def test_a_ledger_that_is_made_anew_has_the_verdicts_of_what_was_published(run: Run, products: Settings) -> None:
