@@ -105,7 +105,7 @@ def in_order(platform: Platform) -> Iterator[None]:
     What a dead publisher began was allowed, so it is finished first; if it cannot be, the next publisher is refused.
     """
     with ExitStack() as held:
-        with suppress(PlatformError):  # whoever publishes for longer than the lock is waited for was allowed to before
+        with suppress(PlatformError):  # a verdict is written even if the lock is not free or a table is damaged
             still_held = held.enter_context(publish_lock(platform.lake))
             finish_pending(platform.lake, still_held, ())
         yield

@@ -123,7 +123,7 @@ def publish_changes(
         refuse_stopped(platform, kind, changed)
         refuse_stopped(platform, "recompute", shows_new)
 
-    with unsearched():
+    with gc_paused():
         release = publish(platform.lake, manifest, permit=permit)
         record(platform.lake, platform.ledger, manifest, release)
     return release
@@ -218,11 +218,10 @@ def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[Tabl
 
 
 @contextmanager
-def unsearched() -> Iterator[None]:
-    """Within it Python does not search all that it has for garbage, which it does again and again while much is made.
+def gc_paused() -> Iterator[None]:
+    """Pause garbage collection while many objects are created.
 
-    For work of seconds that reads and writes the days of years: to search the libraries that are imported, Spark's and
-    pandas' among them, takes longer than the work.
+    Work on the days of years takes seconds; searching all imported libraries again and again would take longer.
     """
     if not gc.isenabled():
         yield

@@ -158,7 +158,11 @@ _NEWEST = 10_000
 is older is left out whole: failures would look nearer without the passes between them."""
 
 _LOOKS_BACK = 100
-"""Runs that a contract can look back. A run that passed is written down only after one of these that did not."""
+"""Runs that a contract can look back. A run that passed is written down only after one of these that did
+not, or as the first of its date."""
+
+_ABOUT_CIRCUITS = decisions.c.content.startswith(beginning("circuit"), autoescape=True)
+"""Picks people's decisions about circuits from the chain."""
 
 _its = verdicts.c
 _has_come = _its.failed.is_(None) & _its.warned.is_(None) & ~_its.is_pending & ~_its.is_try & (_its.publication == "")
@@ -188,8 +192,7 @@ class Verdicts:
 
     def decisions(self) -> tuple[CircuitDecision, ...]:
         """Return what people decided about circuits, oldest first."""
-        begins = decisions.c.content.startswith(beginning("circuit"), autoescape=True)
-        found = (from_content(entry.content) for entry in entries(self._database, begins))
+        found = (from_content(entry.content) for entry in entries(self._database, _ABOUT_CIRCUITS))
         return tuple(decision for decision in found if isinstance(decision, CircuitDecision))
 
     def newest(self) -> int:
@@ -288,8 +291,7 @@ def _is_news(passed: TableVerdict, before: Sequence[TableVerdict]) -> bool:
 def _add(connection: Connection, verdict: TableVerdict) -> int:
     newest: int | None = connection.execute(select(func.max(verdicts.c.number))).scalar()
     if newest is None:  # or lost with a damaged ledger, of which people's decisions were kept
-        query = select(decisions.c.content).where(decisions.c.content.startswith(beginning("circuit"), autoescape=True))
-        kept = map(from_content, connection.execute(query).scalars())
+        kept = map(from_content, connection.execute(select(decisions.c.content).where(_ABOUT_CIRCUITS)).scalars())
         newest = max((decision.after for decision in kept if isinstance(decision, CircuitDecision)), default=0)
     row: dict[str, Any] = {name: getattr(verdict, name) for name in _PLAIN}
     row |= {"number": newest + 1, "fingerprint": verdict.attempt.fingerprint}

@@ -15,7 +15,7 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.rules import quarantine_table
 from platform_assets.engine.circuits import refuse_stopped
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import in_turns, publish_changes, unsearched
+from platform_assets.engine.publishing import gc_paused, in_turns, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
 from platform_assets.errors import PlatformError
@@ -99,7 +99,7 @@ def rollback(
         StagedFileError: a file of before is gone.
         CircuitOpenError: a rollback would be taken back of a table whose circuit is open.
     """
-    with unsearched():
+    with gc_paused():
         # In each turn decided anew: what others published may be half of a move, or build on it.
         return in_turns(
             lambda: _roll_back(platform, publications, author, days, progress, cascade=cascade, dry_run=dry_run)

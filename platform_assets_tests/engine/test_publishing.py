@@ -13,7 +13,7 @@ from platform_assets.cli.commands.refresh import refresh_report
 from platform_assets.cli.console import print_parts
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import Met, Rest, in_turns, publish_changes, publish_rest, replaced, unsearched
+from platform_assets.engine.publishing import Met, Rest, gc_paused, in_turns, publish_changes, publish_rest, replaced
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.results import published_meanwhile
 from platform_assets.engine.state.planner import plan_steps
@@ -212,15 +212,15 @@ def test_the_plan_that_was_explained_is_executed_as_it_is_unless_raw_tables_took
 
 
 def test_nothing_is_searched_within_and_all_is_searched_afterwards() -> None:
-    with unsearched():
+    with gc_paused():
         assert not gc.isenabled()
-        with unsearched():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled(), "who is within another one leaves it as it was"
     assert gc.isenabled()
 
 
 def test_an_error_brings_it_back_too() -> None:
-    with pytest.raises(KeyError), unsearched():
+    with pytest.raises(KeyError), gc_paused():
         raise KeyError
     assert gc.isenabled()
