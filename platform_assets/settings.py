@@ -1,6 +1,6 @@
 """Read all settings: places, days, Spark, schedules.
 
-Values come, strongest first, from arguments, `PLATFORM_…` environment variables, `platform.toml` in the project,
+Values come, strongest first, from arguments, `PLATFORM_…` environment variables, the project file `platform.toml`,
 and `settings.toml` in the state folder (written by the demo, so that later commands see the same calendar).
 
 What the values of settings may be, where that takes more than a type: checked and put in order as they are read.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -26,16 +26,16 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
 from pydantic_settings import SettingsError as UnreadableVariableError
 
-from platform_assets.errors import PlatformError
 from platform_assets.places import (
     Access,
     LakeMode,
@@ -47,18 +47,22 @@ from platform_assets.places import (
     origin_of,
     take_folder,
 )
+from platform_assets.project import (
+    PROJECT_FILE,
+    installation_root,
+    place_of,
+    project_folder,
+    read_settings_file,
+    with_own_paths,
+)
+from platform_assets.project import SettingsError as SettingsError
 from platform_assets.settings_words import LEAST_SECRET, ONLY_AS_VARIABLES, SHORTEST_PASSWORD, describe, misspelt
 from platform_assets.sql_settings import as_text, problems_of
 
 
-class SettingsError(PlatformError):
-    """A setting has a value the platform cannot work with."""
-
-
 def project_root() -> Path:
-    """Return the folder that holds `workspace.yaml`: the project of an editable install, else the working directory."""
-    beside_package = Path(__file__).resolve().parent.parent
-    return beside_package if (beside_package / "workspace.yaml").is_file() else Path.cwd()
+    """Return the folder of the project file; without one that of the installation's `workspace.yaml`."""
+    return project_folder() or installation_root()
 
 
 def _state_folder(named: str | Path | None) -> Path:
@@ -341,23 +345,27 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, environment, the project's file, the state folder's file."""
-        project = TomlConfigSettingsSource(settings_cls, project_root() / "platform.toml")
-        named = (source().get("state") for source in (init_settings, env_settings, project))
-        state = _state_folder(next(filter(None, named), None))
+        """Arguments, environment, the project file, the state folder's file."""
+        own = project_root() / PROJECT_FILE
+        project = read_settings_file(own)
+        variables = {name: value for name, value in env_settings().items() if (name, value) != ("state", "")}
+        named = (source.get("state") for source in (init_settings(), variables, project))
+        state = _state_folder(next((one for one in named if one and isinstance(one, str | Path)), None))
         file = state / "settings.toml"
         if file.is_file() and not file.read_bytes().strip():
             raise SettingsError(
                 f"{file} is empty: a full disk or a power cut may have taken its settings.",
                 "Write them again, or remove the file if you want the defaults.",
             )
-        kept = TomlConfigSettingsSource(settings_cls, file)
-        for name in sorted(ONLY_AS_VARIABLES.keys() & {*project(), *kept()}):
+        kept = read_settings_file(file)
+        for name in sorted(ONLY_AS_VARIABLES.keys() & {*project, *kept}):
             raise SettingsError(
-                f"{name} is in a settings file; whoever can read it could {ONLY_AS_VARIABLES[name]}.",
+                f"{name} is in a settings file, {own if name in project else file}; whoever can read it could "
+                f"{ONLY_AS_VARIABLES[name]}.",
                 f"Remove it there and set the variable PLATFORM_{name.upper()} instead.",
             )
-        return init_settings, env_settings, project, kept
+        others = (variables, with_own_paths(project, own.parent, state), kept)
+        return init_settings, *(InitSettingsSource(settings_cls, values) for values in others)
 
     @property
     def lake_folder(self) -> Path:
@@ -427,7 +435,7 @@ def load_settings(**overrides: Any) -> Settings:
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        problems = "; ".join(describe(problem, fields) for problem in error.errors())
+        problems = "; ".join(_described(problem, overrides) for problem in error.errors())
         raise SettingsError(
             f"The settings are not usable: {problems}.",
             "Correct the PLATFORM_… variable, or the line in platform.toml or in settings.toml of the state folder.",
@@ -438,8 +446,9 @@ def load_settings(**overrides: Any) -> Settings:
             "Correct the PLATFORM_… variable of that field; several values are written as JSON, "
             'as {"spark.executor.memory": "4g"}.',
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SettingsError(
-            f"A settings file cannot be read: {error}.",
-            f"Correct {project_root() / 'platform.toml'}, or settings.toml in the state folder.",
-        ) from error
+
+
+def _described(problem: ErrorDetails, overrides: Mapping[str, object]) -> str:
+    field = str(problem["loc"][0]) if problem["loc"] else ""
+    place = place_of(field, project_root(), os.environ) if field and field not in overrides else None
+    return f"{describe(problem, Settings.model_fields)}{f' (in {place})' if place else ''}"

@@ -183,7 +183,7 @@ def main() -> None:
 
 def _main() -> None:
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
-    _keep_private(asked)
+    _prepare(asked)
     try:
         with never_lost(), speaking(asked or "platform-assets"):
             alone = [asked] if asked in COMMANDS else None
@@ -212,16 +212,21 @@ def _main() -> None:
         _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED)
 
 
-def _keep_private(command: str | None) -> None:
-    """Keep what a command writes, and what it starts, for those whom the settings name."""
+def _prepare(command: str | None) -> None:
+    """Keep what a command writes for those whom the settings name; print its platform if it could be mistaken."""
     if command not in COMMANDS or command == "init" or _asks_for_help():  # `init`: its files are the user's own
         return
     from platform_assets.places import PRIVATE_UMASK
+    from platform_assets.project import platform_in_use
     from platform_assets.settings import load_settings  # which a list of commands needs not
 
     os.umask(PRIVATE_UMASK)
-    with suppress(PlatformError):  # which the command itself tells
-        os.umask(load_settings().access.umask)
+    with suppress(PlatformError, OSError):  # which the command itself tells
+        settings = load_settings()
+        os.umask(settings.access.umask)
+        platform, is_unclear = platform_in_use(settings.state, os.environ)
+        if is_unclear and not _for_programs():
+            say("[yellow]platform[/]", platform, to=errors)
 
 
 def _asks_for_help() -> bool:

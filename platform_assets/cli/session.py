@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from platform_assets.cli.progress import telling
 from platform_assets.errors import PlatformError, led_to
 from platform_assets.progress import OnProgress, meanwhile
+from platform_assets.project import project_or_installed
 from platform_assets.settings import Settings, project_root
 
 if TYPE_CHECKING:
@@ -173,16 +174,17 @@ def _driver_words(chain: list[BaseException], environ: Mapping[str, str]) -> str
 def dagster_home(settings: Settings) -> Path:
     """Return the folder for `DAGSTER_HOME`, and change to the project's root.
 
-    The project's `dagster.yaml` names storage relative to the working directory. For a state folder elsewhere a copy
-    with that folder's path is kept in it, so that installations never share a storage by accident.
+    The project's `dagster.yaml`, or the installation's, names storage relative to the working directory. For a state
+    folder elsewhere a copy with that folder's path is kept in it, so that platforms never share a storage by accident.
     """
     root = project_root()
     os.chdir(root)
-    if settings.state == root / ".platform":
+    file = project_or_installed("dagster.yaml", root)
+    if settings.state == root / ".platform" and file.parent == root:
         (settings.state / "dagster").mkdir(parents=True, exist_ok=True)
         return root
     home = settings.state / "dagster-home"
     home.mkdir(parents=True, exist_ok=True)
-    text = (root / "dagster.yaml").read_text(encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
     (home / "dagster.yaml").write_text(text.replace(".platform/", f"{settings.state}/"), encoding="utf-8")
     return home

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
 from platform_assets.contracts.errors import Gathered, gathering
 from platform_assets.errors import PlatformError, users_frames, users_line
+from platform_assets.project import make_importable
 
 if TYPE_CHECKING:
     from platform_assets.settings import Settings
@@ -143,6 +144,7 @@ def load_catalogue(settings: Settings) -> Catalogue:
         ContractError: a domain cannot be imported or contradicts itself.
         MistakesError: several things are wrong; it names them all.
     """
+    make_importable()
     mistakes: list[Mistake] = []
     domains: list[Domain] = []
     catalogue: Catalogue | None = None
@@ -222,7 +224,7 @@ def _load_domain(package: str) -> Domain:
         problem = "exports no DOMAIN" if domain is None else f"exports a {type(domain).__name__} as DOMAIN"
         raise ContractError(
             f"The domain {package!r} cannot be loaded: it {problem}.",
-            "Name an importable package that exports DOMAIN in PLATFORM_DOMAINS.",
+            "Name a package that exports DOMAIN in `domains` of platform.toml, or in PLATFORM_DOMAINS.",
         )
     return domain
 
@@ -235,8 +237,8 @@ def _load_module(package: str) -> ModuleType:
         if _is_absent(package, error):
             raise ContractError(
                 f"The domain {package!r} cannot be loaded: {error}.",
-                "Name an importable package that exports DOMAIN in PLATFORM_DOMAINS, and the folder that it lies in, "
-                "unless it is installed, in PYTHONPATH.",
+                "Name a package that exports DOMAIN in `domains` of platform.toml or in PLATFORM_DOMAINS. Python finds "
+                "packages beside platform.toml, installed ones, and those in a folder of PYTHONPATH.",
             ) from error
         said = error.what if isinstance(error, PlatformError) else getattr(error, "msg", None) or str(error)
         raise ContractError(

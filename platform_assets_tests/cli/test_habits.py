@@ -307,7 +307,7 @@ def test_the_sample_is_not_landed_for_tables_that_do_not_take_it(run, state, mon
     monkeypatch.setenv("PLATFORM_DOMAINS", GOODS)
     said = run("land", "--days", "1")
     assert said.code == USAGE
-    assert "platform_assets.domains.retail, which PLATFORM_DOMAINS does not name" in said.error
+    assert "platform_assets.domains.retail, which is not among the domains" in said.error
     assert f"{state}/landing/<folder of the source>/<date they arrive>/" in said.error
     assert not (state / "landing").exists()
 

@@ -24,10 +24,10 @@ GUIDE = project_root() / "docs" / "first-table.md"
 
 @pytest.fixture
 def written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The package of a new domain, which Python finds."""
+    """The project of a new domain, whose package Python finds."""
     said = run("init", DOMAIN, "--into", str(tmp_path / "a folder"))
     assert said.code == 0, said.err
-    monkeypatch.syspath_prepend(str(tmp_path / "a folder"))
+    monkeypatch.syspath_prepend(str(tmp_path / "a folder" / DOMAIN))
     yield tmp_path / "a folder" / DOMAIN
     for name in [name for name in sys.modules if name.partition(".")[0] == DOMAIN]:
         del sys.modules[name]
@@ -37,32 +37,9 @@ def test_a_new_domain_has_raw_silver_and_gold_and_nothing_is_wrong_with_it(writt
     catalogue = load_catalogue(load_settings(domains=DOMAIN))
     assert {contract.layer for contract in catalogue} == {"raw", "silver", "gold"}
     assert not list(function_mistakes(catalogue))
-    texts = [file.read_text(encoding="utf-8") for file in (*written.rglob("*.py"), written / "settings.sh")]
-    assert not re.findall(r"(?<!@)\bexample|FOLDER|HOME", "".join(texts))
+    texts = [file.read_text(encoding="utf-8") for file in (*written.rglob("*.py"), written / "platform.toml")]
+    assert not re.findall(r"(?<!@)\bexample", "".join(texts))
     assert [path for path in written.parent.iterdir() if path != written] == []
-
-
-def test_the_shell_takes_the_settings_from_its_file(written: Path) -> None:
-    told = subprocess.run(
-        ["bash", "-euc", f'. "{written}/settings.sh"; echo "$PYTHONPATH|$PLATFORM_DOMAINS|$PLATFORM_STATE"'],
-        env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    home = written.parent
-    assert told.strip() == f"{home}|{DOMAIN}|{home}/{DOMAIN}-state"
-
-
-def test_a_state_folder_and_a_folder_of_plans_that_were_exported_before_stay(written: Path) -> None:
-    mine = {"PATH": os.environ["PATH"], "PLATFORM_STATE": "/my state", "PLATFORM_PLANS": "/my/plans"}
-    for exported, told in (
-        (mine, "/my state|/my/plans"),
-        (mine | {"PLATFORM_STATE": ""}, f"{written.parent}/{DOMAIN}-state|/my/plans"),
-    ):
-        said = subprocess.run(
-            ["bash", "-euc", f'. "{written}/settings.sh"; printenv PLATFORM_STATE PLATFORM_PLANS'],
-            env=exported, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert "|".join(said.stdout.splitlines()) == told
-        assert ("PLATFORM_STATE was exported before and stays /my state" in said.stderr) is (exported == mine)
 
 
 def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
@@ -119,7 +96,7 @@ def test_the_guide_to_a_first_table_holds(tmp_path: Path) -> None:
         end = said.index("---- end of block", until)
         assert {" ".join(line.split()) for line in shown.splitlines()} <= set(said[until:end])
         until = end + 1
-    for name, block in re.findall(r"<!-- example: shop/(\S+) -->\n```python\n(.*?)```", text, re.DOTALL):
+    for name, block in re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", text, re.DOTALL):
         assert block in (tmp_path / "shop" / name).read_text(encoding="utf-8")
 
 

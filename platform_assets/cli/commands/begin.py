@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -24,6 +25,7 @@ from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.engine.catalogue import Mistake, advice, load_catalogue, mistakes_in
 from platform_assets.engine.user_code import function_mistakes
 from platform_assets.errors import PlatformError
+from platform_assets.project import PROJECT_FILE, installation_root, project_folder, project_or_installed
 from platform_assets.report import Note, Part, Report, picked
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
@@ -37,20 +39,26 @@ _ENDING = ".txt"
 """Of Python in the template: it is nobody's module until it has a name."""
 _NAME = re.compile(r"(?<![a-z@])example(?![a-z])")
 """The word that stands for the domain; an address at example.com is none."""
+_OF_DAGSTER = ("dagster.yaml", "workspace.yaml")
+"""With them `dagster dev` in the project's folder shows what `up` does."""
 _MOST_LETTERS = 30
 """With what tables are called besides, it must be a name still."""
 
 
 def init(
     domain: Annotated[str, typer.Argument(help="Its name, which is that of its package, too.")],
-    into: Annotated[Path, typer.Option("--into", help="Folder in which the package is made.")] = Path(),
+    into: Annotated[Path, typer.Option("--into", help="Folder in which the project's folder is made.")] = Path(),
 ) -> Report:
-    """Write a domain of your own: contracts, transforms, a sample to land and a test, to begin with."""
+    """Write a project with a domain of your own: settings, contracts, transforms, a sample to land and tests.
+
+    In a project that there is already it writes the package alone.
+    """
     home = into.expanduser().resolve()
-    target = home / domain
     if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
         name = f"at most {_MOST_LETTERS} lower-case letters, digits and underscores, beginning with a letter"
         raise UsageError(f"{domain!r} cannot name a domain.", f"Use {name}, and no word of Python's own.")
+    project = project_folder(home)
+    target = (project or home) / domain
     if target.exists() or target.is_symlink():
         raise UsageError(f"{target} is there already, and nothing is overwritten.", "Choose another name, or --into.")
     used = {part for package in load_settings().domains for part in package.split(".")}
@@ -58,29 +66,30 @@ def init(
         raise UsageError(f"The name {domain!r} is in use: Python finds a module of that name.", "Choose another one.")
     home.mkdir(parents=True, exist_ok=True)
     # All of it at once: what was written in part would be taken for somebody's work.
-    with TemporaryDirectory(prefix=f".{domain}-", dir=home) as folder:
+    with TemporaryDirectory(prefix=f".{domain}-", dir=target.parent) as folder:
         made = Path(folder) / domain
         for source in (path for path in sorted(TEMPLATE.rglob("*")) if path.is_file()):
             name = _NAME.sub(domain, str(source.relative_to(TEMPLATE)).removesuffix(_ENDING))
             (made / name).parent.mkdir(parents=True, exist_ok=True)
-            text = source.read_text(encoding="utf-8")
-            if source.name.startswith("settings.sh"):
-                text = text.replace("FOLDER", shlex.quote(str(home / domain))).replace("HOME", shlex.quote(str(home)))
-            (made / name).write_text(_NAME.sub(domain, text), encoding="utf-8")
-        made.rename(target)
-    steps = [*_next_steps(target)]
+            (made / name).write_text(_NAME.sub(domain, source.read_text(encoding="utf-8")), encoding="utf-8")
+        for name in _OF_DAGSTER:
+            shutil.copyfile(project_or_installed(name, installation_root()), made / name)
+        (made / domain if project else made).rename(target)
+    steps = [*_next_steps(target, domain, project)]
     data = {"written": target, "next": [line.strip() for line in steps]}
     return Report([Note("green", "written", str(target)), "Next:", *steps], data)
 
 
-def _next_steps(target: Path) -> Iterator[str]:
-    settings = shlex.quote(str(target / "settings.sh"))
-    yield f"  . {settings}    # PYTHONPATH and PLATFORM_DOMAINS: for all commands, `up` and Dagster's processes"
-    sample = shlex.quote(str(target / "sample" / "deliveries"))
-    yield f'  mkdir -p "$PLATFORM_STATE/landing" && cp -r {sample}/. "$PLATFORM_STATE/landing/"'
+def _next_steps(target: Path, domain: str, project: Path | None) -> Iterator[str]:
+    if project:
+        domains = ", ".join(f'"{name}"' for name in (*load_settings().domains, domain))
+        yield f"  write domains = [{domains}] in {project / PROJECT_FILE}"
+        return
+    yield f"  cd {shlex.quote(str(target))}    # platform.toml says there which platform it is: no variables"
+    yield f"  mkdir -p landing && cp -r {domain}/sample/deliveries/. landing/"
     yield "  platform-assets check                # contracts and transforms, before any row"
     # Not `python`, which need not be the one that has the platform.
-    yield f"  {shlex.quote(sys.executable)} -m pytest {shlex.quote(str(target))}"
+    yield f"  {shlex.quote(sys.executable)} -m pytest {domain}"
     yield "  platform-assets refresh"
     yield "docs/first-table.md goes on from there; what a contract can say is in docs/contracts.md."
 
@@ -102,7 +111,7 @@ def land(
     settings = load_settings()
     if _TAKEN_BY not in settings.domains:
         raise UsageError(
-            f"`land` delivers the sample of {_TAKEN_BY}, which PLATFORM_DOMAINS does not name: no table would take it.",
+            f"`land` delivers the sample of {_TAKEN_BY}, which is not among the domains of this platform.",
             f"Put files of your own into {settings.landing}/<folder of the source>/<date they arrive>/ instead.",
         )
     last = settings.calendar_last or settings.last_day()

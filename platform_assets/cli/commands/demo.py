@@ -61,7 +61,8 @@ _SETTINGS = (
     "today = {today}\n"
 )
 _WRITTEN = re.compile(re.escape(_SETTINGS).replace(r"\{last\}", r"\S+").replace(r"\{today\}", r"\S+"))
-_ELSEWHERE = "Run the demo in a state folder of its own: PLATFORM_STATE=/some/folder platform-assets demo."
+_ELSEWHERE = "Run the demo in a folder and a state of its own: PLATFORM_STATE=/some/folder platform-assets demo."
+DOMAIN = "platform_assets.domains.retail"
 _INSIDE = "Run the demo with a state folder of its own, and without a lake, landing folder or ledger elsewhere."
 
 
@@ -80,6 +81,8 @@ def demo(
 
     started = time.monotonic()
     settings = load_settings()
+    if DOMAIN not in settings.domains:
+        raise DemoError(f"The demo is one of {DOMAIN}, which is not among the domains of this platform.", _ELSEWHERE)
     simulation = Simulation(seed=SEED, first=settings.calendar_first, days=days)
     last = simulation.last
     if fresh or is_half_removed(settings):

@@ -26,6 +26,7 @@ from platform_assets.operations.opening import open_folders
 from platform_assets.operations.outbox import addresses
 from platform_assets.operations.readers import released
 from platform_assets.places import folder_of
+from platform_assets.project import platform_in_use
 from platform_assets.report import Mark, Report, Table
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.sail.server import start_server
@@ -75,6 +76,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     """Look at everything the platform needs of a machine, without starting Spark."""
     yield _finding("Tables", lambda: _tables(settings))
     yield from check_spark(settings)
+    yield _finding("Platform", lambda: platform_in_use(settings.state, os.environ)[0])
     yield _finding("State", lambda: _folder(settings.state))
     if settings.engine != "spark":
         yield _finding("Engine", lambda: _engine(settings))

@@ -31,6 +31,7 @@ from platform_assets.engine.pending import delivered
 from platform_assets.engine.user_code import refuse_wrong_functions
 from platform_assets.errors import PlatformError
 from platform_assets.places import USE_A_SHORTER, why_no_socket
+from platform_assets.project import project_or_installed
 from platform_assets.report import Report
 from platform_assets.settings import Settings, load_settings, project_root
 
@@ -123,7 +124,7 @@ def _run(settings: Settings, environment: Mapping[str, str], password: str, port
     with TemporaryDirectory(prefix="platform-assets-") as folder:
         processes = Processes(project_root(), environment, Path(folder))
         try:
-            workspace = project_root() / "workspace.yaml"
+            workspace = project_or_installed("workspace.yaml", project_root())
             if not read_only:
                 workspace = _start_code_servers(processes, workspace, Path(folder), is_warm=settings.warm)
             processes.start(_WEBSERVER, webserver_command(port, workspace, read_only=read_only), {_PASSWORD: password})
