@@ -18,7 +18,7 @@ class LakeError(PlatformError):
 
 
 class UnusableNameError(LakeError):
-    """An object of a store has a name by which it cannot be listed, nor whatever is listed with it."""
+    """An object of a store has a name that breaks the listing of its whole folder."""
 
 
 class NeverPublishedError(LakeError):
@@ -90,7 +90,7 @@ class UnknownStageError(LakeError):
 
 
 class DamagedStageError(LakeError):
-    """What is written of an open stage cannot be read, or files of it are gone."""
+    """The record of an open stage cannot be read, or its files are gone."""
 
 
 class StageError(LakeError):
@@ -98,15 +98,15 @@ class StageError(LakeError):
 
 
 class LockTimeoutError(LakeError):
-    """Somebody else held a lock for too long."""
+    """Another process held a lock for too long."""
 
 
 class LockLostError(LakeError):
-    """A lock ended while its holder still worked under it; nothing that others did meanwhile was taken back."""
+    """A lock ended while its holder still worked. The work of other processes since then stays."""
 
 
 def lock_lost_to(table: str, version: int, publication: str) -> LockLostError:
-    """Return what is known of a lock that was lost by what somebody else has published meanwhile."""
+    """Return the error for a lock that was lost, naming the publication that came in between."""
     return LockLostError(
         f"Publication {publication} made version {version} of {table} while this process held the lock, or took "
         "itself to hold it.",
@@ -153,7 +153,7 @@ class OvertakenError(LakeError):
 
 
 class Conflict(LakeError):  # noqa: N818 - the design's word for an outcome that callers plan for
-    """Days were replaced by somebody else after they had been read; nothing was published.
+    """Another publication replaced days after they had been read; nothing was published.
 
     Args:
         tables: the days in question of each table.

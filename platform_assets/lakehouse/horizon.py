@@ -1,8 +1,8 @@
-"""The horizon: up to which release history was deleted, so that nobody takes a missing file for damage.
+"""The horizon: up to which release history was deleted, so that a deleted file is not mistaken for damage.
 
 Written before the first file is deleted, and only ever moved forward: a longer window later brings nothing back.
 
-Deletions are announced before the first file goes, and heeded by whoever refers to files. A lock can end without its
+Deletions are announced before the first file goes, and every publisher heeds them. A lock can end without its
 holder: a process that deletes may be suspended, lose the lock, and go on while others publish. So the lock is not
 relied on between two files:
 
@@ -29,7 +29,7 @@ from platform_assets.records.manifest import Manifest
 
 
 class Cut(BaseModel):
-    """Where an erasure cut the history: what showed the erased rows is shown no more, whoever pinned it.
+    """Where an erasure cut the history: releases with the erased rows cannot be read any more, pinned or not.
 
     Args:
         before: releases before this one; 0 without any erasure.
@@ -102,7 +102,7 @@ def write_horizon(lake: Lake, horizon: Horizon, still_held: Callable[[], None]) 
 def require_whole(lake: Lake, number: int) -> None:
     """Refuse a release whose files may have been deleted.
 
-    What is to keep a release, a pin for example, has to ask under the publish lock.
+    Ask under the publish lock before you keep a release, for example by a pin.
 
     Raises:
         ErasedError: an erasure took the files of its time.
@@ -132,7 +132,7 @@ _FILES = TypeAdapter(dict[str, set[str]])
 
 @contextmanager
 def announcement(lake: Lake, files: Mapping[str, Collection[str]], still_held: Callable[[], None]) -> Iterator[None]:
-    """Announce what is deleted meanwhile; to be called under the publish lock, after everything was decided.
+    """Announce the files that the caller deletes inside this context. Call it under the publish lock.
 
     Raises:
         LockLostError: the lock was lost; nothing may be deleted.
@@ -159,7 +159,7 @@ def files_going(lake: Lake) -> dict[str, set[str]]:
 
 
 def require_files(lake: Lake, manifest: Manifest) -> None:
-    """Refuse a publication of which a file is not what its manifest says, or is being deleted.
+    """Refuse a publication if one of its files differs from the manifest or is being deleted.
 
     What its days consisted of before is shown by a release and goes nowhere; only what enters can be going.
 
@@ -175,7 +175,7 @@ def require_files(lake: Lake, manifest: Manifest) -> None:
                 if file.path in of_table and file.path not in content.base:
                     raise StagedFileError(
                         f"{change.table} {day}: {file.path} is being deleted: no release that is kept needs it.",
-                        "Compute the day again; what is beyond the rollback window cannot be put back.",
+                        "Compute the day again; a release beyond the rollback window cannot be restored.",
                     )
 
 

@@ -23,7 +23,7 @@ DELIVERED = ("raw", "refused", "late")
 """Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
 LAYERS = (*DELIVERED, "silver", "gold", "quarantine")
 NO_READERS = ("quarantine", "refused", "late", "_publications", "_locks", "_stages", "_plans", "_private", "_deletions")
-"""Folders of a lake that whoever reads tables at a release does without."""
+"""Folders of a lake that readers of a release never need."""
 _PUBLICATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 GIVEN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
 """What people may call a stage or a pinned release."""
@@ -75,7 +75,7 @@ class Lake:
 
     @property
     def private_path(self) -> Location:
-        """The folder of what is computed to be looked at and never published."""
+        """Return the folder of results that are computed to be looked at, never to be published."""
         return self.root / "_private"
 
     @property
@@ -139,7 +139,7 @@ class Lake:
 
 
 def located(place: str | os.PathLike[str]) -> Location:
-    """Return the location that a person or library names: a path here, a `file:` URL, or that of an object store.
+    """Return the location for a path, a `file:` URL or an object store's URL.
 
     Raises:
         LakeError: it is on something that cannot keep a lake.
@@ -186,8 +186,8 @@ def checked_publication(publication: str) -> str:
 _DRAFT = ".draft"
 
 
-# A lock can end without its holder. So what must not be written after that is a draft first; then the lock is asked
-# for; then the draft gets its place. Whoever takes the lock next removes all drafts, or finds what was written.
+# A lock can end without its holder's knowledge. So such a file is written as a draft first; then the lock is checked;
+# then the draft is renamed. The next holder removes all drafts, or finds the file.
 def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], None]) -> None:
     """Write a file of the lake, or replace it, if the publish lock is still held at that moment.
 
@@ -200,13 +200,13 @@ def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], Non
     draft = lake.deletions_path / f"{token_hex(8)}{_DRAFT}"
     if not file.replace_if_held(content, still_held, draft):
         raise LockLostError(
-            f"Somebody else has taken the publish lock of {lake.root} meanwhile; {file.name} is as it was.",
-            "Run it again: what is to be done is found anew.",
+            f"Another process has taken the publish lock of {lake.root}; {file.name} is unchanged.",
+            "Run the same command again.",
         )
 
 
 def drop_drafts(lake: Lake) -> None:
-    """Keep whoever has lost the publish lock from putting anything in its place; for whoever has just taken it."""
+    """Remove drafts of earlier holders of the publish lock. Call it right after taking the lock."""
     for name in lake.deletions_path.names():
         if name.endswith(_DRAFT):
             (lake.deletions_path / name).remove(durable=False)

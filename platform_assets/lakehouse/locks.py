@@ -1,7 +1,7 @@
-"""Locks that end with whoever holds them: held by the operating system or a database session, never by time.
+"""Locks that end with their holder: held by the operating system or a database session, never by time.
 
-One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table. What
-is private or staged has one too, so that it can be told what a dead holder left.
+One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table.
+Private and staged folders have one too, so that folders of a dead holder can be recognised.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PUBLISH_TIMEOUT_S = 60.0
 INGEST_TIMEOUT_S = 1800.0
 PRIVATE_TIMEOUT_S = 5.0
 BEGIN_TIMEOUT_S = 300.0
-"""A plan is explained meanwhile, of years of days as well."""
+"""A plan is explained under it, which takes long for years of days."""
 
 _CONNECT_TIMEOUT_S = 10
 """To the database whose sessions hold the locks of a lake."""
@@ -43,19 +43,18 @@ SELECT EXISTS (
 """Whether this session holds an advisory lock, as pg_locks shows a key of 64 bits."""
 _ENDS_BY_ITSELF = """
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_session_timeout')"""
-"""A lock is waited for and held for as long as its holder works, whatever time the server gives others; older
-servers know only the first."""
+"""Lift the server's time limits: a lock is held for as long as its holder works. Older servers know only the first."""
 
 BATCHES = "batches.json"
 """The ending of the file that names what a stage consists of."""
 
 StillHeld = Callable[[], None]
-"""Raises if the lock was lost meanwhile."""
+"""Raises if the lock has been lost."""
 
 
 @contextmanager
 def publish_lock(lake: Lake, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
-    """Be the only publisher of a lake; whoever was before, and has lost the lock, puts nothing in its place any more.
+    """Be the only publisher of a lake. An earlier holder that lost the lock can change nothing any more.
 
     Raises:
         LockTimeoutError: another process held it for too long; the message says which.
@@ -108,7 +107,7 @@ def publish_holder(lake: Lake) -> str:
 
 @contextmanager
 def stage_lock(lake: Lake, publication: str) -> Iterator[None]:
-    """Show that somebody is at work on the stages of a publication, so that nobody takes them for left behind."""
+    """Hold the lock of a publication's staged folders, so that no other process removes them as abandoned."""
     with _lock(lake, _stage(publication), PRIVATE_TIMEOUT_S):
         try:
             yield
@@ -129,7 +128,7 @@ def is_staging(lake: Lake, publication: str) -> bool:
 
 
 def forget_stage(lake: Lake, publication: str) -> None:
-    """Remove what the lock of a publication's stages, which nobody takes a second time, leaves on disk."""
+    """Remove the lock files of a publication's staged folders. No process takes this lock a second time."""
     for ending in (BATCHES, "lock", "holder.json"):
         stage_file(lake, publication, ending).remove(durable=False)
 
@@ -158,8 +157,8 @@ def _held_by(lake: Lake, name: str) -> str:
 @contextmanager
 def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
     holder = lake.locks_path / f"{name}.holder.json"
-    # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
-    # of whoever took it since tells the one who held it.
+    # The lock itself says that it is held. If its file was deleted, only this second file tells the old holder that
+    # another process has taken the lock since.
     turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
     with ExitStack() as held:
         try:
@@ -180,12 +179,12 @@ def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
 
 
 def _require_turn(holder: Location, turn: str) -> None:
-    """Raise unless whoever took the lock last is still the one who was given this turn."""
+    """Raise unless this process was the last to take the lock."""
     if holder.read() != turn.encode():
         raise LockLostError(
-            f"The lock of {holder} was lost: somebody else took it, or removed it, while it was held.",
-            "Run the same command again: whoever takes the lock next finishes what was begun. The file system of the "
-            "lake has to keep locks (`flock`) until they are given back; nobody may delete the files of a lock.",
+            f"The lock of {holder} was lost: another process took it, or removed its file, while it was held.",
+            "Run the same command again: the next holder finishes what was begun. The file system of the lake must keep "
+            "locks (`flock`) until they are released, and the lock files must not be deleted.",
         )
 
 
@@ -246,8 +245,8 @@ def _session_lock(lake: Lake, name: str, timeout_s: float, url: str) -> Iterator
         def still_held() -> None:
             lost = LockLostError(
                 f"The database session that held the lock {shown} was lost.",
-                "Publish again: whoever takes the lock next finishes what was begun. A pooler between here and "
-                "PostgreSQL has to keep sessions apart.",
+                "Publish again: the next holder finishes what was begun. A pooler between here and PostgreSQL must keep "
+                "sessions apart.",
             )
             try:
                 held = session.execute(text(_HELD), {"key": key}).scalar()

@@ -56,8 +56,7 @@ def publish(
 ) -> int:
     """Replace the days of a manifest in all its tables and show the result in one release.
 
-    Idempotent: a publication that was released already, by this process or by whoever finished it, is not released
-    again.
+    Idempotent: a publication that this or another process has released already is not released again.
 
     Args:
         manifest: what to publish; its files are staged already.
@@ -67,15 +66,15 @@ def publish(
         The number of the release that shows it.
 
     Raises:
-        Conflict: days, or all that they were made from, were replaced by somebody else since they were read; nothing
-            was published.
+        Conflict: another publication replaced these days, or days that they read, after they had been read;
+            nothing was published.
         OvertakenError: another release is current than it was made for; nothing was published.
         ForeignCommitError: a table was changed by something else than a publication.
         SchemaMismatchError: files have other columns than their table and may not bring them; nothing was published.
         StagedFileError: a file is missing, short, misplaced or being deleted; nothing was published.
         ManifestError: the manifest names a table twice, or another one has its name.
-        LockTimeoutError: somebody else held the lock for too long.
-        LockLostError: somebody else has published since a lock was taken; nothing was published.
+        LockTimeoutError: another process held the lock for too long.
+        LockLostError: another process has published since a lock was taken; nothing was published.
         InterruptedPublicationError: it failed half-way; the next publisher finishes it.
     """
     _check(manifest)
@@ -103,7 +102,7 @@ def publish(
         try:
             return finish(lake, manifest, still_held, now, heads)
         except Exception as error:
-            # Whoever has published since the lock was lost has finished what was begun here.
+            # A publisher that took the lock since has finished what was begun here.
             if isinstance(error, LockLostError) and (number := released_as(lake, manifest, after)) is not None:
                 return number
             if not _begun(lake, manifest, heads):
@@ -133,7 +132,7 @@ def _check(manifest: Manifest) -> None:
 
 
 def _write(lake: Lake, manifest: Manifest) -> bool:
-    """Store a manifest; return whether it was not stored yet, so that nobody can have released it before."""
+    """Store a manifest. Return whether it is new: then no process can have released it before."""
     file = manifest_file(lake, manifest.publication)
     content = manifest.model_dump_json().encode()
     if file.write_new(content):
@@ -157,7 +156,7 @@ def _staged(lake: Lake, manifest: Manifest) -> list[Location]:
     for change in manifest.tables:
         root = lake.table_path(change.table)
         if root.exists() and commits.head_version(root) < 0:
-            staged |= {root.parent, lake.root}  # made with the first staged file, by nobody who syncs
+            staged |= {root.parent, lake.root}  # made with the first staged file, and not synced then
         for content in change.days.values():
             for path in {file.path for file in content.files} - set(content.base):
                 file = root / path
@@ -211,7 +210,7 @@ def recover(lake: Lake) -> list[str]:
 
     Raises:
         ForeignCommitError: a table was changed by something else than a publication.
-        LockTimeoutError: somebody is publishing all the time.
+        LockTimeoutError: other processes held the lock all the time.
     """
     with publish_lock(lake) as still_held:
         return finish_pending(lake, still_held)
@@ -221,7 +220,7 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
     """Finish what dead publishers began; to be called under the publish lock.
 
     Args:
-        targets: tables about to be published: what another tool did to others stops nobody. Without them, all tables
+        targets: tables about to be published; foreign commits on other tables do not matter. Without them, all tables
             have to be as publications left them.
 
     Raises:
@@ -300,7 +299,7 @@ def finish(
         The number of the release.
 
     Raises:
-        LockLostError: somebody else has published since.
+        LockLostError: another process has published since.
     """
     versions = dict(now.versions)
     for change in manifest.tables:

@@ -52,7 +52,7 @@ def version_in(lake: Lake, table: str, release: Release, declared: Collection[st
     """Return the version of a table that a release shows.
 
     Raises:
-        UnknownTableError: nobody declares or ever published such a table.
+        UnknownTableError: no contract declares such a table, and it was never published.
         NeverPublishedError: the release has no content of it.
     """
     if table in release.versions:
@@ -101,7 +101,7 @@ def dataset(
     days: Iterable[date] | None = None,
     release: int | Release | None = None,
 ) -> ds.Dataset:
-    """Return a table as an Arrow dataset, of which only the files of the days wanted are ever opened.
+    """Return a table as an Arrow dataset. Opens only the files of the days wanted.
 
     Args:
         table: `<layer>.<table>`.
@@ -109,7 +109,7 @@ def dataset(
         release: number of a release or the release itself; the current one by default.
 
     Raises:
-        UnknownTableError: nobody ever published such a table.
+        UnknownTableError: such a table was never published.
         NeverPublishedError: the release has no content of it.
         DamagedTableError: files of it are gone.
     """
@@ -195,7 +195,7 @@ def row_reader(
 
 
 def _of_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return values as the table has them; for what is so already Arrow would import all of its functions."""
+    """Cast values to the table's type, if they differ: Arrow's cast would import all its functions."""
     return values if values.type == wanted else values.cast(wanted)
 
 
@@ -244,7 +244,7 @@ def read_arrow(
         release: number of a release or the release itself; the current one by default.
 
     Raises:
-        UnknownTableError: nobody ever published such a table.
+        UnknownTableError: such a table was never published.
         NeverPublishedError: the release has no content of it.
         DamagedTableError: files of it are gone, or not as they were published.
     """
@@ -327,7 +327,7 @@ def _select(lake: Lake, table: str, snapshot: TableSnapshot) -> str:
     options = [f"[\n  {files}\n]", "hive_partitioning = true", f"hive_types = {{'{DAY}': DATE}}"]
     if _all_have(snapshot, columns.keys() - {DAY}):
         return f"SELECT {shown}\nFROM read_parquet({', '.join(options)})"
-    # Of files that lack a column, DuckDB has to be told; and its type, for the case that all of them do.
+    # DuckDB must know which files lack a column, and the column's type, in case all of them do.
     none = ", ".join(f"CAST(NULL AS {_type_in_file(type_)}) AS {_quoted(name)}" for name, type_ in columns.items())
     rows = f"read_parquet({', '.join([*options, 'union_by_name = true'])})"
     return f"FROM (FROM {rows}\nUNION ALL BY NAME SELECT {none} WHERE false)\nSELECT {shown}"

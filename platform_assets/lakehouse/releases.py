@@ -1,7 +1,7 @@
 """Releases: which version of every table readers see, and how they came about.
 
 Every release commit carries the hash of the one before, since only under the publish lock is it known which that is.
-Whoever finishes a dead publication writes the same values, because all of them come from its manifest.
+A process that finishes a dead publication writes the same values, because all of them come from its manifest.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def release(lake: Lake, number: int) -> Release:
     """Return one release.
 
     Raises:
-        UnknownReleaseError: there is none of this number.
+        UnknownReleaseError: no release has this number.
         DamagedTableError: its commit is torn.
     """
     if number < 0 or not commits.has_commit(lake.releases_path, number):
@@ -74,9 +74,9 @@ def release(lake: Lake, number: int) -> Release:
             f"There is no release {number}: what has its place in `_releases` was written by another tool.",
             f"Name one from 0 to {newest_release(lake)}; `platform-assets audit put-back _releases` clears the place.",
         )
-    told = next((action["commitInfo"].get(_VERSIONS) for action in said if "commitInfo" in action), None)
+    versions = next((action["commitInfo"].get(_VERSIONS) for action in said if "commitInfo" in action), None)
     # Only releases of older versions of the platform have their versions in the file alone.
-    return Release(number, in_its_file(lake, number) if told is None else json.loads(told))
+    return Release(number, in_its_file(lake, number) if versions is None else json.loads(versions))
 
 
 def in_its_file(lake: Lake, number: int) -> dict[str, int]:
@@ -120,7 +120,7 @@ def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
 
 
 def publication_of(lake: Lake, number: int) -> str | None:
-    """Return the publication that made a release; None if there is none of this number.
+    """Return the publication that made a release; None if no release has this number.
 
     Raises:
         ForeignCommitError: it was written by something else than a publication.
@@ -167,10 +167,10 @@ def erasures_by(lake: Lake, publication: str) -> tuple[Erasure, ...]:
 
 @lru_cache(maxsize=8)
 def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
-    """Return the manifest of a publication from what is stored; the last few are cached, since one work asks often.
+    """Return the manifest of a publication from its stored content. The last few are cached: one run asks often.
 
     Raises:
-        ManifestError: it cannot be read, or is that of another publication.
+        ManifestError: it cannot be read, or it belongs to another publication.
     """
     return _parsed(lake, publication, content, Manifest)
 
@@ -235,7 +235,7 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
 
     Raises:
         ManifestError: the manifest is not there.
-        ForeignCommitError: somebody who does not heed the publish lock has committed since.
+        ForeignCommitError: another tool, which does not take the publish lock, has committed since.
         LockLostError: another publisher has.
     """
     number = before.number
@@ -287,7 +287,7 @@ def _vector(versions: dict[str, int]) -> bytes:
 
 
 def newest_release(lake: Lake) -> int:
-    """Return the newest release; a last one torn by a power cut was never seen, and what other tools wrote is none."""
+    """Return the newest release. Ignores a last commit torn by a power cut, and commits of other tools."""
     head = commits.head_version(lake.releases_path)
     while head >= 0 and not commits.is_of_a_publication(lake.releases_path, head):
         head -= 1

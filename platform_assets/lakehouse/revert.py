@@ -1,4 +1,4 @@
-"""Putting tables back to what the release shows: what somebody else's tool changed, or what cannot be finished.
+"""Restore tables to what the release shows, after another tool changed them or a publication cannot be finished.
 
 What is undone stays in the tables' history; new commits undo it.
 """
@@ -43,7 +43,7 @@ class PutBack:
 
     Args:
         release: that has the table's new version.
-        lost: days of which files are gone.
+        lost: days with missing files.
     """
 
     release: int
@@ -53,7 +53,7 @@ class PutBack:
 def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[str]:
     """Put every table back to what the release shows, where a publication began and cannot be finished.
 
-    No reader has seen what is undone. Two publishers can leave each other such halves when they lose the publish lock
+    No reader has seen the undone part. Two publishers can leave each other such halves when they lose the publish lock
     and die; the newest releases of a lake being lost looks the same, and then these should be restored instead.
 
     Args:
@@ -92,10 +92,10 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
 
 
 def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None) -> PutBack | None:
-    """Put a table that somebody else's tool changed back to its released content, then finish what was begun.
+    """Restore a table that another tool changed to its released content, then finish what was begun.
 
     The foreign commits stay in the table's history; a new one undoes them. Files of the released content that the tool
-    deleted stay part of their days: readers are told that they are gone, until somebody restores them or computes the
+    deleted stay part of their days: reading them is an error by name until a person restores the files or computes the
     days again.
 
     Args:
@@ -116,7 +116,7 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
         if table not in now.versions:
             raise NeverPublishedError(
                 f"{table} is in no release, so there is nothing to put it back to.",
-                "Move its folder out of the lake if nobody should have made it.",
+                "Move its folder out of the lake if it does not belong there.",
             )
         drop_torn(lake, table)
         foreign = [c for c in commits.commits_after(path, now.versions[table]) if c.publication is None]
@@ -160,7 +160,7 @@ def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -
             return None
         manifest = _written(lake, "put back", why or f"_releases was changed by {foreign[0].made_by}", who)
         log = path / "_delta_log"
-        # The newest first: whoever dies in between leaves no gap.
+        # The newest first: a crash in between leaves no gap.
         for commit in reversed(foreign):
             still_held()
             kept = path / "_foreign" / f"{commit.version:020d}-{manifest.publication}.json"
@@ -204,7 +204,7 @@ def _entry(snapshot: TableSnapshot, path: str) -> Entry:
 
 
 def _written(lake: Lake, decides: Decides, why: str, who: str | None) -> Manifest:
-    """Return the manifest of what is put back, stored."""
+    """Store and return the manifest of what is restored."""
     manifest = Manifest(
         publication=new_publication(),
         created_at=datetime.now(UTC),

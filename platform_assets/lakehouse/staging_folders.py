@@ -83,7 +83,7 @@ def discard(lake: Lake, table: str, publication: str) -> bool:
 
 
 def forget_dead_holders(lake: Lake) -> None:
-    """Remove what locks of stages left on disk whose holders were killed, whatever became of the stages."""
+    """Remove lock files of staged folders whose holders were killed."""
     for name in lake.locks_path.names():
         publication = name.removeprefix("stage-").removesuffix(".holder.json")
         if name == f"stage-{publication}.holder.json" and not is_staging(lake, publication):
@@ -92,7 +92,7 @@ def forget_dead_holders(lake: Lake) -> None:
 
 @contextmanager
 def private_folder(lake: Lake) -> Iterator[Location]:
-    """Open a folder for what is only looked at: outside of every table, and gone afterwards.
+    """Open a temporary folder outside of every table, for results that are only looked at.
 
     What a killed process left there goes with it: its lock ended when it did.
 
@@ -144,7 +144,7 @@ def _referred_to(table_path: Location, publication: str, staged_on: int) -> bool
 
 
 Keep = Callable[[Collection[str]], None]
-"""Told which publications' folders are needed from now on."""
+"""Called with the publications whose folders are needed from now on."""
 
 
 @contextmanager

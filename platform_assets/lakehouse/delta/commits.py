@@ -39,7 +39,7 @@ class Commit:
     """Who changed a table.
 
     Args:
-        publication: that made it; None if it was somebody else's tool.
+        publication: that made it; None for a commit of another tool.
         engine: name and version of the tool.
         timestamp_ms: when, milliseconds since 1970.
         kind: of the publication; empty if it was none.
@@ -83,7 +83,7 @@ def checkpoint_hint(table_path: Location) -> int:
 
 
 def head_version(table_path: Location) -> int:
-    """Return the newest version of a table, -1 if there is none; it looks up a file per commit since the checkpoint."""
+    """Return the newest version of a table, or -1. Checks one file per commit since the checkpoint."""
     version = max(checkpoint_hint(table_path), 0)
     if not has_commit(table_path, version):
         return -1 if version == 0 else max(listed_versions(table_path), default=-1)
@@ -111,8 +111,8 @@ def actions(table_path: Location, version: int) -> list[Action]:
         raise DamagedTableError(
             f"Commit {version} of {table_name(table_path)} is {'missing' if content is None else 'torn'}: "
             f"{commit_file(table_path, version)}.",
-            "If a publication died here, run `platform-assets recover`, which removes a torn commit nobody saw; "
-            "else restore the file from a backup.",
+            "If a publication died here, run `platform-assets recover`, which removes a torn commit that was never "
+            "visible; else restore the file from a backup.",
         )
     return parsed
 

@@ -117,7 +117,7 @@ def is_schema(text: object) -> bool:
 
 
 def from_checkpoint(table_path: Location, version: int) -> tuple[int, State]:
-    """Read the newest usable checkpoint up to a version, with its version; -1 and nothing where there is none."""
+    """Read the newest usable checkpoint up to a version. Returns its version and state, or -1 and an empty state."""
     hint = commits.checkpoint_hint(table_path)
     folder = table_path / "_delta_log"
     if 0 <= hint <= version:
@@ -150,7 +150,7 @@ def _checkpointed(table_path: Location, files: list[Location]) -> State | None:
 
 
 def checkpointed_schema(table_path: Location, version: int) -> str:
-    """Return what a checkpoint says of a table's columns; empty where it cannot be told from one file."""
+    """Return the schema that a checkpoint states; empty if it takes more than one file to know."""
     hint = commits.checkpoint_hint(table_path)
     file = table_path / "_delta_log" / f"{hint:020d}.checkpoint.parquet"
     if not 0 <= hint <= version or not file.exists():
@@ -175,7 +175,7 @@ def _rows(table: Any) -> Iterator[commits.Action]:
 
 
 def drop_marks(checkpoint: Location, hint: Location) -> None:
-    """Take the marks of files that left out of a checkpoint that was just written; killed meanwhile, it is as it was.
+    """Remove the tombstones of files from a checkpoint just written. If killed, the checkpoint stays as it was.
 
     Args:
         hint: the file that names it, with its size.
@@ -202,7 +202,7 @@ class TableSnapshot:
     """A table at a version.
 
     Args:
-        metadata: id, columns and properties of the table, to see whether somebody altered it.
+        metadata: id, columns and properties of the table, to detect that another tool altered it.
         days: the day of each file, by path; None for rows without one.
     """
 
@@ -238,7 +238,7 @@ def table_snapshot(table_path: Location, version: int | None = None) -> TableSna
         try:
             state.apply(actions)
         except (KeyError, TypeError, ValueError) as error:
-            what = f"an action without {error}" if isinstance(error, KeyError) else "an action that is none of Delta's"
+            what = f"an action without {error}" if isinstance(error, KeyError) else "an action that Delta does not have"
             raise _damaged(table_path, number, what) from error
     if lacking := state.lacking():
         raise _damaged(table_path, wanted, lacking)

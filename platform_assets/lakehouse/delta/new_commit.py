@@ -3,7 +3,7 @@
 Publishing, rolling back, emptying a day and compacting it are all the same: some days get other files.
 
 deltalake works such a difference out by itself in `overwrite` mode, and then empties tables, doubles days or keeps both
-contents, depending on the filter. So the mode is `append`, without filters and retries, and whoever calls compares with
+contents, depending on the filter. So the mode is `append`, without filters and retries, and the caller compares with
 the live files first. Only a commit that brings other columns has to overwrite, and names the days that leave whole.
 
 It is imported by who commits: commands that only read import this module, and answer sooner without.
@@ -74,7 +74,7 @@ def commit_difference(
         The new version.
 
     Raises:
-        ForeignCommitError: somebody who does not heed the publish lock has committed since.
+        ForeignCommitError: another tool, which does not take the publish lock, has committed since.
         LockLostError: another publisher has.
     """
     from deltalake import DeltaTable, Schema
@@ -98,7 +98,7 @@ def commit_difference(
                 post_commithook_properties=hooks,
             )
         else:
-            # Appending leaves the columns as they are, whatever schema it is given. Overwriting takes no removes but
+            # Appending never changes the columns, even if given another schema. Overwriting takes no removes but
             # finds them by the day, so that whole days have to leave.
             mode, leaving, only = "append", [_leaves(file, values) for file, values in removes], None
             if new_columns:
@@ -142,7 +142,7 @@ def _only_on(table_path: Location, head: int, publication: str) -> Iterator[None
 
 
 def _properties(said: Mapping[str, str]) -> tuple[CommitProperties, PostCommitHookProperties]:
-    """Return what deltalake does besides a commit: it says what it was told, and neither tries again nor tidies up."""
+    """Return deltalake's options for a commit: our metadata, no retries, no clean-up."""
     from deltalake import CommitProperties, PostCommitHookProperties
 
     said_once = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
@@ -156,7 +156,7 @@ def _leaves(file: DataFile, values: Mapping[str, str | None]) -> RemoveAction:
 
 
 def restore_whole(table_path: Location, head: int, version: int, said: Mapping[str, str]) -> int:
-    """Commit a table back to a version with columns and properties, where files alone do not tell the difference.
+    """Commit a table back to a version with its columns and properties, where these differ and not the files alone.
 
     Returns:
         The new version.
@@ -185,7 +185,7 @@ def write_checkpoint(table_path: Location, version: int) -> None:
     """Sum up a table's log up to a version that is on disk; to be called under the publish lock.
 
     It holds what is live and nothing of what has left. Delta keeps a mark of every file that left for as long as the
-    table's retention, here for ever: no reader needs one, and whoever deletes files here does not ask them.
+    table's retention, here for ever: no reader needs one, and our deletion of files does not read them.
     """
     log = table_path / "_delta_log"
     summary, hint = log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint"
@@ -203,7 +203,7 @@ def write_checkpoint(table_path: Location, version: int) -> None:
 def drop_torn_checkpoint(table_path: Location, head: int) -> bool:
     """Remove the checkpoint of the head if a power cut tore it; the commits that it sums up are all there.
 
-    Until then deltalake and Spark cannot read the table. Older ones are whole: nobody commits before this was asked.
+    Until then deltalake and Spark cannot read the table. Older commits are whole: each publisher checks this first.
 
     Returns:
         Whether there was one.
@@ -251,7 +251,7 @@ _MOST_WHY = 200
 
 
 def commit_metadata(manifest: Manifest) -> dict[str, str]:
-    """Return the essentials of a manifest, as metadata of each of its commits: for whoever has only the log at hand."""
+    """Return the essentials of a manifest as commit metadata, so that the Delta log alone explains a commit."""
     why = manifest.why if len(manifest.why) <= _MOST_WHY else f"{manifest.why[: _MOST_WHY - 1]}…"
     said = {
         commits.PUBLICATION: manifest.publication,
@@ -285,7 +285,7 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest, before: TableSn
     Raises:
         SchemaMismatchError: the files have other columns than the table, and are not to bring them or cannot.
         StagedFileError: a file is missing, has another size, or lies elsewhere than its day says.
-        ForeignCommitError: somebody who does not heed the publish lock has committed since.
+        ForeignCommitError: another tool, which does not take the publish lock, has committed since.
         LockLostError: another publisher has.
     """
     path = lake.table_path(change.table)

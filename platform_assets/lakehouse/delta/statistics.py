@@ -1,8 +1,8 @@
 """What a log says of the values in files: bounds that no reader misses a row by, and which files can hold a value.
 
 A reader leaves a file out by its bounds, so one that lost digits on its way into JSON hides rows. Whole numbers, text,
-truth values and days come through as they are. Decimal numbers of more digits than a double tells apart, which is what
-readers make of a JSON number, are rounded outwards, and so are moments, which are cut to milliseconds.
+truth values and days come through as they are. Readers turn a JSON number into a double. Decimal numbers with more
+digits than a double holds are rounded outwards, and so are moments, which are cut to milliseconds.
 
 A file has bounds of all its columns or of none: deltalake's Arrow datasets find nothing in a file that lacks those of
 the column that is looked at. It has none where a column holds what no bound can say: numbers that are not finite, and
@@ -42,7 +42,7 @@ Bounds = tuple[Any, Any]
 
 _SIDES = ("minValues", "maxValues")
 _DIGITS = 15
-"""Decimal numbers of so many digits are told apart as doubles, all of them."""
+"""Up to so many digits, different decimal numbers are different doubles."""
 _MORE = Decimal("1e-14")
 """Part of a longer number by which its bounds are put outwards: more than any reader loses of it."""
 _LEAST_PLAIN, _FIRST_NOT_PLAIN = Decimal("0.0001"), Decimal("1e16")
@@ -76,7 +76,7 @@ def trustworthy(stats: str, types: Mapping[str, str]) -> str:
 
 
 def without_bounds(stats: str) -> str:
-    """Return the statistics of a file of which only the rows and the nulls are known."""
+    """Return the statistics of a file without bounds: only rows and nulls."""
     parsed = json.loads(stats)
     return json.dumps({name: value for name, value in parsed.items() if name not in _SIDES}, ensure_ascii=False)
 
@@ -216,7 +216,7 @@ def may_hold(file: DataFile, column: str, value: str) -> bool:
 
 
 def may_lack(file: DataFile, column: str) -> bool:
-    """Tell whether a file can have a row without a value in a column; one without statistics always can."""
+    """Return whether a file can have a null in a column. A file without statistics always can."""
     return _lacks(file.stats, column)
 
 
@@ -256,8 +256,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 def days_of_unique_keys(folder: Location, key: Sequence[str], most_bytes: int = _MOST_BYTES) -> set[date]:
     """Return the days of a stage whose rows all have different keys, nulls being equal to each other.
 
-    Of the others nothing is known: a key may be there twice, or it cannot be told here, where a column holds
-    floating-point numbers, of which several are equal to Spark, or where there are too many keys.
+    Of the others nothing is known. A key may be there twice; or there are too many keys; or a key column holds
+    floating-point numbers, several of which are equal to Spark.
 
     Args:
         folder: of the stage; its log names the files.

@@ -32,7 +32,7 @@ _DRAWN = re.compile(r"\x1b\[\d+m|↳")
 _UNUSABLE = re.compile(r'invalid path: (?:Error parsing )?Path "([^"]*)"')
 """How the library passes on a name between whose slashes is nothing, or a dot or two."""
 _OF_A_STORE = "Error performing "
-"""How the library begins to tell of a request that failed, whoever passes it on."""
+"""How the library's messages about a failed request begin."""
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _VARIABLES = {
     "s3": ("AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION", "AWS_ENDPOINT_URL, AWS_REGION"),
@@ -48,7 +48,7 @@ def refusals_explained(address: str) -> Iterator[None]:
     Arrow and deltalake pass on its refusals as errors of a file system.
 
     Raises:
-        LakeError: nobody may do it, there is no such bucket, or the store does not answer.
+        LakeError: access is denied, the bucket does not exist, or the store does not answer.
         AlreadyExistsError, PreconditionError, NotFoundError: as obstore raises them.
     """
     try:
@@ -74,12 +74,12 @@ def failure(error: Exception, address: str) -> LakeError:
     if unusable := _UNUSABLE.search(text):
         return UnusableNameError(
             f"What is below {address} cannot be listed: an object is called {unusable[1]}.",
-            "Rename it, or remove it: between two slashes of a name there has to be something, and not . or .. alone.",
+            "Rename or remove it: a part of a name between two slashes must not be empty, `.` or `..`.",
         )
     if _OTHER_TIME.search(text):
         return LakeError(
             f"{address} may not be read or written: {_said(error)}.",
-            "Set the clock of this machine: what is asked of a store is signed with the time, and it refuses another.",
+            "Set the clock of this machine: requests are signed with the time, and the store refuses a wrong one.",
         )
     if isinstance(error, _NOT_ALLOWED) or _REFUSED.search(text):
         return LakeError(
@@ -94,12 +94,12 @@ def failure(error: Exception, address: str) -> LakeError:
 
 
 def lacks_bucket(error: Exception) -> bool:
-    """Return whether a store that has no such object has not even the bucket; not told of a mere look."""
+    """Return whether an error says that the bucket is missing, not only the object. A HEAD request cannot tell."""
     return any(code in str(error) for code in _NO_BUCKET)
 
 
 def no_bucket(address: str) -> LakeError:
-    """Return what is said of a bucket, Azure calls it a container, that is not there."""
+    """Return the error for a bucket (Azure: container) that does not exist."""
     return LakeError(
         f"There is no bucket {'/'.join(address.split('/')[:3])} in this object store.",
         "Make it first, or name another one in PLATFORM_LAKE or PLATFORM_LANDING.",

@@ -1,7 +1,7 @@
-"""Files of an object store as Arrow reads them, with what the store refuses told as everywhere else.
+"""Files of an object store for Arrow, with refusals of the store explained as everywhere else.
 
-Arrow would pass it on as the failure of a file system, and whoever reads a file of the lake takes one for damage. What
-a store does not give just now is not damaged.
+Arrow would raise an error of a file system, which a reader of the lake takes for damage. A file that a store does not
+give just now is not damaged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Files(FSSpecHandler):  # type: ignore[misc]
         """Do as Arrow's own."""
         address = self._address(path)
         with refusals_explained(address):
-            # Asked whether it is a file, the library says no of whatever the store does not tell
+            # The library's `isfile` answers no for any refusal of the store
             if self.fs.info(path)["type"] != "file":
                 raise FileNotFoundError(path)
             return PythonFile(_File(self.fs.open(path, mode="rb"), address), mode="r")

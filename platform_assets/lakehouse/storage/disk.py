@@ -34,7 +34,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def path_of(place: str) -> str:
-    """Return the absolute path of what is named by a path or a `file:` URL.
+    """Return the absolute path for a path or a `file:` URL.
 
     Raises:
         LakeError: it is a URL of something else.
@@ -138,8 +138,8 @@ class Disk(Location):
                 stream.write(piece)
 
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
-        # A lock can end without its holder. Whoever takes it next removes all drafts: either after the rename, and then
-        # finds what was written, or before, and then there is nothing to rename.
+        # A lock can end without its holder's knowledge. The next holder removes all drafts: either after the rename, and
+        # then it finds the file, or before, and then there is nothing to rename.
         draft.replace(content)
         try:
             still_held()
@@ -218,7 +218,7 @@ class Disk(Location):
 
     @contextmanager
     def _drafted(self, content: bytes) -> Iterator[Path]:
-        """Write the content under a name that nobody looks for, and which is gone afterwards."""
+        """Write the content under a temporary name, which is gone afterwards."""
         self.parent.make()
         draft = _beside(self)
         try:

@@ -2,7 +2,7 @@
 
 What an object store cannot do has no method: no renames, no locks, no links; a folder is there as soon as something
 lies in it. What it can do is asked for by purpose: a file is written whole or not at all, and *written if there is
-none* has exactly one winner. Whoever needs more, a lock for example, says which disk it needs (`lakehouse.locks`).
+none* has exactly one winner. A caller that needs more, for example a lock, names the disk (`lakehouse.locks`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Entry:
 
     Args:
         size: bytes.
-        written: when it was last written, UTC; stores tell it to the second, or to the millisecond.
-        e_tag: by which a store tells it from any that was or will be written under its name; empty on a disk.
+        written: when it was last written, UTC, with the store's precision of a second or a millisecond.
+        e_tag: the store's identity of this content under this name; empty on a disk.
     """
 
     size: int
@@ -80,7 +80,7 @@ class Location(ABC):
         return None if path == self.address else path
 
     def holds(self, other: Location) -> bool:
-        """Return whether another place is this one or lies below, under whatever names these have."""
+        """Return whether another location is this one or lies below it, also by another name."""
         return other == self or other.below(self) is not None
 
     @abstractmethod
@@ -117,7 +117,7 @@ class Location(ABC):
 
     @abstractmethod
     def files(self) -> dict[str, Entry]:
-        """Return every file below a folder, by its path from there; without those that go meanwhile."""
+        """Return every file below a folder, by its relative path. Skips files deleted during the listing."""
 
     @abstractmethod
     def now(self) -> datetime:
@@ -129,7 +129,7 @@ class Location(ABC):
 
     @abstractmethod
     def write_new(self, content: bytes) -> bool:
-        """Write a file if there is none, whole and also after a power cut; of several who do, one does.
+        """Write a file if there is none, durably and all or nothing. Of several writers, one wins.
 
         Returns:
             Whether it was written. If not, it is as it was.
@@ -137,11 +137,11 @@ class Location(ABC):
 
     @abstractmethod
     def replace(self, content: bytes) -> None:
-        """Write a file, or another one in its place: whole, also after a power cut, whoever reads it and whenever."""
+        """Write or replace a file, durably and all or nothing: readers see the old or the new content."""
 
     @abstractmethod
     def ensure_writable(self) -> None:
-        """See that a file can be written, which is made empty if there is none.
+        """Check that a file can be written. Creates it empty if there is none.
 
         Raises:
             OSError: it cannot.
@@ -149,9 +149,9 @@ class Location(ABC):
 
     @abstractmethod
     def write_in_place(self, pieces: Iterable[bytes]) -> None:
-        """Write a file without any room besides: whoever reads it meanwhile, or after a power cut, may see a part.
+        """Write a file without extra space on disk. A concurrent reader, or one after a power cut, may see a part.
 
-        For what is worth nothing by then.
+        Only for files that are worthless by then.
         """
 
     @abstractmethod
@@ -159,10 +159,10 @@ class Location(ABC):
         """Replace a file if a lock is still held at that moment, however long this process was suspended before.
 
         Args:
-            draft: where the content may lie meanwhile; whoever takes the lock next removes it.
+            draft: temporary place of the content; the next holder of the lock removes it.
 
         Returns:
-            Whether it was replaced; not if somebody else has taken the lock meanwhile.
+            Whether it was replaced; False if another process has taken the lock.
         """
 
     @abstractmethod
@@ -207,7 +207,7 @@ class Location(ABC):
 
 
 def about_to_appear() -> None:
-    """Pass the point at which whoever writes a file can die with nobody having seen it."""
+    """Mark the point at which a writer can die before its file is visible."""
     failpoint("write.before_rename")
 
 

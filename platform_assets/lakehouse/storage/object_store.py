@@ -1,7 +1,7 @@
-"""Files in an object store, by whatever protocol it speaks: S3, Azure's blobs, or Google's.
+"""Files in an object store: S3, Azure's blobs, or Google's.
 
-A store keeps what it acknowledged, so there is nothing to wait for; a folder is nothing but a beginning of names. What
-it has to be able to do is a *conditional write*: a file written if there is none has exactly one winner. Credentials
+A store keeps what it acknowledged, so there is nothing to sync; a folder is only a prefix of names. A store must
+support *conditional writes*: a file written only if there is none has exactly one winner. Credentials
 and endpoints come from the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`,
 `AZURE_STORAGE_ACCOUNT_KEY`, …).
 
@@ -124,7 +124,7 @@ class Stored(Location):
         }
 
     def pieces(self, below: str, e_tag: str) -> Iterator[bytes]:
-        """Yield what is in one of `files`, piece by piece.
+        """Yield the content of one of `files`, piece by piece.
 
         Raises:
             OtherObjectError: it is another one by now.
@@ -175,8 +175,8 @@ class Stored(Location):
             obstore.put(self._client, self._path, iter(pieces), chunk_size=_PART_BYTES)
 
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
-        # Nothing can be renamed here. Whoever has taken the lock since has removed the draft, which is looked for at
-        # the last moment; and if he has written this file, it is another version than the one that may be replaced.
+        # Nothing can be renamed here. A later holder of the lock has removed the draft, which is looked for at the last
+        # moment; and if it has written this file, its version is not the one that may be replaced.
         draft.replace(content)
         seen = self._head()
         try:
@@ -204,7 +204,7 @@ class Stored(Location):
 
     def remove(self, *, durable: bool = True) -> None:
         with refusals_explained(self.address):
-            client = self._client  # which is made with the credentials, whatever is wrong with these
+            client = self._client  # made with the credentials, which can be wrong
         remove_objects(client, self.address, self._path, lambda: {each["path"] for each in self._listed()})
 
     def make(self) -> None:
@@ -243,7 +243,7 @@ class Stored(Location):
         return _client_of(self._parts[0])
 
     def _head(self, path: str | None = None) -> obstore.ObjectMeta | None:
-        """Return the head of this or another object of the bucket; None if there is none."""
+        """Return the head of this or another object of the bucket; None if it does not exist."""
         path = path or self._path
         if not path:
             return None
@@ -259,7 +259,7 @@ class Stored(Location):
                 yield from chunk
 
     def _listed_files(self) -> list[obstore.ObjectMeta]:
-        """Return what is listed, without the empty objects by which Hadoop says in Azure that there is a folder."""
+        """Return the listed objects without the empty ones by which Hadoop marks folders in Azure."""
         listed = list(self._listed())
         if all(each["size"] for each in listed):
             return listed
@@ -312,8 +312,8 @@ def require_endpoint(bucket: str, environ: Mapping[str, str]) -> None:
             )
         if address.lower().startswith("http://") and environ.get("AWS_ALLOW_HTTP", "").lower() not in _TRUE:
             raise LakeError(
-                f"{name} is {without_secrets(address)}, which is not encrypted, and that was not allowed.",
-                "Set AWS_ALLOW_HTTP=true if nobody listens on the way, or name an https:// address.",
+                f"{name} is {without_secrets(address)}, which is not encrypted, and AWS_ALLOW_HTTP is not set.",
+                "Name an https:// address; or set AWS_ALLOW_HTTP=true if you trust the network in between.",
             )
 
 
@@ -321,7 +321,7 @@ def _is_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
         return parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
+    except ValueError:  # the port is not a number
         return False
 
 
@@ -337,7 +337,7 @@ def remove_objects(client: Client, address: str, itself: str, listed: Callable[[
         listed: the names of the others, as the store lists them when it is asked.
 
     Raises:
-        LakeError: the store lists what it says is not there, or lets nobody remove it.
+        LakeError: the store lists an object that it says is not there, or does not allow its removal.
     """
     left = listed()
     paths, in_vain = {itself, *left}, 0
@@ -361,7 +361,7 @@ def remove_objects(client: Client, address: str, itself: str, listed: Callable[[
 
 
 def try_store(root: Stored) -> None:
-    """Write, read, list and delete below a lake, as keeps it safe: nothing but the store itself tells whether it can.
+    """Write, read, list and delete below a lake as publishing does, to learn whether the store supports it.
 
     A conditional write has one winner, and a listing begins where it is asked to.
 

@@ -1,6 +1,6 @@
-"""Parquet files of the lake, opened where they lie: what is read of them is their end, and the columns asked for.
+"""Parquet files of the lake, opened in place: only the footer and the wanted columns are read.
 
-Writers put a checksum beside every page, so that a file can be told from a damaged one of the same length.
+Writers add a checksum to every page, so that damage is found even where the length is right.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def row_batches(file: Location, rows: int, columns: Collection[str] | None = Non
 
 
 def damaged(file: Location, problem: str) -> DamagedTableError:
-    """Return what a reader is told of a file.
+    """Return the error for a damaged file.
 
     Args:
         problem: completes a sentence about the file, as `damage` says it.
@@ -74,7 +74,7 @@ def other_length(file: Location, size: int) -> str:
 
 
 def damage(file: Location, size: int) -> str:
-    """Return what is wrong with a published file, whose every page is read; empty if nothing is.
+    """Read every page of a published file and return what is wrong with it; empty if nothing is.
 
     Args:
         size: bytes that it had when it was published.
