@@ -26,7 +26,7 @@ class Weekdays:
         check_declaration(self, "Weekdays(...)")
 
     def includes(self, day: date) -> bool:
-        """Tell whether rows of a day are expected."""
+        """Return whether rows of a day are expected."""
         return get_args(Weekday)[day.weekday()] in self.days
 
 
@@ -50,7 +50,7 @@ class EveryDays:
             yield ContractError("EveryDays(0, ...) names no distance.", "Give `days` 1 or more.", field="days")
 
     def includes(self, day: date) -> bool:
-        """Tell whether rows of a day are expected."""
+        """Return whether rows of a day are expected."""
         return (day - self.first).days % self.days == 0
 
 

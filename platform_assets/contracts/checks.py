@@ -89,11 +89,11 @@ EXACT = Tolerance()
 
 
 def tolerance_problems(whose: str, text: str) -> Iterator[ContractError]:
-    """Yield what is wrong with the tolerance of a declaration."""
+    """Yield the problems of a declaration's tolerance."""
     try:
         Tolerance.parse(text)
     except ToleranceError as error:
-        yield ContractError(f"{whose} has a tolerance that is none: {text!r}.", error.todo, field="tolerance")
+        yield ContractError(f"{whose} has an impossible tolerance: {text!r}.", error.todo, field="tolerance")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Checks:
 
     Args:
         volume: of a single day with unusually many or few rows. An empty day always blocks if rows are usual. With too
-            little history a day that lost more than half of its rows is a warning, whatever is set.
+            little history a day that lost more than half of its rows is a warning, even if `block` is set.
         freshness: of overdue days. Nothing is held; `block` makes it an error.
         volume_blocks_after: `(k, n)`: a day also blocks if it is at least the `k`-th of the last `n` days with too few
             (or too many) rows. Not for tables with windows of several days, which share rows.
@@ -248,7 +248,7 @@ class Amount:
 
     @property
     def sides(self) -> tuple[Aggregate | None, Aggregate | None]:
-        """`ours` and `theirs` as single aggregates; None for what is more than that."""
+        """Return `ours` and `theirs` as single aggregates; None for a larger expression."""
         return Aggregate.parse(self.ours), Aggregate.parse(self.theirs)
 
     @property
@@ -261,7 +261,7 @@ class Amount:
 class Reconciliation:
     """Require that a table has the same figures as an input, for each key.
 
-    A key that one side lacks counts as zero in sums and counts. To find lost keys whatever their amounts, add a count
+    A key that one side lacks counts as zero in sums and counts. To find lost keys with an amount of zero, add a count
     of rows.
 
     Args:
@@ -425,7 +425,7 @@ class Settled:
 
 
 def settled_problems(table: str, columns: Collection[Column], declared: Collection[Settled]) -> Iterator[ContractError]:
-    """Yield why a table cannot keep settled figures, as far as its contract alone tells."""
+    """Yield why a table cannot keep settled figures, as far as its contract alone shows."""
     by_name = {column.name: column for column in columns}
 
     def error(what: str, todo: str, field: str) -> ContractError:

@@ -106,7 +106,7 @@ class Column:
 
 
 def why_no_sum(column: Column) -> str | None:
-    """Return why a column cannot be summed though somebody names it; None where it can."""
+    """Return why a named column cannot be summed; None if it can."""
     if not column.additive:
         return "its contract declares it additive=False"
     if not column.type.startswith(("decimal", "int", "long", "double")):

@@ -49,7 +49,7 @@ class Exposure:
         whose = f"The exposure {self.name!r}"
         if not self.name.strip() or not self.name.isprintable() or self.name == ANNOUNCEMENTS:
             yield ContractError(
-                f"{whose} has no name that tells it from others.",
+                f"{whose} has no usable name.",
                 f"Give it a name of one line; {ANNOUNCEMENTS!r} is taken by the platform itself.",
                 field="name",
             )
@@ -64,7 +64,7 @@ class Exposure:
         if not self.owner.isprintable():
             yield ContractError(f"{whose} has no owner of one line.", "Write a name or an address.", field="owner")
         if self.page and origin_of(self.page) is None:
-            # Not shown: an address that nobody can follow may hold a password.
+            # Not shown: a malformed address may hold a password.
             yield ContractError(
                 f"{whose} has a page that is no address of the web.",
                 "Write https://, a host and a path, without a user or a password: it is shown to everybody.",
@@ -75,7 +75,7 @@ class Exposure:
 
 
 def exposure_problems(exposures: Iterable[Exposure], tables: Collection[str]) -> Iterator[ContractError]:
-    """Yield what is wrong between exposures, and between them and the tables that are declared."""
+    """Yield problems between exposures, and between them and the declared tables."""
     names: set[str] = set()
     for exposure in exposures:
         if exposure.name in names:
@@ -100,7 +100,7 @@ class Domain:
         transforms: import path of the package with the modules `silver` and `gold`; each holds one function `<table>`
             per contract. It is imported only where Spark runs.
         code_version: set by hand for all tables of the domain, in place of a hash of the code that each reaches.
-        exposures: what is downstream of tables, of this domain or others, and gets messages about them.
+        exposures: consumers downstream of tables, of this domain or others, which get messages about them.
     """
 
     name: str
@@ -162,7 +162,7 @@ class Catalogue:
         by_name = {contract.name: contract for domain in domains for contract in domain.tables}
         refuse(_problems(domains, by_name))
         order = TopologicalSorter(_graph(by_name)).static_order()
-        # Where problems are only noted, some of what is read may be declared nowhere.
+        # Where problems are only gathered, an input may be declared nowhere.
         return cls(domains, tuple(by_name[name] for name in order if name in by_name))
 
     def __iter__(self) -> Iterator[Contract]:

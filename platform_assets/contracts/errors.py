@@ -1,6 +1,6 @@
-"""What is wrong with a declaration: one by itself raises its first mistake; of a domain all are gathered.
+"""Errors of declarations: a single one raises its first mistake; for a domain all are gathered.
 
-Python would stop at the first exception in a module, and a person would correct, try, and be told of the next one.
+Python would stop at the first exception in a module, and a person would correct and try once per mistake.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class ContractError(PlatformError):
 
     Args:
         field: of the declaration, or the name of the column, rule or amount that is wrong.
-        lines: of what is wrong, after the first.
-        place: file and line of the declaration, where that is known.
+        lines: further lines of the message, after the first.
+        place: file and line of the declaration, if known.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class UnknownTableError(PlatformError):
 
 
 def unknown_table(name: str, choices: Collection[str]) -> UnknownTableError:
-    """Return the error of whoever names a table that there is not, the same wherever tables are named."""
+    """Return the error for an unknown table name, the same in every command."""
     todo = f"{did_you_mean(name, choices)}Tables are {', '.join(choices)}."
     return UnknownTableError(f"There is no table {name!r}.", todo)
 
@@ -110,7 +110,7 @@ def _allowed_in(kind: type) -> tuple[tuple[str, ...], TypeAdapter[Any]]:
 
 
 def _by_field(names: Sequence[str], error: ValidationError) -> dict[str, list[ErrorDetails]]:
-    """Return what is wrong with each field, and where within it."""
+    """Return the problems of each field, with their places within it."""
     found: dict[str, list[ErrorDetails]] = {}
     for problem in error.errors():
         number, *place = problem["loc"]
@@ -143,7 +143,7 @@ def _shown(value: object) -> str:
 
 
 _FOLLOWS = (AttributeError, LookupError, TypeError, ValueError)
-"""What looking at a declaration may end in that is made of wrong ones, which have been told by then."""
+"""Errors that follow from wrong declarations, which have been reported by then."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ _GATHERING: ContextVar[list[Gathered] | None] = ContextVar("gathering", default=
 
 @contextmanager
 def gathering() -> Iterator[list[Gathered]]:
-    """Within, declarations with mistakes are made and noted; whoever gathers must refuse what was made of them."""
+    """Gather mistakes instead of raising them. The caller must refuse what was made inside if there are any."""
     gathered: list[Gathered] = []
     token = _GATHERING.set(gathered)
     try:
@@ -216,7 +216,7 @@ def refuse(problems: Iterable[ContractError], declared: object = None) -> None:
     """Raise the first of some problems; note all of them where they are gathered.
 
     Raises:
-        ContractError: there is one, and nobody gathers.
+        ContractError: there is one, and no `gathering` is active.
     """
     gathered = _GATHERING.get()
     if gathered is None:

@@ -37,7 +37,7 @@ class Kind:
     Args:
         name: of the kind: the function that makes it.
         text: for a person; of a kind about single rows, the condition in Spark SQL.
-        columns: that have to be there, and a null in any of which fails.
+        columns: that must exist; a null in any of them fails.
         is_condition: whether each row is judged by itself, by `text`.
         compared: values that the column is compared with.
         family: that the column has to be of, as `text`; empty for any.
@@ -86,7 +86,7 @@ def in_range(column: str, least: Value | None = None, most: Value | None = None)
         text = f"{name} <= {high}"
     else:
         text = f"{name} >= {low}"
-        if isinstance(least, int | float | Decimal):  # to Spark, what is not a number is more than any
+        if isinstance(least, int | float | Decimal):  # to Spark, NaN is greater than any number
             text += f" AND NOT isnan({name})"
     wrong = _wrong_values(bounds) or ("" if bounds else "has neither `least` nor `most`")
     if not wrong and low is not None and high is not None and _is_more(least, most):

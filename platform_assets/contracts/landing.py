@@ -11,7 +11,7 @@ from typing import Literal
 from platform_assets.contracts.errors import ContractError, check_declaration
 
 Format = Literal["parquet", "csv", "json"]
-"""How a file holds its rows; whoever treats them differently has a case for each, which the type checker holds."""
+"""How a file holds its rows. Code that depends on it has a case for each, which the type checker holds."""
 
 FORMATS: Mapping[str, Format] = {
     ".parquet": "parquet",
@@ -56,7 +56,7 @@ class LandingFiles:
         order: which of two files of one arrival date is later: `name` by natural order (`part-2` before `part-10`),
             `modified` by the time of the last change, or a regular expression with one group by the number in the name,
             as `order=r"_(\d+)\.csv"`; files without a number, or with more than 18 digits, come first. By default the
-            name decides, but rows that only the name tells apart are reported as rivals.
+            name decides, but rows that differ in order by name alone are reported as rivals.
         resent: what a file with the content of an earlier one is. A `replay` keeps the place of the first in the order
             of versions. With `anew` it counts by its own arrival date, for content that may change back.
         replaces: `days` if the source delivers whole days: only the rows of a day's newest arrival date count. `table`
@@ -98,7 +98,7 @@ class LandingFiles:
         is_delivery = "." + self.complete.rpartition(".")[2].lower() in {*FORMATS, COMPRESSED}
         if not _MARKER.fullmatch(self.complete) or not self.complete.strip(".") or is_delivery:
             yield ContractError(
-                f"The source {self.folder!r} cannot mark with {self.complete!r} what is complete.",
+                f"The source {self.folder!r} cannot have {self.complete!r} as its completion marker.",
                 "Name a file such as _SUCCESS, or an ending such as .done, of letters, digits, dots, hyphens and "
                 f"underscores, which is not that of a delivery ({', '.join([*FORMATS, COMPRESSED])}).",
                 field="complete",

@@ -38,7 +38,7 @@ class RowTolerance:
 
     @classmethod
     def parse(cls, text: str) -> RowTolerance | None:
-        """Return the tolerance that a text says; None where it is none, or an impossible one."""
+        """Return the tolerance in a text; None if it is not one, or an impossible one."""
         found: dict[str, Decimal] = {}
         for part in text.split(",") if text.strip() else ():
             match = _PART.fullmatch(part.strip())
@@ -123,8 +123,8 @@ class Rule:
             yield ContractError(f"{whose} has an impossible tolerance: {self.tolerance!r}.", _FORMS, field=self.name)
         if self.quarantines and not self.kind.is_condition:
             yield ContractError(
-                f"{whose} quarantines rows by {self.kind.name}, which looks at other rows: which version of a record "
-                "counts would change with these, in whatever order they come.",
+                f"{whose} quarantines rows by {self.kind.name}, which looks at other rows: with these, another version "
+                "of a record could count.",
                 "Give it severity='block' or severity='warn'.",
                 field=self.name,
             )
@@ -149,7 +149,7 @@ _DAY = "event_date"
 
 
 def declared_rule_problems(table: str, rules: Sequence[Rule], as_of: Collection[str]) -> Iterator[ContractError]:
-    """Yield what is wrong with the rules of a silver or gold table, whatever it reads.
+    """Yield the problems of a silver or gold table's rules that do not depend on its inputs.
 
     Args:
         as_of: the tables that it reads as of the day.
@@ -233,4 +233,4 @@ def with_quarantine(table: str) -> tuple[str, ...]:
 
 
 SUPERSEDED = "superseded."
-"""Before the name of a silver table without its layer: the rows of which newer versions count, looked up in raw."""
+"""Prefix of a silver table's name without its layer: its superseded rows, looked up in raw."""

@@ -32,7 +32,7 @@ _CODE_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def code_version_problems(where: str, version: str | None, table: str | None = None) -> Iterator[ContractError]:
-    """Yield why a hand-set code version could not be told from others: it is empty, or has other characters."""
+    """Yield why a hand-set code version is unusable: it is empty, or has characters that are not allowed."""
     if version is not None and not _CODE_VERSION.fullmatch(version):
         yield ContractError(
             f"{where} sets the code version {version!r}, which is {'not one' if version.strip() else 'empty'}.",
@@ -169,7 +169,7 @@ class Contract:
         names = [column.name for column in self.columns]
         if wrong := list(_name_problems(self.name)):
             yield from wrong
-            return  # of which layer it is, the rest depends on
+            return  # the rest depends on the layer
         for name in dict.fromkeys(name for name in names if names.count(name) > 1 or name == DAY):
             yield self._error(
                 f"declares the column {name!r} twice or in place of the day", "Remove it from `columns`.", name
@@ -177,7 +177,7 @@ class Contract:
         for name in self.key:
             if name == DAY:
                 yield self._error(
-                    "names event_date in its key, of which the day is part already",
+                    "names event_date in its key, and the day is part of each key already",
                     "Leave it out; a silver or gold table with one row a day has key=().",
                     "key",
                 )
@@ -255,8 +255,8 @@ class Contract:
             is_needed = column.name in self.needed and not (column.name == self.event_time and self.takes_undated)
             if column.may_be_absent and is_needed:
                 yield self._error(
-                    f"lets files lack {column.name!r}, without which no row of theirs could be taken or ordered",
-                    "Leave out may_be_absent=True: only what is neither in the key nor `event_time`, `updated_at` or "
+                    f"lets files lack {column.name!r}, without which their rows cannot be taken or ordered",
+                    "Leave out may_be_absent=True: only a column that is not in the key, `event_time`, `updated_at` or "
                     "`voided` may be absent.",
                     column.name,
                 )
@@ -298,7 +298,7 @@ class Contract:
         if ahead and any(isinstance(i.window, AsOf) for i in self.inputs):
             yield self._error(
                 f"reads days of {ahead[0]} that lie ahead beside a table that it reads as of the day",
-                "Join what is valid as of the day in a table of its own, which reads both on the same day, and read "
+                "Join what is valid as of the day in a separate table that reads both on the same day, and read "
                 "that table through its window.",
                 "inputs",
             )
@@ -383,7 +383,7 @@ class Contract:
 
     @property
     def row_key(self) -> tuple[str, ...]:
-        """The columns that tell the rows of a day apart: the key, or the day where it has one row."""
+        """Return the columns that identify a row of a day: the key, or the day for a table with one row a day."""
         return self.key or (DAY,)
 
     @property
@@ -409,7 +409,7 @@ class Contract:
         return f"`{self.voided}`" if self.voided in self.column_names else self.voided and f"({self.voided})"
 
     def expects(self, day: date) -> bool:
-        """Tell whether rows of a day are to be expected: it is not closed, and one of those that `delivers` names."""
+        """Return whether rows of a day are expected: it is not closed, and `delivers` includes it."""
         return day not in self.closed_days and (isinstance(self.delivers, str) or self.delivers.includes(day))
 
     def column(self, name: str) -> Column:
@@ -430,7 +430,7 @@ _TYPES = ("string", "long", "int", "date")
 def separable_problems(
     table: str, columns: Collection[Column], key: Collection[str], separable_by: Collection[str]
 ) -> Iterator[ContractError]:
-    """Yield why rows cannot be computed apart by the columns that a contract names, as far as it alone tells."""
+    """Yield why rows cannot be computed separately by the contract's columns, as far as the contract alone shows."""
     by_name = {column.name: column for column in columns}
     for name in separable_by:
         if not table.startswith("gold."):
@@ -440,7 +440,7 @@ def separable_problems(
         elif by_name[name].sensitive:
             what = f"is separable by {name!r}, which is sensitive: its values would stay in manifests"
         elif by_name[name].type not in _TYPES:
-            what = f"is separable by {name!r}, which is none of {', '.join(_TYPES)}"
+            what = f"is separable by {name!r}, whose type is not one of {', '.join(_TYPES)}"
         else:
             continue
         yield ContractError(
@@ -452,7 +452,7 @@ def separable_problems(
 
 
 def amounts(contract: Contract) -> tuple[str, ...]:
-    """Return columns whose sums tell something: additive decimals and whole numbers that name nothing sensitive."""
+    """Return columns whose sums are meaningful: additive decimals and whole numbers that are not sensitive."""
     return tuple(
         column.name
         for column in contract.columns

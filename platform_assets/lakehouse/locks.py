@@ -183,8 +183,8 @@ def _require_turn(holder: Location, turn: str) -> None:
     if holder.read() != turn.encode():
         raise LockLostError(
             f"The lock of {holder} was lost: another process took it, or removed its file, while it was held.",
-            "Run the same command again: the next holder finishes what was begun. The file system of the lake must keep "
-            "locks (`flock`) until they are released, and the lock files must not be deleted.",
+            "Run the same command again: the next holder finishes what was begun. The file system of the lake must "
+            "keep locks (`flock`) until they are released, and the lock files must not be deleted.",
         )
 
 
@@ -245,8 +245,8 @@ def _session_lock(lake: Lake, name: str, timeout_s: float, url: str) -> Iterator
         def still_held() -> None:
             lost = LockLostError(
                 f"The database session that held the lock {shown} was lost.",
-                "Publish again: the next holder finishes what was begun. A pooler between here and PostgreSQL must keep "
-                "sessions apart.",
+                "Publish again: the next holder finishes what was begun. A pooler between here and PostgreSQL must "
+                "keep sessions apart.",
             )
             try:
                 held = session.execute(text(_HELD), {"key": key}).scalar()

@@ -1,7 +1,7 @@
-"""What is asked of all days at once: totals, timings, and what the last look at them found, so that none looks again.
+"""Queries over all days at once: totals, timings, and a cache of the last look at all days.
 
-Only an index: a look counts while the ledger shows the publication at whose release it was had, and what was changed in
-the ledger otherwise than by publishing does away with it. Where there is none, all days are looked at.
+Only an index. A cached look is valid while the ledger shows the publication of its release; any change of the ledger
+other than publishing deletes it. Without one, all days are looked at.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _total(*names: str) -> ColumnElement[int]:
 _WAITS_S = 1
 """How long others that write are waited for to write down a look, which may as well not be written."""
 _OLDEST = 1_000
-"""Releases after which a look for what nobody looks for any more is thrown away."""
+"""Releases after which an unused look is deleted."""
 
 
 class Looks:
@@ -137,7 +137,7 @@ class Looks:
             shown = connection.execute(_shown_at(at)).scalar()
             mine = looks.c.look_for == look_for
             if shown is None or connection.execute(select(looks.c.release).where(mine, looks.c.release > at)).first():
-                return ""  # nobody needs a look that is older than the one there is
+                return ""  # a newer look is there already
             connection.execute(delete(looks).where(mine | (looks.c.release < at - _OLDEST)))
             row = {"look_for": look_for, "release": at, "publication": shown, "found": "", "checksum": token_hex(16)}
             connection.execute(insert(looks).values(row))
@@ -146,8 +146,8 @@ class Looks:
     def keep(self, look_for: str, at: int, look: Look, mark: str) -> None:
         """Remember a look, in place of the one that it began with, or of nothing; else it is not kept.
 
-        If that is gone, so is perhaps what was looked at: the ledger was written otherwise than by publishing, or made
-        anew, while somebody looked. A ledger opened for reading stays as it is.
+        If the mark is gone, another process changed or rebuilt the ledger during the look, so the look may be outdated.
+        A ledger opened for reading stays as it is.
 
         Args:
             mark: of the look before, or of the place that was made for it.
@@ -160,7 +160,7 @@ class Looks:
         with self._database.writing(_WAITS_S) as connection:
             if (shown := connection.execute(_shown_at(at)).scalar()) is not None:
                 row = {"look_for": look_for, "release": at, "publication": shown, "found": look.model_dump_json()}
-                # In place: on a server whoever deletes the row meanwhile is waited for, or waits and deletes this one.
+                # In place: on a server this waits for a process that deletes the row, or that process deletes this row.
                 place = update(looks).where(looks.c.look_for == look_for, looks.c.checksum == mark)
                 connection.execute(place.values(**row, checksum=_checksum(row, token_hex(8))))
 
@@ -176,7 +176,7 @@ class Looks:
         return {date.fromisoformat(day): digest for day, digest in rows[0]["digests"].items()} if rows else None
 
     def keep_view(self, table: str, content: str, view: View) -> None:
-        """Remember a view, unless somebody has; a ledger opened for reading stays as it is."""
+        """Cache a view, unless it is there. A ledger opened for reading stays as it is."""
         if not self._database.read_only:
             digests = {str(day): digest for day, digest in view.items()}
             with self._database.writing() as connection:
@@ -199,7 +199,7 @@ class Looks:
 
 
 def forget_looks(connection: Connection, since: int | None) -> None:
-    """Forget the looks at releases of which the ledger says something new.
+    """Delete the looks at releases about which the ledger knows something new.
 
     Args:
         since: the first release that is new; None forgets all.
@@ -212,13 +212,13 @@ def _shown_at(release: int) -> Select[Any]:
 
 
 def _wait_for_writers(connection: Connection) -> None:
-    """See to it that whoever writes has ended, or sees what is written here: on a server also who takes no lock."""
+    """Wait for all writers of the ledger; on a server also for those that take no lock."""
     if connection.dialect.name == "postgresql":
         tables = ", ".join(table.name for table in (arrivals, days, publications))
         connection.execute(text(f"LOCK TABLE {tables} IN SHARE MODE"))
 
 
 def _checksum(row: Mapping[str, object], salt: str) -> str:
-    """Hash a look: what was damaged counts no more. No two looks have the same, so it tells them apart, too."""
+    """Hash a look, so that a damaged one is ignored. The salt makes the hash of each look unique."""
     kept = "|".join([salt, *(str(row[name]) for name in ("look_for", "release", "publication", "found"))])
     return salt + hashlib.sha256(kept.encode()).hexdigest()[:32]

@@ -103,7 +103,7 @@ def open_engine(url: URL, *, writable: bool) -> Engine:
         engine = _engine(
             url,
             connect_args={} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_TIMEOUT_S},
-            # Whoever waited for the other writer has to see what that one wrote, whatever the server's default is.
+            # After waiting for another writer, its rows must be visible, even if the server's default is another level.
             isolation_level="READ COMMITTED",
             pool_pre_ping=True,  # a run that computes for an hour finds its idle connection cut by then
             execution_options={} if writable else {"postgresql_readonly": True},
@@ -113,7 +113,7 @@ def open_engine(url: URL, *, writable: bool) -> Engine:
             f"The ledger {masked(url)} needs the PostgreSQL driver, which is not installed.",
             "Install it with `pip install 'platform-assets[postgres]'`.",
         ) from error
-    # Before SQLAlchemy's own first questions, of which one fails there.
+    # Before SQLAlchemy's own first queries: one of them fails there.
     event.listen(engine, "connect", partial(_require_any_text, url), insert=True)
     return engine
 
@@ -151,8 +151,8 @@ def prepare_folder(url: URL) -> None:
         if path.exists() and not _is_writable(path):
             raise read_only_error(url, f"no right to write {path}")
     if not file.exists():
-        with suppress(OSError):  # which SQLite will meet, too, and tell
-            file.touch()  # SQLite would make a file that no group can write, whatever the umask allows
+        with suppress(OSError):  # SQLite will fail for the same reason, with a message
+            file.touch()  # SQLite would make a file without group write access, even if the umask allows it
 
 
 def switch_to_wal(url: URL) -> None:
@@ -209,7 +209,7 @@ def texts_of_any_bytes(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def writing(engine: Engine, *, waits_s: int = BUSY_TIMEOUT_S) -> Iterator[Connection]:
-    """Begin a transaction nobody else writes beside; all of it happens or nothing.
+    """Begin an exclusive write transaction: all of it happens or nothing.
 
     Args:
         waits_s: how long for others that write; a server makes all wait that have no limit of their own.
@@ -274,8 +274,8 @@ def _behave(engine: Engine, *, writable: bool) -> None:
 
 def connect_reader(file: Path) -> sqlite3.Connection:
     """Return a connection that can only read, also where nothing can be written."""
-    # A reader must be able to look at a copy on a disk it cannot write: without a WAL beside it, SQLite needs to be
-    # told that nobody else writes, or it insists on creating its shared memory file.
+    # A reader must be able to open a copy on a read-only disk. Without a WAL beside it, SQLite needs `immutable`, or it
+    # tries to create its shared memory file.
     if not _has_wal(file) and not _is_writable(file.parent):
         return _connect(file, "mode=ro&immutable=1")
     connection = _connect(file, "mode=ro")
@@ -285,7 +285,7 @@ def connect_reader(file: Path) -> sqlite3.Connection:
         if is_full(error) and not _has_wal(file):
             connection.close()
             return _connect(file, "mode=ro&immutable=1")
-        # Anything else is told by whoever asks the first question.
+        # The first query reports any other error.
     return connection
 
 
@@ -308,17 +308,17 @@ MOVED = b"ledger of platform-assets, moved"
 
 
 def moved_to(file: Path) -> str:
-    """Return where and when a ledger was moved, as the note in its place has it; empty where there is none."""
+    """Return where and when a ledger was moved, from the note that replaced it; empty without such a note."""
     try:
         with file.open("rb") as content:
             begins = content.read(1024)
-    except OSError:  # which SQLite will meet, too, and tell
+    except OSError:  # SQLite will fail for the same reason, with a message
         return ""
     return begins.removeprefix(MOVED).decode("utf-8", "backslashreplace").strip() if begins.startswith(MOVED) else ""
 
 
 def moved_error(file: Path, where: str) -> LedgerMovedError:
-    """Return what whoever still has the old setting is told.
+    """Return the error for a setting that names a moved ledger.
 
     Args:
         where: as `moved_to` says it.

@@ -1,4 +1,4 @@
-"""An open database with the ledger's tables: questions, and transactions that nobody else writes beside.
+"""An open database with the ledger's tables: queries, and exclusive write transactions.
 
 A new ledger is made as `ledger.schema` says. An older one is brought up to date by the migrations packaged beside this
 module, and only then Alembic is imported, which takes a second.
@@ -49,7 +49,7 @@ class Database:
         """Return the answer to one question.
 
         Raises:
-            LedgerCorruptError: a value is none that can have been written there.
+            LedgerCorruptError: a stored value is impossible.
         """
         try:
             with self.reading() as connection:
@@ -64,7 +64,7 @@ class Database:
         return reading(self.engine)
 
     def writing(self, waits_s: int = BUSY_TIMEOUT_S) -> AbstractContextManager[Connection]:
-        """Return a transaction nobody else writes beside.
+        """Return an exclusive write transaction.
 
         Args:
             waits_s: how long for others that write.
@@ -164,7 +164,7 @@ def schema_state(engine: Engine) -> Literal["blank", "old", "current"]:
 
 
 def upgrade(engine: Engine) -> None:
-    """Make the ledger, or bring it up to date, in one transaction; whoever comes second finds it done.
+    """Create or migrate the ledger in one transaction. A second process finds it done.
 
     Raises:
         LedgerVersionError: the schema is newer than this code.

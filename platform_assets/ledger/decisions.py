@@ -1,6 +1,6 @@
 """People's decisions: a chain of entries, each written in the transaction that also does what was decided.
 
-Whoever writes to the ledger does so alone, so every entry finds the one before it as it stays.
+Writes are exclusive, so the entry before a new one is final.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def append(connection: Connection, decided: Iterable[Decision]) -> None:
     """Write decisions to the end of the chain.
 
     Args:
-        connection: to the ledger, in a transaction nobody else writes beside.
+        connection: to the ledger, in an exclusive write transaction.
 
     Raises:
-        LedgerError: somebody put an entry in behind which no other has room.
+        LedgerError: an entry inserted by hand has the greatest possible number, so that none can follow.
     """
     with texts_of_any_bytes(connection):
         newest = connection.execute(_NEWEST).first()
@@ -87,7 +87,7 @@ def append_carried_out(connection: Connection, new: Sequence[PublicationRecord],
 
 
 def of_publication(record: PublicationRecord) -> PublicationDecision | None:
-    """Return what a person decided by a publication, as the chain has it; None for work that nobody decided."""
+    """Return the decision that a publication carried out, as a chain entry; None for automatic work."""
     kind = decided_by(record.kind, record.decides)
     if not kind:
         return None
@@ -146,7 +146,7 @@ def decided(database: Database, type_: type[D], *, as_far_as_readable: bool = Fa
     Only entries of that kind are read, and those that begin like none.
 
     Args:
-        as_far_as_readable: whether an entry that is no decision is told in the log and left out.
+        as_far_as_readable: whether to log and leave out an entry that cannot be read.
 
     Raises:
         LedgerError: an entry is no decision.
@@ -162,7 +162,7 @@ def decided(database: Database, type_: type[D], *, as_far_as_readable: bool = Fa
     if damaged:
         number, because = next(iter(damaged.items()))
         more = f", and {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
-        what = f"Decision {number} in the ledger {masked(database.engine.url)} is none: {because}{more}."
+        what = f"Decision {number} in the ledger {masked(database.engine.url)} cannot be read: {because}{more}."
         if not as_far_as_readable:
             raise LedgerError(
                 what, "`platform-assets audit verify` names it. Restore the ledger from a backup from before."

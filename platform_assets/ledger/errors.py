@@ -14,7 +14,7 @@ _CORRUPT = ("not a database", "malformed", "file is encrypted", "could not decod
 _READ_ONLY = ("readonly database", "read-only transaction")
 _FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 _INDEXED_LATER = "What was published stays; where it is not in the ledger yet, the next command writes it there."
-"""Whoever writes the ledger may have published in the lake before."""
+"""Said where the lake may have been published to before the ledger failed."""
 
 _BUSY = ("database is locked", "database table is locked")
 

@@ -1,7 +1,7 @@
 """Holds of days, and verdicts about batches of tables, from which circuits follow, in the transaction of their cause.
 
-Holds are renewed, brought by a rollback with its place in the index, and ended by what is there now. A verdict of what
-was published is written with its place in the index, one of what was not by whoever computed it.
+A step writes and renews holds; a rollback brings holds when it is indexed; a good publication ends them. Indexing a
+publication writes its verdicts; the step that computed unpublished days writes theirs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KEY = [column.name for column in holds.primary_key]
 
 
 def end(connection: Connection, keys: Sequence[Row]) -> None:
-    """Lift the holds that have the values of one of the keys, all of which name the same columns.
+    """Lift the holds with the values of one of the keys. All keys name the same columns.
 
     What ended stays on record of its day, and holds nothing.
     """
@@ -53,7 +53,7 @@ def end(connection: Connection, keys: Sequence[Row]) -> None:
 
 
 def lift_read(connection: Connection, read: Iterable[Hold]) -> None:
-    """Lift exactly these holds, as somebody read them."""
+    """Lift exactly these holds, as they were read."""
     key = [*_KEY, "created_at"]
     end(connection, [{name: row[name] for name in key} for row in map(with_columns, read)])
 
@@ -76,7 +76,7 @@ def renew(connection: Connection, given: Iterable[Hold]) -> None:
 
 
 def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Collection[TableDay]) -> None:
-    """Hold the days that a rollback put back, except those of which something else was made since.
+    """Hold the days that a rollback restored, except those published again since.
 
     What earlier rollbacks refused of them may be what came back now, and is refused no more. What gates refused stays
     so, unless nothing has to keep the day.
@@ -86,11 +86,11 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
         among: only these of its days.
     """
     last = {(row.table, row.day) for row in connection.execute(made_last_by(rollback.publication)).all()}
-    # Whoever lifts a rollback publishes nothing of its days.
+    # Lifting a rollback publishes none of its days.
     kept = {k: refused for k, refused in rollback.refuses.items() if k in among and (k in last or not rollback.days)}
     asked_for = select(holds).where(holds.c.table.in_({table for table, _ in kept})).order_by(holds.c.created_at)
     there = [row for row in connection.execute(asked_for).mappings() if (row["table"], row["day"]) in kept]
-    # A day that nothing has to keep is held by nobody any more.
+    # A day with nothing left to refuse is held no more.
     end(connection, [_key(row) for row in there if row["gate"] == ROLL_BACK or not kept[row["table"], row["day"]]])
     reason = f"rolled back by {rollback.who}: {rollback.why}"
     if rollback.decides == LASTING:
@@ -154,8 +154,8 @@ def _key(row: Mapping[Any, Any]) -> Row:
 
 
 _NEWEST = 10_000
-"""Verdicts of a table that are read, besides tries: a hundred for each of the runs or dates of the longest policy. What
-is older is left out whole: failures would look nearer without the passes between them."""
+"""Verdicts of a table that are read, besides tries: a hundred for each of the runs or dates of the longest policy. All
+older ones are left out: without the passes between them, failures would look closer together."""
 
 _LOOKS_BACK = 100
 """Runs that a contract can look back. A run that passed is written down only after one of these that did
@@ -196,7 +196,7 @@ class Verdicts:
         return tuple(decision for decision in found if isinstance(decision, CircuitDecision))
 
     def newest(self) -> int:
-        """Return the number of the newest verdict; 0 where there is none."""
+        """Return the number of the newest verdict; 0 without any."""
         number: int | None = self._database.rows(select(func.max(verdicts.c.number).label("newest")))[0]["newest"]
         return number or 0
 
@@ -212,7 +212,7 @@ class Verdicts:
             return _add(connection, verdict)
 
     def settle(self, number: int) -> None:
-        """Write down that a pending verdict has come; what failed is a verdict of its own. 0 is none."""
+        """Mark a pending verdict as settled; a failure is a verdict of its own. Does nothing for number 0."""
         if not number:
             return
         with self._database.writing() as connection:
@@ -290,7 +290,7 @@ def _is_news(passed: TableVerdict, before: Sequence[TableVerdict]) -> bool:
 
 def _add(connection: Connection, verdict: TableVerdict) -> int:
     newest: int | None = connection.execute(select(func.max(verdicts.c.number))).scalar()
-    if newest is None:  # or lost with a damaged ledger, of which people's decisions were kept
+    if newest is None:  # or the verdicts were lost with a damaged ledger, and its decisions kept
         kept = map(from_content, connection.execute(select(decisions.c.content).where(_ABOUT_CIRCUITS)).scalars())
         newest = max((decision.after for decision in kept if isinstance(decision, CircuitDecision)), default=0)
     row: dict[str, Any] = {name: getattr(verdict, name) for name in _PLAIN}

@@ -1,4 +1,4 @@
-"""The ledger: what is asked of it and what is written to it."""
+"""The ledger: its queries and writes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Ledger:
 
     @classmethod
     def open_copy(cls, url: str) -> Ledger:
-        """Open what a ledger holds now, to look at it where nothing can be written; what is written to it is not kept.
+        """Open a temporary copy of a ledger, for reading where nothing can be written. Writes to it are lost.
 
         A server's database is opened for reading; where there is no ledger yet, it is an empty one.
 
@@ -127,8 +127,8 @@ class Ledger:
         """Forget some publications and index others, in one transaction.
 
         Args:
-            records: to index; what is among the forgotten is indexed anew.
-            lift: every hold, first: they are about something else.
+            records: to index; a forgotten publication among them is indexed again.
+            lift: whether to lift all holds first, because they belong to another lake.
 
         Returns:
             The holds that ended with it.
@@ -197,14 +197,14 @@ class Ledger:
         """Return the content of every day that was ever published, oldest first: what the highest release made of it.
 
         Args:
-            at: as readers of this release see it, whatever was published since.
+            at: as readers of this release see it.
             among: only these days.
         """
         records = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
         return records if among is None else {day: record for day, record in records.items() if day in among}
 
     def marked_otherwise(self) -> tuple[tuple[str, date], ...]:
-        """Return tables and days of which it is not known what replaced what: somebody else wrote into the ledger."""
+        """Return tables and days with contradictory records: another program wrote into the ledger."""
         return tuple((row["table"], row["day"]) for row in self._database.rows(queries.marked_otherwise()))
 
     def warned(self, tables: Collection[str], *, at: int) -> tuple[DayRecord, ...]:
@@ -295,7 +295,7 @@ class Ledger:
         return tuple(Delivery(**row) for row in rows)
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
-        """Return the newest arrival date of which a release has files, refused ones aside; None where it has none."""
+        """Return the newest arrival date with files in a release, refused ones aside; None without any."""
         file = schema.arrivals.c
         query = counting(select(file.arrival_date), at).order_by(file.arrival_date.desc()).limit(1)
         newest = self._database.rows(query.where(file.table == table, file.reason.is_(None), its_release <= at))
@@ -314,7 +314,7 @@ class Ledger:
             add_refused(connection, held)
 
     def drop(self, holds: Collection[Hold]) -> None:
-        """Lift exactly these holds, as somebody read them; others of their days stay, and those renewed since.
+        """Lift exactly these holds, as they were read. Other holds of their days stay, and so do holds renewed since.
 
         The days are then stale if their input says so.
         """
@@ -326,7 +326,7 @@ class Ledger:
         return tuple(ended_of_day(self._database, table, day))
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
-        """Return what is held, by table and day, oldest first."""
+        """Return the holds, by table and day, oldest first."""
         query = select(schema.holds)
         if table is not None:
             query = query.where(schema.holds.c.table == table)
@@ -343,7 +343,7 @@ class Ledger:
         """Return what people decided of one kind of thing, oldest first.
 
         Args:
-            as_far_as_readable: for whoever only shows them, or asks anew: what is no decision is told and left out.
+            as_far_as_readable: whether to log and leave out entries that cannot be read; for display only.
 
         Raises:
             LedgerError: an entry of the chain is no decision.
@@ -351,7 +351,7 @@ class Ledger:
         return decided(self._database, kind, as_far_as_readable=as_far_as_readable)
 
     def decision_chain(self) -> tuple[Entry, ...]:
-        """Return all that people decided, oldest first, as it lies there; whether it is sound, `breaks` tells."""
+        """Return all stored decisions, oldest first, unchecked. `breaks` checks the chain."""
         return entries(self._database)
 
     def decision_head(self) -> Head:
@@ -359,8 +359,8 @@ class Ledger:
         return chain_head(self._database)
 
 
-# A rollback says in its manifest what must not be made of its days again. Whoever indexes it, be it the publisher, the
-# next command or a rebuild, holds the days in the same transaction, so nobody can know of the one without the other. So
+# A rollback's manifest says what its days must not become again. The publisher, the next command or a rebuild indexes
+# it and holds the days in the same transaction, so one is never visible without the other. In the same way
 # do decisions that publications carried out enter the chain of decisions, and messages to exposures the outbox.
 class Indexed(NamedTuple):
     """What became of the index: how many publications entered it, and the holds of people that ended with that."""

@@ -122,8 +122,8 @@ def require_server(url: str) -> None:
 def move_ledger(file: Path, url: str) -> Moved:
     """Copy all of a SQLite ledger into an empty one on a server, compare the two, and set the file aside.
 
-    One that somebody looked at with the new setting has found in the lake what was published and what rollbacks hold,
-    and nothing else: that is what the file has, too, and in full, so it counts as empty.
+    A target that a command opened with the new setting may hold what it indexed from the lake, and nothing else. The
+    file holds the same and more, so such a target counts as empty.
 
     In its place stays a note, by which processes that have the old setting are refused. Cut short, it can be called
     again: a server's ledger that has just what the file has is not copied anew.
@@ -158,7 +158,7 @@ def move_ledger(file: Path, url: str) -> Moved:
 
 @contextmanager
 def _alone(connection: Connection, file: Path) -> Iterator[None]:
-    """Begin a transaction that nobody writes beside, on a file that nobody else had open when it began."""
+    """Begin an exclusive write transaction on a file that no other process has open."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     deadline = time.monotonic() + _WAITS_S
@@ -204,9 +204,9 @@ def _require_same(old: Connection, new: Connection, url: str) -> None:
         for number, (one, other) in enumerate(zip_longest(_rows(old, table), _rows(new, table)), start=1):
             if one != other:
                 raise LedgerError(
-                    f"The ledger {masked(parse_url(url))} is not empty, and not what is to be moved: row {number:,} of "
-                    f"{table.name} differs.",
-                    "Move into a new database, or drop this one and make it anew if nobody needs what is in it; "
+                    f"The ledger {masked(parse_url(url))} is not empty and differs from the one to be moved: row "
+                    f"{number:,} of {table.name}.",
+                    "Move into a new database; or drop and create this one again, if its content is not needed; "
                     "nothing was changed.",
                 )
 
@@ -278,13 +278,13 @@ def copy_ledger(url: str, target: Path) -> bool:
 
 
 def set_aside(url: str) -> Path:
-    """Rename a damaged ledger, so that a new one can take its place; what is in it stays.
+    """Rename a damaged ledger, so that a new one can take its place. Its content stays.
 
     Returns:
         Where it is now.
 
     Raises:
-        LedgerCorruptError: the file never was a SQLite database, so it may be somebody else's.
+        LedgerCorruptError: the file never was a SQLite database, so it may belong to another program.
     """
     parsed = parse_url(url)
     file = sqlite_file(parsed)
@@ -301,7 +301,7 @@ def set_aside(url: str) -> Path:
 
 
 def salvage(damaged: Path, url: str) -> dict[str, int | None]:
-    """Copy into a new ledger what people decided and what is held, as far as a damaged one can be read.
+    """Copy decisions and holds into a new ledger, as far as the damaged one can be read.
 
     Returns:
         For each table how many rows were copied; None where some could not be read.

@@ -1,7 +1,7 @@
-"""The outbox: messages written in the transaction that indexes what they tell, and kept through every rebuild.
+"""The outbox: messages, written in the transaction that indexes their publication, and kept through every rebuild.
 
-Whoever sends one takes it first. That makes it due again a while later, so that a sender that dies keeps nothing: what
-it took is sent once more, by whoever comes then.
+A sender takes a message first. That makes the message due again a while later, so that another sender retries it if
+the first one dies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from platform_assets.records.outbox import AnnouncedDay, CatchUp, Channel, Messa
 _LEASE = timedelta(minutes=2)
 """How long a sender has, who waits seconds for an answer, before another one takes the message."""
 _OPEN: tuple[MessageState, ...] = ("waiting", "given up")
-_UNKNOWN = "whoever sent it ended before it could say whether it was taken"
+_UNKNOWN = "the sender died before it knew whether the message was received"
 
 
 class Outbox:
@@ -58,12 +58,12 @@ class Outbox:
         return counts
 
     def take(self, targets: Collection[str], now: datetime, due_by: datetime | None = None) -> Message | None:
-        """Take the oldest message that is due, to send it: for a while nobody else does.
+        """Take the oldest message that is due. No other sender takes it for a while.
 
         Args:
             targets: those to which something can be sent now.
             now: UTC.
-            due_by: leaves what is due after that to others; now by default.
+            due_by: take only messages due by then; now by default.
 
         Returns:
             The message, its try counted; None where nothing is due.
@@ -73,7 +73,7 @@ class Outbox:
         due = (outbox.c.state == "waiting", is_due, outbox.c.target.in_(sorted(targets)))
         oldest = select(outbox).where(*due).order_by(outbox.c.created_at, outbox.c.release, outbox.c.key).limit(1)
         if not self._database.rows(oldest):
-            return None  # which most looks end with, and nobody has to wait for those
+            return None  # the usual outcome, which needs no write lock
         with self._database.writing() as connection:
             spent = (*due, outbox.c.tries >= MOST_TRIES)
             given_up = {"state": "given up", "settled_at": now, "problem": _UNKNOWN}
@@ -87,13 +87,13 @@ class Outbox:
             return taken
 
     def delivered(self, message: Message, now: datetime) -> None:
-        """Write down that somebody has taken a message, whatever became of it meanwhile."""
+        """Record that a message was received, even if its state changed during sending."""
         values = {"state": "delivered", "settled_at": now, "problem": ""}
         with self._database.writing() as connection:
             connection.execute(update(outbox).where(outbox.c.key == message.key).values(values))
 
     def failed(self, message: Message, problem: str, due_at: datetime | None, now: datetime) -> None:
-        """Write down that a try failed, unless somebody else has tried or decided since.
+        """Record a failed try, unless another sender or a person changed the message since.
 
         Args:
             due_at: of the next try; None gives it up.
@@ -128,17 +128,17 @@ class Outbox:
 
 
 def write_messages(connection: Connection, new: Sequence[PublicationRecord], *, of_newest_alone: bool) -> None:
-    """Put what exposures are to be told of publications into the outbox, unless it is there.
+    """Put the messages to exposures about publications into the outbox, unless they are there.
 
     Args:
         connection: to the ledger, in the transaction that has indexed them.
         new: that were not indexed before.
-        of_newest_alone: whether the ledger knew no publication before. What was delivered of older ones by the ledger
-            that was lost, nobody knows: they are not told again. Only the newest may be what a process left that died.
+        of_newest_alone: whether the ledger knew no publication before. It is unknown which messages a lost ledger had
+            delivered, so only the newest publication is announced: a process may have died before it wrote that.
     """
-    told = [max(new, key=lambda record: record.release)] if new and of_newest_alone else new
+    records = [max(new, key=lambda record: record.release)] if new and of_newest_alone else new
     now = datetime.now(UTC)
-    for record in told:
+    for record in records:
         for exposure, tables in sorted(record.exposures.items()):
             changed = {table: _changed(connection, record, table) for table in tables}
             if message := message_of(record, exposure, changed):
@@ -146,7 +146,7 @@ def write_messages(connection: Connection, new: Sequence[PublicationRecord], *, 
 
 
 def forget_messages(connection: Connection, publications: Iterable[str]) -> None:
-    """Take what is open of publications that the lake does not have out of the outbox: they never were."""
+    """Remove open messages about publications that the lake does not have."""
     for publication in publications:
         gone = (outbox.c.publication == publication, outbox.c.state.in_(_OPEN))
         connection.execute(delete(outbox).where(*gone))
@@ -161,7 +161,7 @@ def _changed(connection: Connection, record: PublicationRecord, table: str) -> l
 
 
 class Notes:
-    """Kept beside what people decided, and through every rebuild; where they are lost, something is told twice."""
+    """What was announced, kept through every rebuild. If it is lost, something is announced twice."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -187,7 +187,7 @@ class Notes:
 
         Args:
             over: held days that were announced there and may be announced again.
-            by: the message that tells it there: it is in the outbox exactly if this is written down.
+            by: the message that announces it; written to the outbox in the same transaction.
         """
         with self._database.writing() as connection:
             for day in told.held:

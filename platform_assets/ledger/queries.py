@@ -105,7 +105,7 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
 def known_files(table: str) -> Select[Any]:
     """Return what identifies each arrival's file of one table."""
     file = arrivals.c
-    # Platforms of before gave no reason to a file of which each row was refused.
+    # Older versions gave no reason to a file whose rows were all refused.
     is_refused = or_(file.reason.is_not(None), and_(file.refused > 0, file.refused == file.landed))
     query = select(file.path, file.size, file.modified_ns, file.sha256, is_refused)
     return counting(query).where(file.table == table).order_by(its_release, file.arrival_date, file.path)
@@ -165,7 +165,7 @@ def counting(query: Select[Any], at: int | None = None) -> Select[Any]:
 
     Args:
         query: of columns of `arrivals`, not joined yet.
-        at: as a release shows it, whatever was reloaded since.
+        at: as a release shows it.
     """
     by_table = arrivals.alias("reloads")
     made = publications.alias("reloading")
@@ -211,12 +211,12 @@ def publication_row(record: PublicationRecord) -> Row:
 
 
 def days_of(publication: str) -> Select[Any]:
-    """Return which days of which tables a publication made."""
+    """Return the days of each table that a publication made."""
     return select(days.c.table, days.c.day).where(days.c.publication == publication)
 
 
 def made_last_by(publication: str) -> Select[Any]:
-    """Return the days of a publication of which nothing else was made since; fewer files of them are nothing else."""
+    """Return the days of a publication that were not published again since. Compaction does not count."""
     later, its = days.alias(), publications.alias()
     since = (
         select(later.c.day)
@@ -276,7 +276,7 @@ def insert_new(connection: Connection, table: Table, row: Row) -> None:
 
 
 def delete_each(connection: Connection, table: Table, keys: Sequence[Row]) -> None:
-    """Delete the rows that have the values of one of the keys, all of which name the same columns."""
+    """Delete the rows with the values of one of the keys. All keys name the same columns."""
     if keys:
         matches = [table.c[name] == bindparam(f"key_{name}") for name in keys[0]]
         bound = [{f"key_{name}": value for name, value in key.items()} for key in keys]

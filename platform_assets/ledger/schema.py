@@ -1,7 +1,7 @@
 """The ledger's tables.
 
-Every name starts with `ledger_`, so that a database may be shared with Dagster's own storage. A new ledger is made from
-what stands here; changes need a migration in `migrations/versions` besides, for those that there are.
+Every name starts with `ledger_`, so that a database may be shared with Dagster's own storage. A new ledger is created
+from this schema; a change also needs a migration in `migrations/versions`, for existing ledgers.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ days = Table(
     Column("bytes", BigInteger, nullable=False),
     Column("files", BigInteger, nullable=False),
     Column("figures", JSON, nullable=False),
-    # None where there are none, so that the few days with any are found.
+    # SQL null without warnings, so that the few days with warnings are found quickly.
     Column("warnings", JSON(none_as_null=True)),
     Column("reads", JSON, nullable=False),
     Column("code_version", Text, nullable=False),
@@ -174,7 +174,7 @@ looks = Table(
 
 
 def _refused() -> list[Column[Any]]:
-    """Return what is refused of a day, as `ledger.queries` writes and reads it."""
+    """Return the columns for what is refused of a day, as `ledger.queries` writes and reads them."""
     return [
         # The day itself, or the held one that records tie it to: of that one alone the rest is known, and empty here.
         Column("refused_day", Date, primary_key=True),
@@ -219,7 +219,7 @@ verdicts = Table(
     Column("fingerprint", Text, nullable=False),
     Column("code_version", Text, nullable=False),
     Column("configuration", Text, nullable=False),
-    # None where there are none, so that the few verdicts with any are found.
+    # SQL null without failures, so that the few verdicts with failures are found quickly.
     Column("failed", JSON(none_as_null=True)),
     Column("warned", JSON(none_as_null=True)),
     Column("publication", Text, nullable=False),
@@ -306,7 +306,7 @@ _FORGETS = {
     "UPDATE ON ledger_arrivals": _ALL,
     "DELETE ON ledger_arrivals": _ALL,
 }
-"""What is written otherwise than as the newest publication, by whatever tool, and which looks it does away with."""
+"""Changes other than a new publication, by any tool, and the looks that they make invalid."""
 
 
 @event.listens_for(metadata, "after_create")

@@ -86,8 +86,8 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
         LedgerError: the ledger cannot be written.
         PlatformError: a manifest cannot be read.
     """
-    # The ledger first: what is indexed was released before, so a publication made by another process meanwhile can
-    # look new here (and is then recorded once), but never look gone.
+    # The ledger first: an indexed publication was released before. So a publication made by another process in between
+    # can look new here (and is then recorded once), but never look gone.
     newest = ledger.newest()
     if newest is not None and publication_of(lake, newest.release) == newest.publication:
         known = newest.release + 1
@@ -107,14 +107,14 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
 
 
 def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> RebuildResult:
-    """Index the whole lake from nothing, in one transaction: the ledger follows the lake, whatever it knew.
+    """Index the whole lake from nothing, in one transaction.
 
     Decisions and notes stay, all of them. Holds stay unless they are about something that is gone: a rollback that the
     lake does not have and whose day is again what was rolled back, or anything of another lake. Rollbacks that were not
     indexed before hold their days.
 
     Args:
-        progress: told after every manifest, and at the end what is indexed of each table.
+        progress: called after every manifest, and at the end with the totals of each table.
 
     Raises:
         LedgerError: the ledger cannot be written.

@@ -1,7 +1,7 @@
 """Chains of hashes: each entry carries the hash of all before it, so that nothing in the middle changes unseen.
 
-Releases and people's decisions have one each, made in the same way. A chain proves nothing to somebody who can write
-all of it anew: its head has to be known elsewhere.
+Releases and people's decisions have one each, made in the same way. A chain does not protect against a person who can
+rewrite all of it: keep its head elsewhere.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it says what it said when it was written, or whoever changed it made the hash again."""
+        """Return whether the content matches its hash. Whoever changes an entry could also make a new hash."""
         return self.chain == linked(self.before, hash_of(self.content.encode()))
 
 

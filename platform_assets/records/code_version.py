@@ -28,8 +28,8 @@ class Version:
     """By what a day was, or would be, computed.
 
     Args:
-        code: version of all code that the transform can reach; empty where nobody recorded it.
-        configuration: hash of the contract's meaningful parts; empty where nobody recorded it.
+        code: version of all code that the transform can reach; empty if not recorded.
+        configuration: hash of the contract's meaningful parts; empty if not recorded.
     """
 
     code: str = ""
@@ -41,7 +41,7 @@ class Version:
 
 
 def hand_set(version: str) -> str:
-    """Return the code version that somebody set by hand; the engine's own part in it still counts."""
+    """Return a code version set by hand. The engine's own version still counts."""
     return f"{version}+engine{ENGINE_SEMANTICS}"
 
 
@@ -70,7 +70,7 @@ class Attempt:
 
 
 UNTIL_LIFTED = Attempt("*")
-"""Refuse whatever the day would become: a person put it back, and only a person lifts that."""
+"""Refuse any new result of the day: a person rolled it back, and only a person lifts that."""
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ class Signed:
     """By whom something was decided, when and why.
 
     Args:
-        who: whoever says so, the user by default.
-        created_at: UTC; of what a publication carried out, when its manifest was written.
+        who: author as stated; the operating system's user by default.
+        created_at: UTC; for a decision that a publication carried out, when its manifest was written.
     """
 
     reason: str
@@ -72,7 +72,7 @@ class PublicationDecision(Signed):
 
 @dataclass(frozen=True)
 class LiftDecision(Signed):
-    """That a person had days computed by force, though somebody had put them back and held them.
+    """A person's order to compute days by force although a person had rolled them back and held them.
 
     Args:
         publication: that shows what was refused.
@@ -91,7 +91,7 @@ class MessageDecision(Signed):
 
     Args:
         message: its key.
-        publication: that it tells of; empty for an announcement.
+        publication: that the message is about; empty for an announcement.
     """
 
     kind: Literal["drop"]
@@ -170,7 +170,7 @@ ABOUT: dict[str, type[Decision]] = {
 
 
 def decided_by(kind: str, decides: str) -> str:
-    """Return what a person decided by a publication; empty for work that nobody decided."""
+    """Return the decision that a publication carried out; empty for automatic work."""
     return decides or (kind if kind in _CARRIED_OUT else "")
 
 
@@ -180,7 +180,7 @@ def about(type_: type[Decision]) -> str:
 
 
 def signed(who: str, as_user: str, on_host: str) -> str:
-    """Return who somebody says to be, and whom the operating system knew there."""
+    """Return the author as stated, and the operating system's user and host."""
     return f"{who} ({as_user} on {on_host})" if as_user else who
 
 

@@ -1,4 +1,4 @@
-"""What is in a day, as a digest that adds up, and what was found to differ between two tables or two versions."""
+"""Digests of days, which add up, and differences between two tables or two versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HALVES = 4
 class Digest:
     """Content of a day: its rows and the sums of the halves of their hashes.
 
-    Independent of the order of rows and of how they lie in files; unlike a XOR it tells one copy of a row from three.
+    Independent of the order of rows and of their files. Unlike a XOR it distinguishes one copy of a row from three.
     Digests of disjoint sets of rows add up to the digest of their union, which is how a day of raw keeps its digest
     through an append without being read again.
     """
@@ -85,7 +85,7 @@ class Differences:
 
     @property
     def differing(self) -> int:
-        """Return how many keys differ, in whatever way."""
+        """Return how many keys differ in any way."""
         return self.missing + self.extra + self.unequal
 
     def __bool__(self) -> bool:

@@ -1,7 +1,6 @@
-"""Erased keys: by which it is told whose a row is, without knowing who that was.
+"""Erased keys: recognise the rows of an erased person without storing who that was.
 
-What is kept of a value is a keyed hash. Spark's workers tell rows by it as well, so nothing here needs anything but
-Python's own library.
+A value is kept as a keyed hash. Spark's workers use this module as well, so it needs only Python's standard library.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _MOST_DIGITS = 40
 """Of what can be a whole number of a column, with some to spare."""
 
 _BETWEEN = re.compile(r"[\s,;|\"'{}\[\]:=]+")
-# What is not closed ends with the line, so that a line of quotes alone is walked through once.
+# An unclosed quote ends with the line, so that a line of quotes alone takes linear time.
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)(?:"|\\?\Z)', re.DOTALL)
 
 AS_DELIVERED = ("_rescued", "_payload")
@@ -48,7 +47,7 @@ def canonical(text: str, type_: str) -> str:
 
 
 def hash_of(secret: bytes, field: str, text: str) -> str:
-    """Return what is kept of a value.
+    """Return the keyed hash of a value.
 
     Args:
         text: canonical.
@@ -57,7 +56,7 @@ def hash_of(secret: bytes, field: str, text: str) -> str:
 
 
 class ErasedKeys:
-    """Tells rows of erased keys; goes to Spark's workers, and shows nothing of the secret that it needs."""
+    """Recognises rows of erased keys. It is sent to Spark's workers, and its repr does not show its secret."""
 
     def __init__(self, secret: bytes, keys: Collection[Key], types: Mapping[str, str]) -> None:
         self.fields = tuple(sorted({field for key in keys for field in key}))
@@ -73,7 +72,7 @@ class ErasedKeys:
         return f"ErasedKeys({', '.join(self.fields)})"
 
     def has_row(self, *texts: str | None) -> bool:
-        """Return whether a row is of an erased key, of which it may have some fields in columns, and others in a text.
+        """Return whether a row has an erased key. Fields of the key may be in columns or inside a text.
 
         Of JSON, each field of the key has its value somewhere in it. Any other text is of the key if every value of the
         key stands between separators in it, or in quotes.

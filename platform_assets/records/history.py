@@ -27,7 +27,7 @@ class DayRecord:
         files: number of data files; none is a day that is loaded and empty.
         reads: version of every table read to make the day.
         seconds: the day's share of the time its table took; the shares add up.
-        configuration: hash of the contract's part in it; empty where nobody recorded it.
+        configuration: hash of the contract's part in it; empty if not recorded.
         git_commit: of the code that computed it; empty where that is in no repository, or not recorded.
         warnings: what gates found of it, and published it all the same.
     """
@@ -68,7 +68,7 @@ class DayTotals(NamedTuple):
     """What was counted of all days of one table.
 
     Args:
-        newest: of them; None where there are none.
+        newest: of them; None without any.
         delivered: rows, as `delivered_rows` counts them.
         quarantined: rows that broke a rule.
         ahead: rows that arrived before their day.
@@ -82,7 +82,7 @@ class DayTotals(NamedTuple):
 
 
 class DayMark(NamedTuple):
-    """What is asked about every day of every table.
+    """The few fields of a day that are read for every day of every table.
 
     Args:
         release: the number of the release that made the day what it is.
@@ -131,8 +131,8 @@ class PublicationRecord:
     Args:
         refuses: of a rollback, for each table and day that it put back, what must not be made of it again; nothing
             where nothing has to keep the day. Holds come of it when the publication is indexed, and it is not kept.
-        exposures: that are to be told of it, by name, each with its tables that it reads. Messages in the outbox come
-            of it when the publication is indexed, and it is not kept.
+        exposures: to notify of it, by name, each with the tables that it reads. Indexing the publication turns them
+            into messages in the outbox; the index does not keep them.
     """
 
     publication: str
@@ -159,7 +159,7 @@ class PublicationRecord:
 
     @property
     def what(self) -> str:
-        """Return what it was, in the words of whoever decided it: of some kinds a person decides opposite things."""
+        """Return the decision, or else the kind: some kinds carry out opposite decisions."""
         return self.decides or self.kind
 
 
@@ -204,7 +204,7 @@ class Hold:
 
     @property
     def is_of_good_content(self) -> bool:
-        """Return whether the day is what a person put back, so that whoever reads it need not wait."""
+        """Return whether a person restored the day's content, so that tables that read it need not wait."""
         return self.gate == ROLL_BACK
 
     @property
@@ -222,14 +222,14 @@ class Hold:
         return f"`platform-assets refresh {self.table} --days {self.day} --force`"
 
     def refuses(self, fingerprint: str) -> bool:
-        """Return whether the day was refused as made from this, by whatever code; a day that is only tied never was."""
+        """Return whether a result from this fingerprint was refused, by any code. A day that is only tied never was."""
         return self.lasts or (isinstance(self.refused, Attempt) and self.refused.fingerprint == fingerprint)
 
 
 def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
     """Return for every held day the hold that says what readers have: a person's if there is one, else the newest.
 
-    What a person put back is there whatever gates refuse of the day, before or since, and by whichever clock.
+    A rollback by a person comes first, even if gates refused the day before or since, and regardless of clocks.
 
     Args:
         holds: oldest first.
@@ -277,7 +277,7 @@ class StagedDays(BaseModel):
     def with_days(
         self, changes: Iterable[TableChange], holds: Iterable[Hold] = (), over: Iterable[Hold] = ()
     ) -> StagedDays:
-        """Return it with what was computed besides; of days that were there already, what is new."""
+        """Return it with further results added; a newer result of a day replaces the older one."""
         tables = dict(self.tables)
         for change in changes:
             earlier = tables.get(change.table, change.model_copy(update={"days": {}, "seconds": 0.0}))

@@ -91,8 +91,8 @@ class DayContent(_Value):
         digest: of the whole content, as `records.digest.Digest` writes it; empty for a day that is to be as if it
             had never been computed.
         fingerprint: what the day was made from, as `planning.fingerprints` computes it; empty for raw days.
-        figures: counts of the day, those that gates looked at among them: superseded, voided, quarantined.
-        warnings: what gates found of it and nobody has accepted.
+        figures: counts of the day, including those that gates judge: superseded, voided, quarantined.
+        warnings: findings of gates that no person has accepted.
         restores: of a day rolled back or compacted, the publication that had computed this content.
         scope: of a day not all of whose rows were computed at once; None of any other.
     """
@@ -121,13 +121,13 @@ class TableChange(_Value):
         schema_string: Delta schema of the files, as JSON.
         reads: version of every table read to make the days; `STAGED` for one whose days are published with them.
         seconds: spent on computing the days.
-        configuration: the contract's part in what the days are, as `planning.configuration` has it; empty where
-            nobody recorded it.
+        configuration: the contract's part in the days' content, as `planning.configuration` has it; empty if not
+            recorded.
         replaces_schema: Delta schema that the table had when the days were made, where they bring it another one;
             empty where the columns stay.
-        software: version of what computed the days, by name: `platform`, and where it was used `spark` and `delta`;
-            empty for days that are put back, and where nobody recorded it.
-        refuses: for each day that a rollback puts back, what must not be made of it again; nothing where the inputs
+        software: versions of the software that computed the days: `platform`, and where used `spark` and `delta`;
+            empty for restored days and if not recorded.
+            refuses: for each day that a rollback restores, what it must not become again; nothing where the inputs
             went back too, so that nothing has to keep the day.
         git_commit: of the repository that the code which computed the days lies in, as `engine.platform` has it; empty
             where it lies in none.
@@ -160,7 +160,7 @@ class Arrival(_Value):
         taken: rows that entered raw.
         refused: rows refused at parsing.
         late: rows that wait in the late queue, because they came too late or too far ahead.
-        erased: rows that were dropped, because somebody had what is theirs erased before.
+        erased: rows that were dropped, because their person was erased before.
         reason: why the whole file was refused.
         notes: what a person should know though nothing was refused, for example extra columns.
         kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), rows of
@@ -221,19 +221,19 @@ class Manifest(_Value):
     Args:
         publication: its name, sortable by time.
         run: id of the run that made it (Dagster's, or the process').
-        who: whoever says so, the user by default.
+        who: author as stated; the operating system's user by default.
         git_commit: of the code that computed its tables, where known; several are joined by commas.
         platform_version: of this package; empty in manifests from before it was recorded.
         erasures: what was taken out of tables for good, one for each table that was looked at.
         on_release: the release that must still be current, where it holds days computed from others of its own: what it
             read is then exactly what it leaves behind.
         on_versions: tables, each with the version that must still be current (-1 if it has none yet), where a lock was
-            to keep everybody else from publishing it.
-        as_user: the operating system's user that the process belonged to; empty where nobody recorded it.
+            to keep all others from publishing it.
+        as_user: the operating system's user that the process belonged to; empty if not recorded.
         on_host: the machine on which it ran; empty likewise.
-        decides: what a person decided by it, where the kind does not say so.
-        exposures: that are to be told of it, by name, each with the tables of the publication that it reads.
-        lifts: days, by table, of which it ends rollbacks that last until they are lifted.
+        decides: the decision that it carries out, if the kind does not say so.
+        exposures: to notify of it, by name, each with the tables of the publication that it reads.
+        lifts: days, by table, whose rollbacks until lifted it ends.
     """
 
     publication: str
@@ -276,5 +276,5 @@ def new_publication() -> str:
 
 
 def is_publication(name: str) -> bool:
-    """Return whether `new_publication` made a name: what else lies in a table's folder is somebody else's."""
+    """Return whether `new_publication` made a name. Other folders of a table belong to another tool."""
     return _MADE_HERE.fullmatch(name) is not None

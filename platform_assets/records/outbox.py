@@ -1,4 +1,4 @@
-"""Messages of the outbox, kept until they are delivered, and what the platform noted for itself: nobody decided it."""
+"""Messages of the outbox, kept until they are delivered, and records of what was announced."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 from platform_assets.records.code_version import Refused
 
 MessageState = Literal["waiting", "delivered", "given up", "dropped"]
-"""A message waits until somebody has taken it. One that nobody took for too long is given up, and waits for a person,
-who has it tried anew or drops it."""
+"""A message waits until its receiver has taken it. After too long it is given up, and waits for a person to retry or
+drop it."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,13 @@ class Message:
 
     Args:
         key: by which a receiver knows a message that comes again.
-        target: the exposure that is told, or `announcements`.
+        target: the exposure to notify, or `announcements`.
         body: JSON, as it is sent.
-        created_at: UTC, when what it tells happened.
+        created_at: UTC, when the event happened.
         due_at: UTC, before which it is not tried.
-        publication: that it tells of; empty for an announcement.
+        publication: that it is about; empty for an announcement.
         release: that shows the publication; None for an announcement.
-        tries: how often somebody has begun to send it.
+        tries: how often a sender has taken it.
         problem: why the last try failed, or a person dropped it; empty otherwise.
         settled_at: UTC, when it was delivered, given up or dropped; None while it waits.
     """
@@ -45,7 +45,7 @@ class Message:
 
 
 Channel = Literal["log", "webhook"]
-"""Where people are told."""
+"""Where announcements go."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class AnnouncedDay:
 
 @dataclass(frozen=True)
 class ToldHeads:
-    """Where the chains of releases and decisions stood when somebody was told."""
+    """The heads of the chains of releases and decisions at an announcement."""
 
     heads: str
     told_at: datetime
@@ -67,7 +67,7 @@ class ToldHeads:
 
 @dataclass(frozen=True)
 class Told:
-    """What people were told of."""
+    """What was announced on a channel."""
 
     held: frozenset[AnnouncedDay] = frozenset()
     runs: frozenset[str] = frozenset()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 RECORD, VOID, TOMBSTONE, WITHDRAWAL, ERASED = "record", "void", "tombstone", "withdrawal", "erased"
-"""The first two were delivered. A tombstone says that another day has a newer version of a key, a withdrawal that all
-rows of an arrival on a day count no more. What is erased has lost everything but where it came from: it is counted,
-and enters no table."""
+"""The first two were delivered. A tombstone says that another day has a newer version of a key; a withdrawal, that all
+rows of an arrival on a day count no more. An erased row has lost everything but its origin: it is counted, and enters
+no table."""
 
 BREACH = "breach"
 """Never on disk: while versions are compared, a record whose breach of a rule takes its key back."""
@@ -18,13 +18,13 @@ MARK = "\ufdd0"
 """Stands, with a letter after it, for what Spark would not read within quotes, and for itself; no text has it."""
 
 MARKED = ((f"{MARK}n", "\n"), (f"{MARK}r", "\r"), (f"{MARK}z", "\0"), (f"{MARK}m", MARK))
-"""What is written, and what it stands for, in the order in which it has to be put back."""
+"""Each escape and the text it stands for, in the order of decoding."""
 
 BROKEN = f"{MARK}b"
-"""Stands before and after what is wrong with a broken record, at the beginning of its line."""
+"""Encloses the problem of a broken record, at the beginning of its line."""
 
 MARKED_IN_BROKEN = ((f"{MARK}q", '"'), (f"{MARK}c", ","), *MARKED)
-"""As `MARKED`, of a broken record: so that whoever splits its line finds one field without quotes."""
+"""As `MARKED`, for a broken record, so that its line splits into one field without quotes."""
 
 
 def restored(text: str) -> str:

@@ -138,8 +138,8 @@ class Disk(Location):
                 stream.write(piece)
 
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
-        # A lock can end without its holder's knowledge. The next holder removes all drafts: either after the rename, and
-        # then it finds the file, or before, and then there is nothing to rename.
+        # A lock can end without its holder's knowledge. The next holder removes all drafts: after the rename, when it
+        # finds the file, or before, when there is nothing left to rename.
         draft.replace(content)
         try:
             still_held()
