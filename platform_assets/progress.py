@@ -30,7 +30,7 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
-"""Told when work on a table begins, around every batch, and when it is finished."""
+"""Announced when work on a table begins, around every batch, and when it is finished."""
 
 
 def no_progress(now: Progress) -> None:

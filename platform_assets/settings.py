@@ -291,7 +291,7 @@ class Settings(BaseSettings):
         default=None, description="What the UI of `up` asks for; only as a PLATFORM_… variable."
     )
     webhook_url: Webhook = Field(
-        default=None, description="Told of failed and held days; only as a PLATFORM_… variable."
+        default=None, description="Announced of failed and held days; only as a PLATFORM_… variable."
     )
     webhook_secret: Secret = Field(
         default=None, description="Signs what is sent to the webhook; only as a PLATFORM_… variable."

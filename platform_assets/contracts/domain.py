@@ -178,7 +178,7 @@ class Catalogue:
         """Return those of all domains."""
         return tuple(exposure for domain in self.domains for exposure in domain.exposures)
 
-    def told_of(self, tables: Collection[str]) -> dict[str, tuple[str, ...]]:
+    def exposures_of(self, tables: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the exposures that read one of some tables, each with those of them that it reads."""
         read = {each.name: tuple(sorted(set(tables).intersection(each.reads))) for each in self.exposures}
         return {name: of_them for name, of_them in read.items() if of_them}

@@ -131,7 +131,7 @@ def publish_changes(
 
 def _to_be_told(platform: Platform, tables: Sequence[TableChange]) -> dict[str, tuple[str, ...]]:
     """Exposures that read one of some tables: in the manifest, so that whoever indexes it knows whom to tell."""
-    return platform.catalogue.told_of([table.table for table in tables if table.days])
+    return platform.catalogue.exposures_of([table.table for table in tables if table.days])
 
 
 def publish_rest(

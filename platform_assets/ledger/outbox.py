@@ -22,7 +22,15 @@ from platform_assets.ledger.schema import catch_ups, outbox, told_heads, told_he
 from platform_assets.planning.outbox import LONGEST_PAUSE, MOST_TRIES, message_of
 from platform_assets.records.decisions import MessageDecision
 from platform_assets.records.history import PublicationRecord
-from platform_assets.records.outbox import AnnouncedDay, CatchUp, Channel, Message, MessageState, Told, ToldHeads
+from platform_assets.records.outbox import (
+    Announced,
+    AnnouncedDay,
+    AnnouncedHeads,
+    CatchUp,
+    Channel,
+    Message,
+    MessageState,
+)
 
 _LEASE = timedelta(minutes=2)
 """How long a sender has, who waits seconds for an answer, before another one takes the message."""
@@ -166,7 +174,7 @@ class Notes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def announced(self, channel: Channel) -> Told:
+    def announced(self, channel: Channel) -> Announced:
         """Return what was announced on a channel."""
         of_days = [column for column in told_held.c if column.name != "channel"]
         held = self._database.rows(select(*of_days).where(told_held.c.channel == channel))
@@ -174,14 +182,14 @@ class Notes:
         heads = self._database.rows(
             select(told_heads.c.heads, told_heads.c.told_at).where(told_heads.c.channel == channel)
         )
-        return Told(
+        return Announced(
             frozenset(AnnouncedDay(**without_columns(row)) for row in held),
             frozenset(row["run"] for row in runs),
-            ToldHeads(**heads[0]) if heads else None,
+            AnnouncedHeads(**heads[0]) if heads else None,
         )
 
-    def tell(
-        self, channel: Channel, told: Told, over: Collection[AnnouncedDay] = (), by: Message | None = None
+    def mark_announced(
+        self, channel: Channel, announced: Announced, over: Collection[AnnouncedDay] = (), by: Message | None = None
     ) -> None:
         """Write down that something was announced on a channel; again is harmless.
 
@@ -190,13 +198,13 @@ class Notes:
             by: the message that announces it; written to the outbox in the same transaction.
         """
         with self._database.writing() as connection:
-            for day in told.held:
+            for day in announced.held:
                 insert_new(connection, told_held, {"channel": channel, **with_columns(day)})
-            for run in told.runs:
+            for run in announced.runs:
                 insert_new(connection, told_runs, {"channel": channel, "run": run})
-            if told.heads is not None:
+            if announced.heads is not None:
                 delete_each(connection, told_heads, [{"channel": channel}])
-                insert_new(connection, told_heads, {"channel": channel, **vars(told.heads)})
+                insert_new(connection, told_heads, {"channel": channel, **vars(announced.heads)})
             delete_each(connection, told_held, [{"channel": channel, **with_columns(day)} for day in over])
             if by is not None:
                 insert_new(connection, outbox, vars(by))

@@ -101,7 +101,7 @@ def read_contents(tables: Sequence[TableAudit], budget: int | None, turn: int, p
 def turns_for(size: int, budget: int | None) -> int:
     """Return in how many turns so many bytes are read, each about the budget, rounded up to a power of two.
 
-    A lake that grows goes from one number of turns to its double: whoever came late in the old turns comes at the
+    A lake that grows goes from one number of turns to its double: a day that came late in the old turns comes at the
     latest in the second half of the new ones. While less comes than is read, nothing is left out for longer than three
     times the old number.
     """
@@ -159,7 +159,7 @@ def repair_of(table: str, *days: date) -> str:
 def audit(
     lake: Lake, scope: Scope, findings: Findings, progress: OnProgress
 ) -> tuple[ChainAudit, dict[str, TableAudit]]:
-    """Look at a lake; readers and publishers are not disturbed, and what they do meanwhile is not looked at."""
+    """Audit a lake without disturbing readers and publishers. Ignores what they do during the audit."""
     newest = newest_release(lake)
     chain = ChainAudit(lake, newest, findings)
     tables: dict[str, TableAudit] = {}
@@ -182,13 +182,13 @@ def audit(
         whole = [table for _, table in sorted(tables.items()) if table.is_whole]
         if left := read_contents(whole, scope.read_bytes, datetime.now(UTC).toordinal(), progress):
             findings.notes.append(left)
-    with suppress(LakeError):  # what is wrong with releases since the audit began, the next one says
+    with suppress(LakeError):  # the next audit reports problems of releases since this one began
         for _, publication in published(lake, after=newest):
             begun.pop(publication, None)
     for publication in sorted(begun):
         findings.notes.append(
             f"Publication {publication} has begun to change {begun[publication]} and is not released: if its process "
-            "is dead, whoever publishes next finishes it."
+            "is dead, the next publisher finishes it."
         )
     return chain, tables
 
@@ -207,8 +207,8 @@ class DecisionAudit:
             try:
                 self._found[entry.number] = from_content(entry.content)
             except ValueError as error:
-                if entry.is_whole:  # what was changed is told as such
-                    self._fault(f"Decision {entry.number} is none: {error}.")
+                if entry.is_whole:  # a changed entry is reported as changed
+                    self._fault(f"Decision {entry.number} cannot be read: {error}.")
         for broken in breaks(entries):
             self._fault(f"{self._named(broken.number)} {broken.what}.")
         found = self._found.items()
@@ -234,7 +234,7 @@ class DecisionAudit:
             if isinstance(decision, PublicationDecision | LiftDecision) and decision.publication not in released:
                 self._findings.notes.append(
                     f"{self._named(number)} was carried out by publication {decision.publication}, which the lake does "
-                    "not have: an older lake was put back since, or nobody decided so."
+                    "not have: an older lake was restored since, or the entry is forged."
                 )
 
     def _fault(self, what: str, todo: str = _COMPARE) -> None:
@@ -248,7 +248,7 @@ class DecisionAudit:
 
 
 def heads_of(lake: Lake, ledger: Ledger) -> Heads:
-    """Return where both chains stand now; nothing is looked at besides, so it costs next to nothing."""
+    """Return the heads of both chains, without any check, so it is cheap."""
     newest = newest_release(lake)
     chain = commits.commit(lake.releases_path, newest).chain if newest >= 0 else ""
     return Heads(Head(newest, chain) if chain else Head(), ledger.decision_head())
@@ -257,10 +257,10 @@ def heads_of(lake: Lake, ledger: Ledger) -> Heads:
 def compare_heads(
     expected: Heads, releases: Mapping[int, str], decisions: Mapping[int, str] | None, findings: Findings
 ) -> None:
-    """Check that both chains go through heads that somebody kept; what follows may have come since.
+    """Check that both chains go through heads kept from an earlier audit. More entries may follow these.
 
     Args:
-        decisions: the chain up to each decision; None where the ledger cannot be read, which was told already.
+        decisions: the chain up to each decision; None if the ledger cannot be read, which was reported already.
     """
     _compare_head("releases", expected.releases, releases, "lake", findings)
     if decisions is not None:
@@ -277,13 +277,13 @@ def _compare_head(what: str, expected: Head, chain: Mapping[int, str], where: st
         instead = "what has that number cannot be read"
     else:
         instead = (
-            f"they end at {max(chain)}: history was cut since" if chain else "there are none: history was cut since"
+            f"they end at {max(chain)}: history was cut since" if chain else "the chain is empty: history was cut since"
         )
     findings.fault(
         "anchor",
         f"The {what} do not go through the expected head {expected}; {instead}.",
-        f"If nobody put an older {where} back on purpose, or made a new one, restore it from a backup whose chain goes "
-        "through that head; else look through what is there, and keep its head from now on.",
+        f"If an older {where} was not restored on purpose, nor a new one made, restore it from a backup whose chain "
+        "goes through that head; else review what is there, and keep its head from now on.",
     )
 
 
@@ -316,15 +316,15 @@ def audit_installation(
     """Look at lake and ledger as they are; nothing is written, mended or caught up.
 
     Args:
-        spark: gives the session to compute digests with; none leaves them out.
-        expected: heads of before, which somebody kept elsewhere.
+        spark: gives the session to compute digests with; without it digests are not checked.
+        expected: heads of an earlier audit, which were kept elsewhere.
     """
     lake, findings = Lake.at(settings.lake), Findings()
     chain, tables = audit(lake, scope, findings, progress)
     decisions: tuple[Entry, ...] | None = None
     try:
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
-            indexed = ledger.indexed()  # before the decisions: what is indexed has entered their chain
+            indexed = ledger.indexed()  # before the decisions: those of indexed publications are in the chain
             decisions = ledger.decision_chain()
             _compare_ledger(lake, ledger, indexed, DecisionAudit(decisions, findings), scope, findings, progress)
     except PlatformError as error:
@@ -346,9 +346,9 @@ def _compare_ledger(
     findings: Findings,
     progress: OnProgress,
 ) -> None:
-    """Check that the ledger says what the manifests say; what is not indexed yet, the next command indexes."""
+    """Check that the ledger matches the manifests. The next command indexes what is not indexed yet."""
     released: dict[str, int] = {}
-    # A release that cannot be read was told already: what follows it cannot be compared.
+    # An unreadable release was reported already. Those after it cannot be compared.
     with suppress(PlatformError):
         released.update((publication, number) for number, publication in published(lake))
         decisions.note_unknown(released)

@@ -91,7 +91,7 @@ class Findings:
     def fault(
         self, check: Check, what: str, todo: str, *, table: str = "", day: date | None = None, file: object = ""
     ) -> None:
-        """Write down what is wrong."""
+        """Record a fault."""
         self.faults.append(Fault(check, what, todo, table, day, str(file)))
 
     def of(self, check: Check) -> int:
@@ -182,8 +182,8 @@ class ChainAudit:
         elif beyond and commits.is_torn(path, beyond[-1]):
             self._fault(
                 f"The commit of release {beyond[-1]} is torn; readers see release {beyond[-1] - 1}.",
-                "After a power cut, nothing: whoever publishes next removes it and finishes what was begun. If it had "
-                "been whole before, restore the file from a backup.",
+                "After a power cut, nothing: the next publisher removes it and finishes what was begun. If it had been "
+                "whole before, restore the file from a backup.",
                 file=commits.commit_file(path, beyond[-1]),
             )
 
@@ -276,8 +276,8 @@ class TableAudit:
     Args:
         version: up to which the log was followed.
         recorded: what the manifests say of every day, newest.
-        made_by: publication whose manifest that is.
-        every_file: whatever is part of a release that still has its files, with its day.
+        made_by: publication of the manifest.
+        every_file: all files of releases that are kept, with their days.
     """
 
     lake: Lake
@@ -360,7 +360,7 @@ class TableAudit:
             )
 
     def look_beyond(self) -> set[str]:
-        """Look at commits that the newest release does not show: begun, or somebody else's."""
+        """Look at commits that the newest release does not show: unfinished, or of another tool."""
         listed = [number for number in commits.listed_versions(self._path) if number > self.version]
         if listed != [self.version + 1 + n for n in range(len(listed))]:
             self._fault(
@@ -383,7 +383,7 @@ class TableAudit:
         return actions
 
     def _damaged(self, error: LakeError, number: int) -> None:
-        """Note a damaged commit, after which nothing can be told any more."""
+        """Record a damaged commit. Nothing after it can be checked."""
         self.is_whole = False
         file = commits.commit_file(self._path, number)
         self._fault("logs", error.what, "Restore the file from a backup.", file=file)
@@ -391,7 +391,7 @@ class TableAudit:
     def _publication(self, number: int) -> str | None:
         """Return the publication that made a commit which no release shows."""
         if commits.is_torn(self._path, number):
-            self.findings.notes.append(f"Commit {number} of {self.table} is torn; whoever publishes next removes it.")
+            self.findings.notes.append(f"Commit {number} of {self.table} is torn; the next publisher removes it.")
             return None
         commit = commits.commit(self._path, number)
         if commit.publication is None:

@@ -1,6 +1,6 @@
 """The generations of a backup: each a whole lake with its ledger; files that they share are on disk once.
 
-A generation is begun under a name that nobody looks for, is named when it is whole, and is shown by moving one link.
+A generation is written under a temporary name, renamed when it is whole, and shown by moving one link.
 `lake` and `ledger.db` of the folder lead through that link, so both change at the same moment.
 """
 
@@ -41,7 +41,7 @@ from platform_assets.settings import Settings
 _COPIED = (*LAYERS, "_releases", "_publications", "_horizon.json")
 """What a backup has of a lake; locks and stages of those who worked in the backup itself are not passed on."""
 _MODE = 0o700
-"""It has what the state folder has, whoever may read the disk that it lies on."""
+"""A backup is as private as the state folder, even on a disk that others can read."""
 _SHOWN = ("lake", "ledger.db")
 _NAME = re.compile(r"(\d{5,})-\d{8}T\d{6}Z-release-\d+")
 _LEFT = re.compile(rf"\.(begun|rehearsal-\w+|{_NAME.pattern})")
@@ -128,7 +128,7 @@ class BackupFolder:
 
     @contextmanager
     def begun(self, lake: Lake) -> Iterator[Generation]:
-        """Be the only one who works on the backup, with a generation that nobody sees and that begins as the newest.
+        """Lock the backup and yield a hidden new generation that begins as a copy of the newest.
 
         It is gone afterwards, unless it was shown. What a killed process began is removed.
         """
@@ -270,7 +270,7 @@ def erased_since(backup: BackupFolder, generation: Generation) -> tuple[Manifest
 
 
 def refuse_half_an_erasure(lake: Lake, now: Release, cut: int) -> None:
-    """Keep no copy of rows that nobody is shown any more, and whose files are still to be deleted.
+    """Refuse to copy during an erasure: files with erased rows are still to be deleted.
 
     Args:
         cut: before which release the newest erasure that came so far cut history.
@@ -303,8 +303,8 @@ _FIRST = "_releases/_delta_log/00000000000000000000.json"
 def restore_lake(source: Lake, lake: Lake, generation: str, progress: OnProgress) -> None:
     """Copy a generation's lake to where nothing is, or to what a restore of it that was cut short left.
 
-    The lake shows nothing before its first commit, which comes last. Nobody can publish meanwhile, as far as locks
-    reach; whoever tried would find tables ahead of what is released.
+    The lake shows nothing before its first commit, which comes last. Locks keep others from publishing in between. A
+    publisher out of their reach would find tables ahead of the release.
     """
     with publish_lock(lake) as still_held:
         there, files = _left_there(source, lake, generation), _to_copy(source)
@@ -324,7 +324,7 @@ def restore_lake(source: Lake, lake: Lake, generation: str, progress: OnProgress
 
 
 def _to_copy(source: Lake) -> dict[str, Entry]:
-    """Return the files of a generation, without locks of whoever looked into it."""
+    """Return the files of a generation, without lock files of commands that opened it."""
     return {path: file for path, file in source.root.files().items() if not path.startswith(_NOT_OURS)}
 
 
@@ -337,7 +337,7 @@ def _left_there(source: Lake, lake: Lake, generation: str) -> dict[str, int]:
     """Return the files, with their bytes, that a restore of a generation left when it was cut short; refuse others."""
     there = {path: file.size for path, file in lake.root.files().items() if not path.startswith(_NOT_OURS)}
     is_its_own = there.pop(_MARK, None) is not None and (lake.root / _MARK).read() == generation.encode()
-    is_as_restored = newest_release(lake) < 0 or _shown(lake) == _shown(source)  # else somebody has worked with it
+    is_as_restored = newest_release(lake) < 0 or _shown(lake) == _shown(source)  # else it was used since
     if there and not (is_its_own and is_as_restored):
         raise is_there(lake.root)
     return there
@@ -366,7 +366,7 @@ def in_order(paths: Iterable[str]) -> list[str]:
 
 
 def is_there(place: object) -> PlatformError:
-    """Return what is said where a restore would replace something."""
+    """Return the error for a restore that would replace something."""
     return PlatformError(
         f"{place} is there already, and a restore replaces nothing.",
         "Stop the platform and move it aside, or restore elsewhere: set PLATFORM_STATE, or PLATFORM_LAKE, to an empty "
@@ -384,7 +384,7 @@ class Rehearsed:
     """What a rehearsal of a restore found.
 
     Args:
-        faults: what is not as it was published; none if it can be relied on.
+        faults: differences from what was published; empty for a reliable backup.
         said: what the platform said when it was opened, in a sentence each.
     """
 
@@ -400,8 +400,8 @@ def restore(
 ) -> tuple[str, Path | None]:
     """Put lake and ledger of a generation where the settings look for them.
 
-    Ledger and secret come first: whoever looks meanwhile finds nothing or is refused. A restore that was cut short goes
-    on when it is called again.
+    Ledger and secret come first: a command that opens the platform before the end finds nothing or is refused. An
+    interrupted restore goes on when it is called again.
 
     Returns:
         Where they lie now; no ledger where that is a server's database.
@@ -413,7 +413,7 @@ def restore(
 
     ledger = sqlite_file(parse_url(settings.ledger_url.get_secret_value())) if generation.ledger.exists() else None
     is_writable = os.access(backup.folder, os.W_OK)
-    with backup.alone() if is_writable else nullcontext():  # a backup on a disk that nobody can write is left alone
+    with backup.alone() if is_writable else nullcontext():  # no lock on a read-only disk
         folder = folder_of(settings.lake)
         if folder and not folder.is_dir() and (folder.exists() or folder.is_symlink()):
             raise PlatformError(f"{folder} leads to no folder.", "Mount the disk that it leads to, or move it aside.")

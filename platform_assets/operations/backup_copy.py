@@ -1,7 +1,7 @@
 """A copy of a lake, taken while others publish: what the newest release refers to first, the release itself last.
 
 Nothing that was published is ever changed, so a release that was resolved once can be copied at leisure, and a file
-that was copied well is never copied again: whatever becomes of it in the lake, the copy keeps the good one.
+that was copied well is never copied again: if it is damaged in the lake later, the copy keeps the good one.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def added_files(lake: Lake, now: Release, had: Release) -> Iterator[tuple[Locati
 def shown_since(lake: Lake, now: Release, had: Release, cut: int, again: Sizes) -> Sizes:
     """Return the data files that a copy lacks: what entered tables since its release, and what it could not get before.
 
-    Of an erasure, nothing that only releases before its cut show. The files may still lie there: whoever deletes them
-    notes the cut first.
+    After an erasure, nothing that only releases before its cut show. Their files may still exist: the cut is recorded
+    before they are deleted.
     """
     if had.number >= cut:
         return dict((*again.items(), *added_files(lake, now, had)))
@@ -120,8 +120,8 @@ class LakeCopied:
         files: copied; those that were there already are not among them.
         bytes: of these.
         gone: files that only older releases refer to and that were deleted before they could be copied.
-        damaged: what is not as it was published, in a sentence each: in the lake, while the copy keeps the good file,
-            or in what only older releases show, which was not copied.
+        damaged: files that differ from what was published, in a sentence each: in the lake, while the copy keeps the
+            good file; or only in older releases, which were not copied.
         lacking: data files, by path, that could not be copied because they are damaged, each with its bytes.
     """
 
@@ -137,10 +137,10 @@ class LakeCopied:
 def copy_lake(
     lake: Lake, copy: Lake, progress: OnProgress, lacking: Mapping[str, int] = MappingProxyType({})
 ) -> LakeCopied:
-    """Bring a copy up to the newest release; what is begun and not released is left out.
+    """Bring a copy up to the newest release, without unreleased work.
 
-    Every file that is copied is read again as it lies in the copy. What somebody did in the copy itself is undone, and
-    what is damaged of its logs and manifests is copied again.
+    Every copied file is read again from the copy. Changes made in the copy itself are undone, and its damaged logs and
+    manifests are copied again.
 
     Args:
         copy: a folder of its own; empty, or an earlier copy of the same lake.
@@ -152,7 +152,7 @@ def copy_lake(
         DamagedTableError: a file that the newest release needs, or what names it, is missing or damaged, and the copy
             has no good one.
     """
-    horizon = horizon_of(lake)  # damage is told before anything is copied
+    horizon = horizon_of(lake)  # damage is reported before anything is copied
     now = current_release(lake)
     had = _had(lake, copy, now)
     refuse_half_an_erasure(lake, now, horizon.cut.before)
@@ -188,7 +188,7 @@ def copy_lake(
 
 
 def _drop_beyond(copy: Lake, had: Release) -> None:
-    """Take out of the logs what the copy's release does not show: somebody worked in the copy, or died there."""
+    """Remove commits that the copy's release does not show, left by work in the copy or by a crash."""
     logs = {copy.table_path(table): had.versions.get(table, -1) for table in copy.table_names()}
     for path, version in {**logs, copy.releases_path: had.number}.items():
         for name in (path / "_delta_log").names():
@@ -199,7 +199,7 @@ def _drop_beyond(copy: Lake, had: Release) -> None:
 
 
 def _faults(copy: Lake) -> list[Fault]:
-    """Return what is wrong with the chain, the logs and the manifests of a copy."""
+    """Return the faults of a copy's chain, logs and manifests."""
     findings = Findings()
     audit(copy, Scope(fast=True), findings, no_progress)
     return findings.faults
@@ -309,6 +309,6 @@ def _place(lake: Lake, copy: Lake, file: Location) -> Location:
 
 
 def _table_of(lake: Lake, file: Location) -> str:
-    """Return whose file it is; manifests are nobody's."""
+    """Return the table of a file; empty for manifests."""
     layer, name, *_ = (file.below(lake.root) or "").split("/")
     return f"{layer}.{name}" if layer in LAYERS else "manifests"

@@ -34,7 +34,7 @@ def freeze(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
 
 
 def close(platform: Platform, scope: str, author: Author) -> tuple[str, ...]:
-    """Close the circuit of a table, whatever opened it, or end the freeze of a domain or of all.
+    """Close the circuit of a table, or end the freeze of a domain or of all tables.
 
     It also ends an override of the same scope. Verdicts from before count no more. What a domain's or all tables opened
     by themselves stays open.

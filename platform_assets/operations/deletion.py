@@ -1,7 +1,7 @@
 """Deletion of what no release in the rollback window, pin or open stage needs.
 
-Looked for without a lock, and deleted under the publish lock, a slice at a time: in between anybody may publish, and
-whatever was referred to since is left out. A file that went is never referred to again, because a publication looks
+Candidates are found without a lock and deleted under the publish lock, a slice at a time. Other processes may publish
+in between; files referred to since are left out. A deleted file is never referred to again, because a publication looks
 for all of its files under the same lock before its first commit; and one that is going is not either, even if the lock
 was lost, because it is announced.
 """
@@ -72,7 +72,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
         pins: releases that stay for longer.
         now: the time, UTC; by default the earlier of what the clock says and what the file system does.
     """
-    # The folders first: what is staged after they were listed is in none of them.
+    # The folders first: work staged after the listing is in none of them.
     now = now or _now(lake)
     listed = tuple(_folders(lake))
     current = current_release(lake).number
@@ -163,7 +163,7 @@ def _folders(lake: Lake) -> Iterator[StagingFolder]:
 
 
 def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
-    """Return what of a lake nobody needs, by table and publication."""
+    """Return the unneeded files of a lake, by table and publication."""
     gone = (
         deletion_of(folder, usage.uses.get(folder.table, FileUsage()), usage.now, safe_age) for folder in usage.folders
     )
@@ -173,7 +173,7 @@ def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
 def deletions_asked_for(
     lake: Lake, usage: Usage, publication: str, window: timedelta, safe_age: timedelta
 ) -> tuple[Deletion, ...]:
-    """Return what would go of a publication that somebody wants to delete."""
+    """Return what deleting a staged publication would remove."""
     names = _staged_as(lake, publication)
     folders = [folder for folder in usage.folders if folder.publication in names]
     if not folders:
@@ -212,7 +212,7 @@ def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> li
     """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
 
     Returns:
-        What was deleted: less than was asked for, if a publication referred to some of it meanwhile.
+        What was deleted: less than asked for, if a publication has referred to some of it since.
 
     Raises:
         LockLostError: the lock was lost before a slice was begun; what was deleted before it is gone.
@@ -263,14 +263,14 @@ def _refuse_needed(lake: Lake, usage: Usage, folders: Iterable[StagingFolder], w
 
 
 def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins, cut: Cut) -> RetainedReleases:
-    """Add what was pinned meanwhile, if it is still whole."""
+    """Add releases pinned since, if they are still whole."""
     whole = horizon_of(lake)
     new = {pin for pin in pins() if 0 <= pin < kept.first and pin >= cut.before and whole.has(pin)}
     return replace(kept, pinned=tuple(sorted({*kept.pinned, *new})))
 
 
 def _protected_since(lake: Lake, usage: Usage, kept: RetainedReleases) -> dict[str, set[str]]:
-    """Return files that were referred to, or pinned, after it was told what nobody needs."""
+    """Return files that were referred to or pinned after the candidates were found."""
     protected: dict[str, set[str]] = {}
     for table in lake.table_names():
         path, head = lake.table_path(table), usage.heads.get(table, -1)
@@ -306,7 +306,7 @@ def _move_horizon(lake: Lake, kept: RetainedReleases, cut: Cut, still_held: Call
 
 
 def _delete(lake: Lake, deletion: Deletion) -> None:
-    """Delete what was announced and nothing else; as long as there is a folder, the next run finds what is left."""
+    """Delete exactly the announced files. If interrupted, the next run finds the rest by the folder."""
     path = lake.table_path(deletion.table)
     for file in deletion.files:
         (path / file).remove(durable=False)
@@ -333,12 +333,12 @@ def _slices(gone: Sequence[Deletion]) -> Iterator[list[Deletion]]:
 
 
 def due_deletions(platform: Platform) -> tuple[Deletion, ...]:
-    """Return what nobody needs now."""
+    """Return the unneeded files of now."""
     return deletions(_usage(platform), _safe_age(platform))
 
 
 def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
-    """Delete what nobody needs: of history, or of stages that were left behind."""
+    """Delete unneeded files: of history, or of abandoned stages."""
     platform.settle()
     if task == "stages":
         forget_dead_holders(platform.lake)
@@ -348,7 +348,7 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
 
 
 def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tuple[Deletion, ...]:
-    """Delete what only releases before an erasure needed, whatever the window and pins would keep.
+    """Delete what only releases before an erasure needed, even within the rollback window and in pinned releases.
 
     What was staged for the tables and left by a dead process goes, too, however young it is.
 

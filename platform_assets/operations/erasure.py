@@ -62,9 +62,9 @@ if TYPE_CHECKING:
 
 
 LOCK_WAIT_S = 60.0
-"""How long whoever takes deliveries is waited for."""
+"""Longest wait for a running ingest, in seconds."""
 _TURNS = 5
-"""How often days that others published meanwhile are looked into anew."""
+"""How often to search again in days that other processes published."""
 
 
 def is_remembered(platform: Platform, where: Reach, secret: bytes) -> bool:
@@ -107,7 +107,7 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
 
 
 def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
-    """Forget all that was erased from a raw table under a secret that the installation has no more: nobody can tell it.
+    """Lift all erasures of a raw table under a lost secret: their keys cannot be recognised any more.
 
     Returns:
         The release that says so.
@@ -127,7 +127,7 @@ def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
 
 
 def _publish_lifted(platform: Platform, author: Author, lifted: Sequence[Erasure]) -> int:
-    """Publish a lift, which the chain of decisions tells from an erasure."""
+    """Publish a lift, which the chain of decisions distinguishes from an erasure."""
     author = replace(author, decides="erasure lifted")
     return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
 
@@ -189,8 +189,8 @@ def erase(
     Raises:
         PlatformError: there is nothing to erase, a stage is open, or a file holds other rows than were published;
             nothing was changed.
-        DamagedTableError: a file cannot be read, so that nobody can tell whose rows it holds.
-        LockTimeoutError: somebody takes deliveries of one of the raw tables; nothing was changed.
+        DamagedTableError: a file cannot be read, so it is unknown whose rows it holds.
+        LockTimeoutError: another process ingests into one of the raw tables; nothing was changed.
         Conflict, LockLostError: others kept publishing; nothing was changed.
     """
     where = reach(platform.catalogue, request.table, request.key, request.also)
@@ -240,7 +240,7 @@ def without_rows(
 ) -> tuple[TableChange, Erasure]:
     """Stage the days of a table that hold rows of a key without these.
 
-    What is left is counted again from the files, and with what was taken out it has to be what was published before.
+    Counts the remaining rows again from the files: together with the removed rows they must equal what was published.
     """
     from pyspark.sql.types import StructType
 
@@ -317,9 +317,9 @@ def _stage_the_rest(
     names = [file.path for of_day in files.values() for file in of_day]
     for columns, alike in by_columns(folder.parent, names, schema):
         rows = read_files(spark, folder.parent, alike, columns)
-        told = is_erased(rows, keys)
-        stage(rows.where(~told), folder, parts=parts_of(bytes_among(files, alike), part_bytes))
-        gone = rows.where(told)
+        erased = is_erased(rows, keys)
+        stage(rows.where(~erased), folder, parts=parts_of(bytes_among(files, alike), part_bytes))
+        gone = rows.where(erased)
         if "_arrival" in columns.fieldNames():
             out.add(profile_raw(gone))
         else:
@@ -447,7 +447,7 @@ class _Work:
         for number in [pin for pin in pinned_releases(self.platform.ledger) if pin < before]:
             unpin(self.platform, number, replace(self.author, why=f"erasure {erased.publication}: {self.author.why}"))
         tables = {place.table for place in self.where.places} | set(self.where.derived)
-        with meanwhile(self.progress, "deleting files of before"):
+        with meanwhile(self.progress, "deleting older files"):
             gone = delete_before(self.platform, Cut(before=before, publication=erased.publication), tables)
         return replace(done, cut=before, files=done.files + sum(len(deletion.files) for deletion in gone))
 

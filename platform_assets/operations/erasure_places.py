@@ -1,4 +1,4 @@
-"""Where the rows of a key can lie, told from contracts, where they do lie, and what an erasure cannot reach."""
+"""Where rows of a key can be, by the contracts; where they are; and what an erasure cannot reach."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ELSEWHERE = (
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody wants erased.
+    """A request to erase a key.
 
     Args:
         table: one that has the key.
@@ -75,11 +75,11 @@ class Place:
     is_payload: bool = False
 
     def hashes(self, secret: bytes) -> dict[str, str]:
-        """Return what is kept of the key."""
+        """Return the hashes of the key's fields, which are stored in its place."""
         return {field: hash_of(secret, field, text) for field, text in self.values.items()}
 
     def keys(self, secret: bytes) -> ErasedKeys:
-        """Return what tells its rows of the key."""
+        """Return what recognises the rows of the key."""
         return ErasedKeys(secret, [self.hashes(secret)], self.types)
 
 
@@ -148,7 +148,7 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
 
 
 def refuse_named_value(where: Reach, request: Request, author: Author) -> None:
-    """Have nobody write down for ever what is to be forgotten."""
+    """Refuse a reason or author that contains the value to erase: decisions are kept for ever."""
     values = {*request.key.values(), *(value for place in where.places for value in place.values.values())}
     # No \b: a value may begin and end with signs, as +49 30 901820 does. 0042 is 42, too.
     signs = [re.compile(rf"(?<!\w)0*{re.escape(_plain(value))}(?!\w)") for value in values]
@@ -204,7 +204,7 @@ def _value(contract: Contract, field: str, text: str) -> str:
     type_ = contract.column(field).type
     if type_ not in KEY_TYPES:
         raise PlatformError(
-            f"{field} of {contract.name} is a {type_}, by which no person is told.",
+            f"{field} of {contract.name} is a {type_}, which cannot identify a person.",
             f"Name fields of the types {', '.join(KEY_TYPES)}.",
         )
     value = canonical(text, type_)
@@ -215,7 +215,7 @@ def _value(contract: Contract, field: str, text: str) -> str:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether a table can hold it: an argument may have bytes that are none."""
+    """Return whether a table can hold the text: an argument may have invalid bytes."""
     return bool(text) and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -257,8 +257,8 @@ class Unreached:
         bounds: files whose statistics in logs and manifests, which stay for ever, have the value as the smallest or
             the greatest of a column, by table.
         undeclared: tables of the lake with such columns that no domain declares.
-        plans: whose files, kept with what became of them, name the value among the keys that they are about.
-        scopes: publications, which stay for ever, of which a manifest says that they computed rows of the value alone.
+        plans: whose stored files name the value among their keys.
+        scopes: publications whose manifests, which stay for ever, say that they computed only rows of the value.
     """
 
     landing: tuple[str, ...] = ()
@@ -308,7 +308,7 @@ def _scoped(lake: Lake, places: Collection[Place]) -> Iterator[str]:
 
 
 def is_among(keys: Mapping[str, Collection[str]], places: Collection[Place]) -> bool:
-    """Return whether one of the values of some fields is that of a key, however it is written."""
+    """Return whether one of the values of some fields equals that of a key, in any spelling."""
     return any(
         canonical(text, place.types[field]) == value
         for place in places
@@ -361,8 +361,8 @@ class Found:
     """Where rows of a key lie.
 
     Args:
-        live: in files that readers see, by table; tables without any are left out.
-        older: in files that only older releases show, or that were left behind by nobody alive: rows by table.
+        live: in files that readers see, by table; only tables with rows.
+        older: in files that only older releases show, or that a dead process left behind: rows by table.
     """
 
     live: Mapping[str, Hits] = field(default_factory=dict)
@@ -407,7 +407,7 @@ def _data_files(lake: Lake, table: str) -> Iterator[str]:
 
 
 def _rows_in(file: Location, place: Place, keys: ErasedKeys, *, is_shown: bool) -> int:
-    """Return how many rows of the key lie in a file; none in one that goes meanwhile, or is left half written."""
+    """Return how many rows of the key a file has; 0 for a file deleted during the search or half written."""
     import pyarrow as pa
 
     try:

@@ -1,4 +1,4 @@
-"""Maintenance: the small files of a day as one, checkpoints of logs, and deletion of what nobody needs."""
+"""Maintenance: compact the small files of a day, write checkpoints of logs, and delete unneeded files."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Maintenance:
     """What maintenance does, would do, or did.
 
     Args:
-        busy: days that were not compacted because somebody else works on them, by table, and who.
+        busy: days that were not compacted because another process works on them, by table, and who.
         differing: days that were not compacted because their files hold other rows than were published, by table.
         checkpoints: version of every log that is summed up, by table.
         deletions: files and folders, of stages that were left behind and of history.
@@ -106,7 +106,7 @@ class Maintenance:
 
 
 def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Maintenance:
-    """Return what is to be done now; starts nothing and changes nothing."""
+    """Return the maintenance that is due, without starting or changing anything."""
     gone = due_deletions(platform) if {"stages", "deletion"} & {*tasks} else ()
     return Maintenance(
         compaction=_to_compact(platform) if "compaction" in tasks else (),
@@ -143,7 +143,7 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
 
 
 def _with_marks(path: Location, files: Collection[DataFile]) -> set[str]:
-    """Return raw files that say that records moved away, or back: they stay, since new ones tell of new moves."""
+    """Return raw files with tombstones or withdrawals. They stay: a new file would announce new moves."""
     marks = {TOMBSTONE, WITHDRAWAL}
     may = (file.path for file in files if any(may_hold(file, "_kind", kind) for kind in marks))
     return {name for name in may if not marks.isdisjoint(_kinds_in(path / name))}
@@ -160,8 +160,8 @@ def compact(
 ) -> Maintenance:
     """Make one file of the small files of every day that has too many.
 
-    Digest, fingerprint and figures stay, and the digest is counted again from the files before they are published. Days
-    whose content somebody else replaced meanwhile are left for the next time, like tables that are being ingested into.
+    Digest, fingerprint and figures stay. The digest is computed again from the new files before publication. Days
+    replaced by another process in between are left for the next time, like tables that are being ingested into.
     """
     platform.settle()
     with meanwhile(progress, "looking for small files"):
@@ -186,7 +186,7 @@ def compact(
                 if others:
                     differing[table] = (*differing.get(table, ()), *others)
                 if met:
-                    busy.setdefault(table, {}).update(dict.fromkeys(met, "it was published again meanwhile"))
+                    busy.setdefault(table, {}).update(dict.fromkeys(met, "it was published again in between"))
                 progress(Progress("compacting", table, start + len(batch), len(days)))
         progress(Progress("compacting", table, len(days), len(days), finished=True))
     left = {(table, day) for some in (busy, differing) for table, of_table in some.items() for day in of_table}
@@ -203,7 +203,7 @@ def _ingested_with(platform: Platform, table: str) -> list[str]:
 def _compact(
     platform: Platform, spark: SparkSession, table: str, days: Sequence[ToCompact], author: Author
 ) -> tuple[list[date], tuple[date, ...]]:
-    """Compact one batch; returns the days whose files hold other rows, and those somebody else published meanwhile."""
+    """Compact one batch. Returns days whose files hold unexpected rows, and days published again in between."""
     from pyspark.sql.types import StructType
 
     from platform_assets.spark.compare.profiles import by_columns, digests_in_files
@@ -254,7 +254,7 @@ def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], com
 
 
 def _publish(snapshot: LakeSnapshot, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:
-    """Publish what nobody else published meanwhile; returns the days that somebody did."""
+    """Publish the compacted days. Returns the days that were published again in between, and left out."""
     platform = snapshot.platform
 
     def rest(met: Met, changes: Sequence[TableChange]) -> Rest:
@@ -301,7 +301,7 @@ def maintain(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> Maintenance:
-    """Do one task; killed at any moment, the next one goes on with what is left."""
+    """Do one task. If killed at any moment, the next run goes on."""
     match task:
         case "compaction":
             return compact(platform, spark, author, progress)
@@ -309,5 +309,5 @@ def maintain(
             with meanwhile(progress, "summing up logs"):
                 return Maintenance(checkpoints=sum_up(platform))
         case "stages" | "deletion":
-            with meanwhile(progress, "deleting what nobody needs"):
+            with meanwhile(progress, "deleting unneeded files"):
                 return Maintenance(deletions=delete_unneeded(platform, task))

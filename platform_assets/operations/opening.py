@@ -37,7 +37,7 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
     """Open the platform ready for work: the ledger migrated and brought in line with the lake.
 
     Args:
-        notice: told, in a sentence each, what was mended because the ledger was behind the lake.
+        notice: called with a sentence for each thing that was mended because the ledger was behind the lake.
 
     Raises:
         OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
@@ -71,7 +71,7 @@ def open_platform_to_look(
         ledger = opened.enter_context(Ledger.open_copy(settings.ledger_url.get_secret_value()))
         platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)
         platform.sync()  # the ledger may have been the last thing for which there was no room
-        limit(f"nothing can be written, so this is only what is there: {error.what}")
+        limit(f"nothing can be written, so the platform is open read-only: {error.what}")
     with opened:
         yield platform
 
@@ -94,7 +94,7 @@ def make_folders(settings: Settings) -> None:
     """Make the state folder and, in a lake that others may read, the folders that are not for them.
 
     A lake of its own mode may have been copied or restored: folders that are not for readers are closed where they are
-    open. What cannot be made or closed is told by whoever writes there next, and by `open_folders`.
+    open. A failure shows when something is written there, and in `open_folders`.
     """
     settings.make_state()
     lake = folder_of(settings.lake)
@@ -159,14 +159,14 @@ def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
         f"{last.created_at:%Y-%m-%d %H:%M} UTC, and has indexed them. Holds and people's decisions from that time "
         "are not in it, unless it is a copy from after."
     )
-    told = f"Exposures are told of release {last.release} alone: which others they were told of is not known any more."
-    said = (lacked, *held, told) if not synced.known and ledger.outbox.messages() else (lacked, *held)
-    ledger.notes.catch_up(CatchUp(first.release, last.release, " ".join(said), datetime.now(UTC)))
-    return said
+    one = f"Exposures are notified of release {last.release} only: earlier notifications are not on record any more."
+    notices = (lacked, *held, one) if not synced.known and ledger.outbox.messages() else (lacked, *held)
+    ledger.notes.catch_up(CatchUp(first.release, last.release, " ".join(notices), datetime.now(UTC)))
+    return notices
 
 
 def held_again(ledger: Ledger, publications: Collection[str]) -> tuple[str, ...]:
-    """Return what is held because of rollbacks that were not indexed before, one sentence for each."""
+    """Return a sentence for each hold of rollbacks that were not indexed before."""
     holds = [hold for hold in ledger.holds() if hold.is_of_good_content]
     said: list[str] = []
     for head in filter(None, map(ledger.head, publications)):

@@ -41,8 +41,8 @@ _ANSWER_S = 10.0
 _RETRIES = urllib3.Retry(
     total=2, read=0, backoff_factor=0.5, respect_retry_after_header=False, allowed_methods=["POST"]
 )
-"""Only of a connection: after a late answer it may have been taken, and whoever says when to come again is asked by
-the outbox, in its own time."""
+"""Retries of connections only: after a late answer the message may have been received. The outbox itself honours
+`Retry-After`."""
 _SHORTEST = 4
 """Characters of a key that are enough to name a message."""
 
@@ -81,11 +81,11 @@ def _of_variable(target: str, variable: str) -> Address:
 
 
 class WebhookError(PlatformError):
-    """Nobody took a message.
+    """A message was not received.
 
     Args:
         reason: why, as part of a sentence.
-        is_answer: whether somebody was there and refused it, so that another message may fare better.
+        is_answer: whether a receiver answered and refused it, so that another message may succeed.
     """
 
     def __init__(self, reason: str, *, is_answer: bool = False) -> None:
@@ -97,8 +97,8 @@ class WebhookError(PlatformError):
 def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -> None:
     """Post JSON, trying a few times to get through.
 
-    The address is a secret: whoever knows it can write there. It is never part of a message, nor of what the libraries
-    log that send it.
+    The address is a secret: anyone who knows it can write there. It is in no message, and in no log of the libraries
+    that send it.
 
     Args:
         key: by which the receiver knows a message that comes again.
@@ -112,13 +112,13 @@ def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -
         for scheme in ("http://", "https://"):
             session.mount(scheme, _Adapter(max_retries=_RETRIES))
         try:
-            # A redirect is not followed: it could lead to an address that nobody has checked. What else is answered is
-            # not read: it may have no end.
+            # A redirect is not followed: it could lead to an unchecked address. The body of the answer is not read: it
+            # may have no end.
             with session.post(
                 address, data=content, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False, stream=True
             ) as answer:
                 status = answer.status_code
-        except (requests.RequestException, HTTPError, ValueError) as error:  # the latter of addresses that are none
+        except (requests.RequestException, HTTPError, ValueError) as error:  # the latter for malformed addresses
             raise WebhookError(f"cannot be reached ({type(error).__name__})") from None
     if not 200 <= status < 300:
         raise WebhookError(f"answered {status}", is_answer=True)
@@ -134,7 +134,7 @@ def _signed(body: bytes, key: str, secret: SecretStr) -> dict[str, str]:
 
 @contextmanager
 def _kept_out_of_logs(address: str) -> Iterator[None]:
-    """Keep the path out of urllib3's warnings of new tries: whoever knows it could write there."""
+    """Keep the path, which is a secret, out of urllib3's warnings about retries."""
     spelt = [urlsplit(address)]
     with suppress(requests.RequestException, HTTPError, ValueError):  # then nothing is sent, and nothing logged
         spelt.append(urlsplit(requests.Request("POST", address).prepare().url or ""))
@@ -163,7 +163,7 @@ def _hang_up(answering: socket) -> None:
 
 @contextmanager
 def _answered_in_time(connection: HTTPConnection) -> Iterator[None]:
-    """Hang up on whoever is still answering then: a byte now and then would keep the sender for ever."""
+    """Close the connection after a limit: an answer of a byte now and then would keep the sender for ever."""
     timer = Timer(_ANSWER_S, _hang_up, [connection.sock])
     timer.daemon = True
     timer.start()
@@ -203,7 +203,7 @@ class Delivery:
 
 
 def deliver(platform: Platform, for_s: float | None = None, progress: OnProgress = no_progress) -> Delivery:
-    """Send what is due, oldest first, and write down what became of each.
+    """Send due messages, oldest first, and record the outcome of each.
 
     A target that cannot be reached is left alone until the next time: to wait for it again and again would keep
     messages for others. One that answers is asked on.
@@ -267,7 +267,7 @@ def retry(platform: Platform, key: str | None) -> tuple[Message, ...]:
         if message.state == "dropped":
             raise PlatformError(
                 f"Message {message.key} was dropped: {message.problem}.",
-                "`platform-assets audit decisions` has who decided so; what it told stands in the release.",
+                "`platform-assets audit decisions` shows who decided that; the release has what it announced.",
             )
     outbox.retry(messages, datetime.now(UTC))
     return tuple(messages)

@@ -1,7 +1,7 @@
-"""Pins: releases that people want to keep readable, whatever maintenance would delete.
+"""Pins: releases that people keep readable, so that maintenance does not delete their files.
 
-A pin is a decision in the ledger and names the publication, not the number: after a lake was put back to an older
-state, a number may belong to another release, which nobody pinned.
+A pin is a decision in the ledger and names the publication, not the number: after a restore from a backup, a number
+may belong to another release, which was not pinned.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FileCheck:
     _seen: dict[tuple[str, int], Files | str] = field(default_factory=dict)
 
     def problem(self, table: str, version: int, spans: Ranges) -> str | None:
-        """Return what is wrong with the files of days of a table at a version: one that is gone, or was changed."""
+        """Return a missing or changed file of some days of a table at a version, in words; None if all are whole."""
         files = self._files(table, version)
         if isinstance(files, str):
             return files
@@ -81,10 +81,10 @@ class Pin:
 def pinned_releases(ledger: Ledger, *, as_far_as_readable: bool = False) -> dict[int, Pin]:
     """Return the pin of every pinned release, by number, oldest release first.
 
-    Whoever deletes what old releases need asks under the publish lock, under which releases are pinned.
+    Deletion asks under the publish lock, under which releases are pinned.
 
     Args:
-        as_far_as_readable: for whoever only shows them, where the chain of decisions is damaged.
+        as_far_as_readable: whether to skip damaged decisions; for display only.
     """
     indexed = ledger.indexed()
     standing: dict[int, Pin] = {}
@@ -102,8 +102,8 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
     """Keep a release readable until it is unpinned.
 
     Raises:
-        BeyondWindowError: what only releases of its age needed was deleted, or is being deleted.
-        LockLostError: the publish lock was lost meanwhile; the release is not pinned.
+        BeyondWindowError: files that only releases of its age needed were deleted, or are being deleted.
+        LockLostError: the publish lock was lost; the release is not pinned.
         PlatformError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
     """
     if name is not None and not GIVEN_NAME.fullmatch(name):
@@ -119,14 +119,14 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
         taken = next((other for other in pins.values() if name and other.name == name), None)
         if taken is not None:
             raise PlatformError(
-                f"The name {name!r} is that of release {taken.release}.", "Choose another, or unpin it."
+                f"The name {name!r} belongs to release {taken.release}.", "Choose another, or unpin it."
             )
         require_whole(platform.lake, number)
         _refuse_incomplete(platform, wanted)
         [publication] = [publication for publication, shown in platform.ledger.indexed().items() if shown == number]
         _decide(platform, "pin", publication, author, name or "")
         try:
-            still_held()  # or history may have been deleted by somebody who saw no pin
+            still_held()  # or another process may have deleted files before it saw the pin
         except LockLostError:
             _decide(platform, "unpin", publication, author)
             raise

@@ -21,13 +21,13 @@ State = Literal["staging", "stopped", "paused", "publishing", "published", "roll
 STAGE = "plan-"
 """Before the name of a plan: the stage that it fills."""
 ROLLBACK_OF = "rollback-"
-"""Before the run of a backfill: that of its rollback."""
+"""Prefix of a backfill's run that makes the run of its rollback."""
 OVER: frozenset[State] = frozenset({"published", "rolled back", "cancelled"})
 """States of a backfill that cannot be gone on with."""
 
 
 class RecordError(PlatformError):
-    """There is no such backfill, or what is written of it cannot be read."""
+    """There is no such backfill, or its record cannot be read."""
 
 
 class Event(BaseModel):
@@ -36,7 +36,7 @@ class Event(BaseModel):
     Args:
         at: UTC.
         who: did it; empty for the platform itself.
-        kind: by which a plan asks to have it told; empty of what no plan can ask for.
+        kind: event name for `notify` in a plan; empty for events that cannot be subscribed to.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -51,8 +51,8 @@ class BackfillRecord(BaseModel):
     """What became of a backfill so far.
 
     Args:
-        hash: of what is applied.
-        file: what the plan file says.
+        hash: of the applied plan.
+        file: content of the plan file.
         place: where that file lies, of the last sitting; empty where that was not kept.
         looked_at: the release when it was explained first; None in records of before that was kept.
         done: how many of them are staged and have passed their gates.
@@ -60,8 +60,8 @@ class BackfillRecord(BaseModel):
         bytes: staged so far.
         starts: sittings in which anything was computed, so that Spark started as often.
         pace: days that the next job may have, where one failed; 0 where none did.
-        explained_between: in four of five cases, from where to where; None where nobody could say.
-        explained_money: that was to be expected, in words; empty without a price.
+        explained_between: range of four cases in five; None if unknown.
+        explained_money: expected cost, in words; empty without a price.
         published_days: days of tables that it made visible, of those that it is about; None before.
         runs: that worked on it, oldest first: Dagster's by their ids, or processes.
         proved: whether what its file asks for afterwards was done.
@@ -159,7 +159,7 @@ class BackfillRecord(BaseModel):
 
     @property
     def wants_proof(self) -> bool:
-        """Return whether it was published, and whoever did so died before the proof that its file asks for."""
+        """Return whether it was published and its process died before the proof that its file asks for."""
         return self.state == "published" and self.file.afterwards.verify > 0 and not self.proved
 
     def versions_hold(self, now: Mapping[str, Version]) -> bool:
@@ -219,7 +219,7 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
         ) from error
     if record.name != name:
         raise RecordError(
-            f"The record of the plan {name} is that of {record.name}: {_file(lake, name)} was copied.",
+            f"The record of the plan {name} belongs to {record.name}: {_file(lake, name)} was copied.",
             "Remove that file, or take it from a backup.",
         )
     return record
@@ -238,7 +238,7 @@ def read_record(lake: Lake, name: str) -> BackfillRecord:
 
 
 def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], dict[str, RecordError]]:
-    """Return what became of all backfills, by name, and what is wrong with the records that cannot be read, by name."""
+    """Return the records of all backfills by name, and the errors of unreadable records by name."""
     records: list[BackfillRecord] = []
     damaged: dict[str, RecordError] = {}
     for name in backfill_names(lake):
@@ -274,7 +274,7 @@ def _file(lake: Lake, name: str) -> Location:
 
 
 def is_paused(lake: Lake, name: str) -> bool:
-    """Return whether somebody wants a backfill to stand still."""
+    """Return whether a person paused a backfill."""
     return _pause(lake, name).exists()
 
 
@@ -326,14 +326,14 @@ def ends_of(lake: Lake, stage: str) -> str:
 
 
 def dropped_by(lake: Lake, stage: str) -> str:
-    """Return the command by which somebody gives a stage up: of a plan's own, that which gives up the plan."""
+    """Return the command that drops a stage: for a plan's stage, the one that cancels the plan."""
     if _is_surely_of_a_plan(lake, stage):
         return f"`platform-assets plan cancel {stage.removeprefix(STAGE)}`"
     return f"`platform-assets stage drop {stage}`"
 
 
 def made_anew_by(lake: Lake, stage: str) -> str:
-    """Return how a stage with which nobody can go on is dropped and made again, to be read after `with`."""
+    """Return how to drop and rebuild an unusable stage, in words that follow `with`."""
     again = "apply the plan again" if _is_surely_of_a_plan(lake, stage) else "compute it again"
     return f"{dropped_by(lake, stage)} and {again}"
 

@@ -106,7 +106,7 @@ def replay_quarantined(
 
 
 def discard(platform: Platform, selection: AsideSelection, author: Author) -> tuple[AsideRow, ...]:
-    """Decide that nobody needs rows any more; they are kept, and shown with `quarantine list --all`."""
+    """Discard quarantined rows: they are kept, and shown only with `quarantine list --all`."""
     rows = chosen(platform, selection)
     signature = author.signature(datetime.now(UTC))
     for table, arrival, day, error in sorted({(row.table, row.arrival, row.day, row.error) for row in rows}):
@@ -116,7 +116,7 @@ def discard(platform: Platform, selection: AsideSelection, author: Author) -> tu
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What is going to be accepted.
+    """What a person is about to accept.
 
     Args:
         holds: all that stand on every day of it, by day, those included that are held only because records tie them to

@@ -40,16 +40,16 @@ def read(
         engine: what to return: a `pyarrow.Table`, a Polars or pandas frame, a DuckDB relation, or a Spark frame of
             the active session.
         settings: where the lake is.
-        declared: tables that contracts declare, to tell a misspelt name from one never published.
+        declared: tables that contracts declare, to distinguish a misspelt name from one never published.
 
     Raises:
-        UnknownTableError: nobody declares or ever published such a table.
+        UnknownTableError: no contract declares such a table, and it was never published.
         NeverPublishedError: the release has no content of it.
         UnknownReleaseError: there is no such release.
         MovedLakeError: the lake has none of the releases that the ledger knows.
         BeyondWindowError: it is older than the rollback window, and its files may be deleted.
         DamagedTableError: files of that release are gone.
-        LakeError: the engine is unknown, a day is none, or no Spark session is active that can read a lake.
+        LakeError: the engine is unknown, a day is not a date, or no Spark session is active that can read a lake.
     """
     lake = Lake.at(settings.lake)
     now = released(settings, release)

@@ -203,7 +203,7 @@ def _common_key(left: Side, right: Side, values: Collection[str]) -> tuple[str, 
         shown = " and ".join(f"({', '.join(key)})" for key in dict.fromkeys(keys))
         raise SideError(
             f"{left.name} and {right.name} have no common key: {shown}"
-            f"{f', of which one side has no {lacking[0]!r} of this type' if len({*keys}) == 1 else ''}.",
+            f"{f', and one side has no {lacking[0]!r} of this type' if len({*keys}) == 1 else ''}.",
             "Compare sums with --by COLUMN, a column of both; `--by event_date` is one sum a day.",
         )
     return keys[0]

@@ -1,8 +1,8 @@
 """Reloading: a raw table begun anew, so that its deliveries are taken by another contract than they were.
 
-One publication leaves raw, what was refused, what waits and all that was made from them as if it had never been, and
-says that the arrivals of before count no more. From then on it is as with a fresh installation: whoever takes
-deliveries next takes these, and whoever refreshes computes from them.
+One publication empties raw, its refused and late rows and all tables made from them, and says that earlier arrivals
+no longer count. From then on it is as in a fresh installation: the next ingest takes all deliveries again, and the
+next refresh computes from them.
 """
 
 from __future__ import annotations
@@ -76,15 +76,14 @@ def reload(
 ) -> Reload:
     """Begin a raw table anew and take all its deliveries by the contract as it is now.
 
-    Readers see nothing of the tables that are made from it until these are refreshed; releases of before stay as they
-    are. Whatever ends the process, the table is as it was, or begun anew with its deliveries waiting for whoever takes
-    them next.
+    Readers see nothing of the tables made from it until these are refreshed; earlier releases stay. If the process ends
+    for any reason, the table is unchanged, or emptied with its deliveries waiting for the next ingest.
 
     Raises:
         PlatformError: a file is not there as it was taken, people decided about rows of the table or put days back that
             are made from it, or a stage is open; nothing was changed.
         OvertakenError: others kept publishing; nothing was changed.
-        LockLostError: somebody else took deliveries of the table meanwhile; nothing was changed.
+        LockLostError: another process ingested into the table in between; nothing was changed.
     """
     contract = _raw(platform, table)
     with ingest_lock(platform.lake, contract.name):
@@ -166,7 +165,7 @@ def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[A
 
 
 def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload, tuple[TableChange, ...]]:
-    """Return what is as if it had never been, at the release that is current."""
+    """Return what the reload empties, at the current release."""
     if stages := stage_names(platform.lake):
         raise PlatformError(
             f"The stage {stages[0]} is open, and what lies in it was computed from {contract.name} as it is.",
@@ -201,7 +200,7 @@ def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload
 def _begin_anew(platform: Platform, contract: Contract, files: int, author: Author, read: Mapping[str, int]) -> Reload:
     planned, changes = _planned(platform, contract, files)
     refuse_stopped(platform, RELOAD, [change.table for change in changes])
-    # Before, not after: whoever dies in between leaves days that are tried once more, and held again.
+    # Before, not after: a crash in between leaves days that are tried once more, and held again.
     derived = platform.catalogue.with_dependants([contract.name])[1:]
     platform.ledger.drop([hold for hold in platform.ledger.holds() if hold.table in derived])
     publication = new_publication()

@@ -1,7 +1,7 @@
 """Roll back: exactly the days of some publications put back as they were before, as metadata, and held there.
 
 No row is read or written: the files of before are still in the table's folder, and the log refers to them again. The
-days are held by whoever indexes the publication, in the same moment: nobody decides on the one without the other.
+days are held in the transaction that indexes the publication, so no decision sees one without the other.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _roll_back(
         for record in publication.days
         if days is None or record.day in days
     }
-    # What was delivered stays, also where nobody here has its contract.
+    # Deliveries stay, also of tables without a contract here.
     raw = tuple(sorted({table for table, _ in made if table.partition(".")[0] in DELIVERED}))
     aside = {(quarantine_table(table), day): (table, day) for table, day in made if table.startswith("silver.")}
     touched = sorted({*made, *aside} - {day for day in made if day[0] in raw})

@@ -95,7 +95,7 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
 
 
 def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
-    """Refuse days whose files went with the rollback window; any other missing file is damage, told on reading."""
+    """Refuse days whose files went with the rollback window. Reading reports any other missing file as damage."""
     horizon, gone = horizon_of(platform.lake), files_going(platform.lake)
     for change in changes if horizon.before else ():
         path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
@@ -121,7 +121,7 @@ def nothing_to_undo(
         )
     if all(publication.kind == COMPACTION for publication in publications):
         return PlatformError(
-            f"{named} only made fewer files of days, whose content is the same before and after.",
+            f"{named} only compacted files; the content of its days did not change.",
             "Name the publication that computed what is to be undone; `platform-assets why TABLE DAY` lists them.",
         )
     which = "none of these days" if days is not None else "no day"
@@ -130,7 +130,7 @@ def nothing_to_undo(
 
 
 def rolled_back_already(head: PublicationRecord) -> str:
-    """Return what is said of what somebody rolls back once more."""
+    """Return the notice for a second rollback of the same."""
     return f"is rolled back already, by {head.who} in release {head.release}: {head.why}; nothing was rolled back."
 
 
@@ -139,7 +139,7 @@ def built_upon(
 ) -> PlatformError:
     """Return which later publication made something else of the days, and what can be done.
 
-    Where that is a rollback of the same, nobody is told to undo it: what was wrong would be back.
+    If that is a rollback of the same, undoing it is not advised: the fault would be back.
     """
     back = _back_already(platform, restored, chosen, histories)
     (table, day), later = min((restored.in_the_way.items() - back.items()) or back.items())
@@ -165,7 +165,7 @@ def built_upon(
 def _back_already(
     platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
 ) -> dict[TableDay, str]:
-    """Return the days that what is in their way put back to before all that is to go, each with it."""
+    """Return the days that a later rollback already restored to before this work, each with that rollback."""
     manifests = {
         name: manifest_of(platform.lake, name)
         for name in {*restored.in_the_way.values()}

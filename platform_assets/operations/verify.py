@@ -155,7 +155,7 @@ class _Work:
         return tables
 
     def _without_spark(self, record: DayRecord) -> Verified | None:
-        """Return what the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
+        """Return the verdict that ledger, log and folders alone give; None if the day has to be computed."""
         expected = Digest.parse(record.digest)
         version = self.snapshot.release.versions[self.contract.name]
         if reason := self.intact.problem(self.contract.name, version, ((record.day, record.day),)):
@@ -236,7 +236,7 @@ class _Work:
             if there == expected:
                 made = staged.digest(day)
                 by_day[day] = _compare(day, expected, made, "computed again, it has other rows than were published")
-            if by_day[day].verdict == "different" and not is_sail(session):  # which cannot tell where
+            if by_day[day].verdict == "different" and not is_sail(session):  # Sail cannot compute examples
                 rows = (_of(published, day), _of(computed, day))
                 by_day[day] = _with_examples(by_day[day], self.contract, *rows, self.platform.masking)
         return by_day

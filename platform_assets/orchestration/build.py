@@ -72,13 +72,13 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
 
 def _exposure(domain: str, exposure: Exposure) -> dg.AssetSpec:
     """Build an external asset, beside the tables of the domain that declares the exposure."""
-    metadata = {"told at": plain(f"the address in {exposure.url_env}")}
+    metadata = {"notified at": plain(f"the address in {exposure.url_env}")}
     if exposure.page:
         metadata["page"] = dg.MetadataValue.url(exposure.page)
     return dg.AssetSpec(
         key=dg.AssetKey([_LAYER, exposure.name]),
-        description="Lies outside of the platform, and is told of every publication that changed what it reads: "
-        "`platform-assets outbox list` has what it was told.",
+        description="Outside of the platform. It gets a message for every publication that changes what it reads: "
+        "`platform-assets outbox list` shows the messages.",
         deps=[asset_key(table) for table in exposure.reads],
         group_name=domain,
         owners=shown_owners(exposure.owner),
@@ -89,7 +89,7 @@ def _exposure(domain: str, exposure: Exposure) -> dg.AssetSpec:
 
 
 _NO_RETRY = {"dagster/max_retries": "0"}
-"""The daemon can start no run anew that a command executed: were it announced, somebody would wait for it."""
+"""The daemon cannot retry a run that a command executed, so no retry must be announced."""
 
 _AROUND = dg.DagsterExecutionStepExecutionError.__name__
 """Dagster's error around what a step met, which only names the step."""

@@ -26,6 +26,6 @@ for name in EVERY_RUN:
 # Python's own numbers of chance are other ones in each copy. NumPy's would be the same in all.
 if "numpy" in sys.modules:
     os.register_at_fork(after_in_child=lambda: sys.modules["numpy"].random.seed())
-# What is imported stays: no run need look through it for garbage.
+# Imported modules stay: no run need search them for garbage.
 gc.collect()
 gc.freeze()

@@ -36,7 +36,7 @@ from platform_assets.progress import OnProgress, Progress
 from platform_assets.words import counted, visible
 
 _DEEP = "deep restatement"
-"""Who approves late rows that nobody has to look at."""
+"""Author of automatic approvals of late rows."""
 
 
 class RefreshConfig(dg.Config):
@@ -65,10 +65,12 @@ def refresh_tables(
     """Refresh all tables and report every published day to Dagster."""
     until = date.fromisoformat(config.until) if config.until else None
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
-    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as on_progress:
         for selection in deep_restatements(opened, late_queue(opened)) if config.deep_restatement else ():
             deep = replace(author, who=_DEEP)
-            for done in approve(opened, lambda: spark.session(told), selection, deep, told, by_person=False):
+            for done in approve(
+                opened, lambda: spark.session(on_progress), selection, deep, on_progress, by_person=False
+            ):
                 rows = sum(arrival.taken for arrival in done.arrivals)
                 changed = counted(len(done.published), "day")
                 context.log.info(f"{done.table}: {counted(rows, 'late row')} taken, {changed} changed")
@@ -76,11 +78,11 @@ def refresh_tables(
         stood = opened.ledger.holds()
         result = refresh(
             opened,
-            lambda: spark.session(told),
+            lambda: spark.session(on_progress),
             author,
-            progress=told,
+            progress=on_progress,
             until=until,
-            report=lambda done: held.extend(_report(context, opened, done, told)),
+            report=lambda done: held.extend(_report(context, opened, done, on_progress)),
             request=BY_PERSON if config.by_person else AUTOMATIC,
         )
         for table, days in result.struck.items():
@@ -149,4 +151,4 @@ tables_job = dg.define_asset_job(
     selection=dg.AssetSelection.all(),
     description="All tables, for days that a person chooses; what `refresh` does by itself needs no choosing.",
 )
-"""Also what tells Dagster that the sensor of late data looks after every table: it asks for jobs that name them."""
+"""It also connects the sensor of late data to every table in Dagster, which wants jobs that name them."""

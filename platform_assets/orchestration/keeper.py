@@ -47,10 +47,10 @@ _FIRST = date(2017, 3, 20)
 _DAYS = 31
 """So many that windows of days at both ends have a gap between them: what reads several ranges is compiled, too."""
 _SALES = 4
-"""A day, of which the last breaks a rule, as some of nearly every day do."""
+"""Rows a day. The last one breaks a rule, as is usual."""
 _TURNS = (("csv", "jsonl", "parquet"), ("csv", "jsonl"), ("parquet",), ("parquet",))
-"""Formats of what is delivered: first everything, then corrections. After some of these Java has compiled most of what
-it is going to compile; what reads one format is compiled for it alone."""
+"""Formats of the deliveries: first everything, then corrections. After some of these Java has compiled most of its hot
+code; each format's reader is compiled separately."""
 
 
 def rehearse(folder: Path, spark: SparkOnDemand) -> None:
@@ -73,7 +73,7 @@ def rehearse(folder: Path, spark: SparkOnDemand) -> None:
         calendar_last=_FIRST + timedelta(_DAYS - 1),
         today=_FIRST + timedelta(90),
         settle_s=0,
-        secret=SecretStr("of a rehearsal, which nobody else looks at"),
+        secret=SecretStr("of a rehearsal, which is deleted at its end"),
     )
     try:
         _land(settings, "products", _FIRST, "products", [_product(number) for number in range(3)], ("jsonl",))
@@ -183,7 +183,7 @@ class Keeper:
         self._told = ""
 
     def keep(self) -> None:
-        """Start a JVM, and lend it to whoever asks."""
+        """Start a JVM, and lend it to one process at a time."""
         try:
             while True:
                 if self._jvm is None and self._due is not None and time.monotonic() >= self._due:
@@ -247,7 +247,7 @@ class Keeper:
         return due
 
     def _answer(self) -> None:
-        """Answer a process that asks; one that has gone meanwhile is lent nothing."""
+        """Answer a request. A process that has gone gets nothing."""
         assert self._listener is not None
         connection, _ = self._listener.accept()
         connection.settimeout(_SAYS_WITHIN_S)
@@ -256,7 +256,7 @@ class Keeper:
             if asked.get("key") != self._key:
                 self._say(connection, {"no": "it was started with other settings"})
             elif self._lent is not None:
-                self._say(connection, {"no": "somebody works with it"})
+                self._say(connection, {"no": "another process works with it"})
             elif _is_there(connection):
                 self._lend(connection)
                 return
@@ -285,7 +285,7 @@ class Keeper:
         self._lent.close()
         self._lent = None
         self._used = time.monotonic()
-        why = self._jvm.take_back() if in_order and self._jvm else "whoever worked with it ended"
+        why = self._jvm.take_back() if in_order and self._jvm else "the process that worked with it ended"
         if why:
             self._tell(f"Spark that is kept ready is started anew: {why}")
             self._end(0.0)

@@ -1,8 +1,8 @@
 """Run reviewed plan files in Dagster, as `platform-assets plan` does: the jobs `plan_explain` and `plan_apply`.
 
-Whoever launches one names a file in the folder of plans and types nothing of it: what was reviewed, and approved by its
-hash, is what is done. The whole rollout is one step: how many shares it has is known when it runs, and of steps that
-Dagster learns of then, each goes on after another has failed.
+The launchpad takes the name of a file in the folder of plans and none of its content: only what was reviewed, and
+approved by its hash, is done. The whole rollout is one step: the number of its shares is known only when it runs, and
+Dagster's dynamic steps go on after another one has failed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +44,7 @@ HASH_TAG = "platform/plan_hash"
 """Of a run: what the plan comes to, as it is approved."""
 
 _GO_ON = (
-    "To apply it again here, re-execute this run or launch `plan_apply` with the same plan; what is staged is not "
+    "To apply it again here, re-execute this run or launch `plan_apply` with the same plan; staged days are not "
     "computed again."
 )
 _MOST_DAYS = 200
@@ -95,7 +95,7 @@ def tag(context: dg.OpExecutionContext, name: str, hash: str) -> None:
 
 
 def published_before(context: dg.OpExecutionContext, platform: Platform, file: PlanFile) -> BackfillRecord | None:
-    """Return the record of a plan that was published by the run of which this one is another try.
+    """Return the record of a plan if an earlier try of this run has published it.
 
     The record names this run then, too: it shows what the other has not shown.
     """
@@ -173,7 +173,7 @@ def _explain(context: dg.OpExecutionContext, config: PlanConfig, platform: Platf
         backfill = explain(opened, file)
     context.add_output_metadata(_explained(context, backfill))
     for obstacle in backfill.blocking:
-        context.log.warning(visible(f"in the way: {obstacle.told} {obstacle.todo}"))
+        context.log.warning(visible(f"obstacle: {obstacle.sentence} {obstacle.todo}"))
 
 
 @dg.op(
@@ -201,7 +201,7 @@ def _begin(
 
 @dg.op(
     name="stage",
-    description="Compute the plan step by step where nobody sees it, and hold each step against the gates.",
+    description="Compute the plan step by step in a private stage, and judge each step by the plan's gates.",
     pool=TABLES_POOL,
     ins=_AFTER,
 )
@@ -213,13 +213,13 @@ def _stage(
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
     said: list[str] = []
-    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as on_progress:
         file = named_plan(opened, config)
         if published_before(context, opened, file):
             return
 
         def tell(now: Progress) -> None:
-            told(now)
+            on_progress(now)
             if now.table and now.finished:
                 so_far = standing_of(opened, sitting.record)
                 context.log.info(visible(f"{file.name}: {standing(sitting.record, so_far)}"))
@@ -228,7 +228,7 @@ def _stage(
         with (
             refused_with_evidence({}, said),
             sitting_over(
-                opened, lambda: spark.session(told), file, author, tell, keep_and_log(context, said), place
+                opened, lambda: spark.session(on_progress), file, author, tell, keep_and_log(context, said), place
             ) as sitting,
         ):
             stage_rollout(sitting)
@@ -247,7 +247,7 @@ def _publish(
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
     said: list[str] = []
-    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as on_progress:
         file = named_plan(opened, config)
         record = published_before(context, opened, file)
         if record is None:
@@ -255,9 +255,15 @@ def _publish(
             with refused_with_evidence({}, said):
                 # Not its end alone: if the file was changed since, it is another plan, and is explained and staged.
                 record = apply(
-                    opened, lambda: spark.session(told), file, author, told, keep_and_log(context, said), place
+                    opened,
+                    lambda: spark.session(on_progress),
+                    file,
+                    author,
+                    on_progress,
+                    keep_and_log(context, said),
+                    place,
                 )
-        show_published(context, opened, record.publication, f"the plan {record.name}", told)
+        show_published(context, opened, record.publication, f"the plan {record.name}", on_progress)
         log_freshness(context, opened)
         context.add_output_metadata(page_of(opened, record))
 
@@ -275,7 +281,7 @@ def _prove(
     spark: SparkResource,
     progress: dg.ResourceParam[OnProgress],
 ) -> None:
-    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
+    with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as on_progress:
         file = named_plan(opened, config)
         record = read_record(opened.lake, file.name)
         author = author_of(context, config, file)
@@ -284,9 +290,9 @@ def _prove(
                 context.log.info(
                     visible(f"{record.name} was proved before; `plan replay` computes all of it once more.")
                 )
-            record, proved = prove_sample(opened, lambda: spark.session(told), record, author, told)
+            record, proved = prove_sample(opened, lambda: spark.session(on_progress), record, author, on_progress)
         if undone := rollback_of(opened, record):
-            show_published(context, opened, undone.publication, f"the rollback of the plan {record.name}", told)
+            show_published(context, opened, undone.publication, f"the rollback of the plan {record.name}", on_progress)
         page = page_of(opened, record)
     context.log.info(visible(f"{record.name}: {record.events[-1].what}"))
     if different := [f"{table.table} {day.day}" for table in proved for day in table.of("different")]:
@@ -322,7 +328,7 @@ def _of_apply(config: ApplyConfig) -> dg.RunConfig:
     name="plan_explain",
     config=_of_explain,
     executor_def=dg.in_process_executor,
-    description="Shows what a plan comes to: days and why, order, price, what is in the way, hash. Changes nothing.",
+    description="Shows what a plan does: days and why, order, price, obstacles, hash. Changes nothing.",
 )
 def plan_explain_job() -> None:
     """Explain without Spark, and without a place in a pool."""

@@ -30,7 +30,7 @@ from platform_assets.spark.tables.lost import lost_spark_explained
 from platform_assets.words import alike, counted, visible
 
 _MOST_KINDS = 8
-"""Reasons for which files are not taken that a run tells; `platform-assets status --files` has all."""
+"""Reasons for files not taken that a run logs; `platform-assets status --files` has all."""
 
 _SILENCE_S = 30.0
 """Seconds after which the log says that work still goes on."""
@@ -71,7 +71,7 @@ def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
 
 
 class _RunLog:
-    """Keeps what is being done, so that it can say when that is over."""
+    """Remembers running work, so that it can log its end."""
 
     def __init__(self, context: StepContext, at: Callable[[], str]) -> None:
         self._context, self._at = context, at
@@ -87,7 +87,7 @@ class _RunLog:
             if now.finished:
                 self._end(name, _result(now))
             elif name not in self._doing:
-                if now.table:  # one table after the other; what goes on meanwhile has no table
+                if now.table:  # one table after the other; work beside it has no table
                     self._end_all()
                 self._begin(name, now)
             elif now.done and now.done != (self._last and self._last.done):

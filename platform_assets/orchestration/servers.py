@@ -39,7 +39,7 @@ _PACKAGE = Path(__file__).parents[1]
 _IMPORTED = "platform_assets.orchestration.imported"
 _SELF = "platform_assets.orchestration.servers"
 _UNKNOWN = 255
-"""The exit code of a copy whose original has gone, which would have told it."""
+"""The exit code of a copy whose original, which knew it, is gone."""
 
 DAEMONS = (
     "AssetDaemon",
@@ -78,7 +78,7 @@ class Copy(ForkServerProcess):
             return not wait([self._handle], timeout=0)
         try:
             os.kill(self.pid, 0)
-        except OSError:  # its number is nobody's, or another user's
+        except OSError:  # no process has its number, or one of another user
             return False
         return True
 
@@ -102,9 +102,9 @@ class ReadyProcesses:
 
 
 def _to_the_end(environment: dict[str, str], target: Callable[..., object], *args: Any) -> None:
-    """Call a function in the environment of the server, then do what is registered for the end of the process.
+    """Call a function in the environment of the server, then run the functions registered with `atexit`.
 
-    The environment may have changed since the original began, and copies leave out what is registered.
+    The environment may have changed since the original began, and copies do not run registered functions.
     """
     if environment != dict(os.environ):
         os.environ.clear()
@@ -116,10 +116,10 @@ def _to_the_end(environment: dict[str, str], target: Callable[..., object], *arg
 
 
 def code_on_disk() -> State:
-    """Return the files of this package without the domains, which are imported later, and what is installed."""
+    """Return the state of installed packages and of this package's files, without domains, which are imported later."""
     state: set[tuple[str, int, int]] = set()
     for path in _looked_at():
-        with suppress(FileNotFoundError):  # removed just now, or a link to nothing, as Emacs marks what is being edited
+        with suppress(FileNotFoundError):  # removed just now, or a dangling link, by which Emacs marks edited files
             found = path.stat()
             state.add((str(path), found.st_mtime_ns, found.st_size))
     return frozenset(state)

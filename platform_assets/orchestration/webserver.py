@@ -1,7 +1,7 @@
 """Serve Dagster's pages as `up` does: Dagster's own command with all its options, whose app is behind a guard.
 
-Dagster itself asks neither who somebody is nor which page a request comes from. A browser sends requests wherever the
-pages it shows tell it to, this machine included, so any page could start runs, and one that gives its own name the
+Dagster itself checks neither the user nor the page that a request comes from. A browser sends requests wherever its
+pages want, this machine included, so any page could start runs, and one that gives its own name the
 address of this machine could read the answers. What a page cannot choose are the headers by which browsers say where
 its requests come from and go to: these decide.
 """
@@ -42,7 +42,7 @@ _SHOWN_CHARACTERS = 100
 
 
 class Refusal(NamedTuple):
-    """Why a request is not for Dagster: the status of HTTP, what is wrong, and what to do, each as a sentence."""
+    """Why a request is refused: HTTP status, what is wrong, and what to do, each as a sentence."""
 
     status: int
     what: str
@@ -103,10 +103,10 @@ class Guard:
         )
 
     def _of_page(self, method: str, headers: Headers, host: str) -> Refusal | None:
-        """Refuse pages of other sites. Another port of this machine is one: anybody may have put it there.
+        """Refuse pages of other sites. Another port of this machine is one: any user may serve there.
 
-        A page of this machine has the very host that it asks: what answers at [::1] when somebody opens `localhost`
-        may be another program's. Before a page at another address is a proxy, which may send another host.
+        A page of this machine has the very host that it asks: another program may answer at [::1] for `localhost`. A
+        page at another address comes through a proxy, which may send another host.
         """
         own = {*self._named, origin_of(f"http://{host}")} if host in self._own else self._named
         for origin in _values(headers, "origin"):
@@ -126,11 +126,11 @@ class Guard:
         return Refusal(
             401,
             "This Dagster asks for a password.",
-            "Give the one in PLATFORM_UI_PASSWORD of whoever started `platform-assets up`, under any name.",
+            "Enter the PLATFORM_UI_PASSWORD that `platform-assets up` was started with, and any user name.",
         )
 
     def _opens(self, authorization: str) -> bool:
-        """Compare as hashes: how long that takes tells neither the password nor its length."""
+        """Compare hashes, so that the time reveals neither the password nor its length."""
         scheme, _, encoded = authorization.partition(" ")
         try:
             decoded = b64decode(encoded.strip(), validate=True) if scheme.lower() == "basic" else b""
@@ -167,7 +167,7 @@ def _values(headers: Headers, name: str) -> list[str]:
 
 
 def _shown(value: str) -> str:
-    """Make what somebody sent fit to be named in a text."""
+    """Make a header's value printable."""
     return "".join(sign if sign.isprintable() else "?" for sign in value[:_SHOWN_CHARACTERS]) or "nothing"
 
 

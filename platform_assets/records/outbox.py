@@ -58,7 +58,7 @@ class AnnouncedDay:
 
 
 @dataclass(frozen=True)
-class ToldHeads:
+class AnnouncedHeads:
     """The heads of the chains of releases and decisions at an announcement."""
 
     heads: str
@@ -66,12 +66,12 @@ class ToldHeads:
 
 
 @dataclass(frozen=True)
-class Told:
+class Announced:
     """What was announced on a channel."""
 
     held: frozenset[AnnouncedDay] = frozenset()
     runs: frozenset[str] = frozenset()
-    heads: ToldHeads | None = None
+    heads: AnnouncedHeads | None = None
 
 
 @dataclass(frozen=True)

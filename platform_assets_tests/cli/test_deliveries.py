@@ -159,7 +159,7 @@ def test_a_plan_names_the_days_that_have_come_and_a_person_keeps_their_rows_out(
 ) -> None:
     assert "far ahead" not in run("refresh", "--explain").out
     monkeypatch.setenv("PLATFORM_TODAY", "2018-01-03")
-    due = "1 day of which rows arrived far ahead (2018-01-03) to take first, since their day has come"
+    due = "1 day with rows that arrived far ahead (2018-01-03) to take first, since their day has come"
     assert due in run("refresh", "--explain").out
     monkeypatch.setenv("PLATFORM_TODAY", "2017-01-03")
     refused = run("late", "refuse", "--table", "raw.products", "--days", "2018-01-03", *DECIDED)

@@ -132,7 +132,7 @@ def test_explain_ends_with_the_command_that_comes_next(products: Settings, run: 
     assert run("plan", "approve", str(file), "--hash", of, "--reason", "looked at", "--by", "bob").code == 0
     assert run("plan", "explain", str(file)).out.strip().endswith(f"approved: `platform-assets plan apply '{file}'`")
     file.write_text(written(plan(approvals={})), encoding="utf-8")
-    assert "next nobody has to approve it: `platform-assets plan apply" in run("plan", "explain", str(file)).out
+    assert "next it needs no approval: `platform-assets plan apply" in run("plan", "explain", str(file)).out
 
 
 def test_who_approves_twice_is_told_that_another_has_to(products: Settings, run: Run, tmp_path: Path) -> None:

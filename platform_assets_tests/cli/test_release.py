@@ -132,7 +132,7 @@ def test_mistakes_are_told_and_write_nothing(run: Run, published: Settings) -> N
         (["diff", "0", "--days", "2017-01-03..2017-01-01"], "ends before it starts"),
         (["pin", "7", *WHY], "There is no release 7."),
         (["pin", "0", *WHY], "Release 0 is pinned as 'audit' by Zoë"),
-        (["pin", "1", *WHY, "--name", "audit"], "The name 'audit' is that of release 0."),
+        (["pin", "1", *WHY, "--name", "audit"], "The name 'audit' belongs to release 0."),
         (["pin", "1", *WHY, "--name", "7"], "'7' cannot name a pin."),
         (["unpin", "1", *WHY], "Release 1 is not pinned. What to do: Name one that is: 0."),
     )

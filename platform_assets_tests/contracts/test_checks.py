@@ -74,8 +74,8 @@ def test_a_reconciliation_that_cannot_be_is_named(contract, reconciles, says):
         (lambda: Checks(aside_percent=101), "aside_percent=101"),
         (lambda: Freshness(within_days=-1), "within_days=-1"),
         (lambda: Reconciliation("silver.a", (), (ROWS,), severity="Block"), "severity='Block'"),  # type: ignore[arg-type]
-        (lambda: Reconciliation("silver.a", (), (ROWS,), "-1"), r"silver\.a has a tolerance that is none: '-1'"),
-        (lambda: Comparison("a", "gold.x", tolerance="101 %"), "'a' has a tolerance that is none: '101 %'"),
+        (lambda: Reconciliation("silver.a", (), (ROWS,), "-1"), r"silver\.a has an impossible tolerance: '-1'"),
+        (lambda: Comparison("a", "gold.x", tolerance="101 %"), "'a' has an impossible tolerance: '101 %'"),
         (lambda: Comparison("A", "gold.x"), "'A' has no identifier"),
         (lambda: Comparison("a", "copies/x.csv"), "other='copies/x.csv', which is no table and no full path"),
         (lambda: Reconciliation("silver.x", ("a",), ()), r"silver\.x compares nothing"),
@@ -84,8 +84,8 @@ def test_a_reconciliation_that_cannot_be_is_named(contract, reconciles, says):
         (lambda: Reconciliation("silver.x", (), (ROWS, ROWS)), "'rows' twice"),
         (lambda: Settled("net"), "sums='net'"),  # type: ignore[arg-type]
         (lambda: Settled(("net",), after_days=-1), "after_days=-1"),
-        (lambda: Settled(("net",), tolerance="101 %"), "net has a tolerance that is none: '101 %'"),
-        (lambda: Settled(("net",), tolerance="-1"), "net has a tolerance that is none: '-1'"),
+        (lambda: Settled(("net",), tolerance="101 %"), "net has an impossible tolerance: '101 %'"),
+        (lambda: Settled(("net",), tolerance="-1"), "net has an impossible tolerance: '-1'"),
         (lambda: Settled(("net",), tolerance="3 keys"), "'3 keys', and each sum has to stay by itself"),
         (lambda: Settled(()), "names no sum"),
         (lambda: Settled(("net",), ("net",)), "names 'net' twice"),

@@ -64,7 +64,7 @@ def with_absent(contract: Contract, name: str) -> tuple[Column, ...]:
         (DAILY_SALES, {"name": "daily_sales"}, "not <layer>.<table>"),
         (DAILY_SALES, {"name": "gold.Daily-Sales"}, "not <layer>.<table>"),
         (RAW_TRANSACTIONS, {"key": ()}, "has no key"),
-        (DAILY_SALES, {"key": ("event_date",)}, "of which the day is part already"),
+        (DAILY_SALES, {"key": ("event_date",)}, "the day is part of each key already"),
         (DAILY_SALES, {"key": ("nothing",)}, "does not declare"),
         (DAILY_SALES, {"inputs": ()}, "reads nothing"),
         (DAILY_SALES, {"columns": (*DAILY_SALES.columns, K, K)}, "twice"),
@@ -194,7 +194,7 @@ def test_an_undeclared_input_is_named():
 
 @pytest.mark.parametrize("marker", ["", ".", "a/b", "../x", "day.csv", ".csv", ".PARQUET", "a b", "x" * 65])
 def test_a_marker_that_is_no_file_beside_the_others_or_would_be_a_delivery_is_refused(marker):
-    with pytest.raises(ContractError, match="cannot mark") as caught:
+    with pytest.raises(ContractError, match="completion marker") as caught:
         LandingFiles("sales", complete=marker)
     assert "_SUCCESS" in caught.value.todo
 
@@ -210,7 +210,7 @@ READS = ("gold.sensor_week",)
 @pytest.mark.parametrize(
     ("name", "variable", "reads", "says"),
     [
-        ("", "A_URL", READS, "has no name that tells it from others"),
+        ("", "A_URL", READS, "has no usable name"),
         ("announcements", "A_URL", READS, "is taken by the platform itself"),
         ("a\nb", "A_URL", READS, "a name of one line"),
         ("a", "https://hooks.example.com/s3cret", READS, "no name of an environment variable"),

@@ -105,7 +105,7 @@ def test_the_digest_of_a_day_is_that_of_what_is_carried_over_and_what_is_compute
 
 
 def test_no_more_is_read_and_computed_than_the_keys(world: World) -> None:
-    """Told from the plan that was executed: three of twenty stores are 15 % of the rows."""
+    """Announced from the plan that was executed: three of twenty stores are 15 % of the rows."""
     with world.open() as platform:
         contract, snapshot = platform.catalogue[GOLD], LakeSnapshot.now(platform)
         request = request_of(platform, STORES[:3], DAYS[:1])

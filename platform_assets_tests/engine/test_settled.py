@@ -205,7 +205,7 @@ def test_a_plan_moves_a_settled_figure_as_it_was_approved_and_no_further(prepare
         stopped = next_stop()
         while "nothing to publish" in stopped.what:  # it goes on at another release, and is applied again
             stopped = next_stop()
-        assert "settled figures move at 100 %, and nobody approved it" in stopped.what
+        assert "settled figures move at 100 %, and hash" in stopped.what
         assert figure in stopped.what
         looked_at = stopped.todo.partition("--hash ")[2].split()[0]
         with importable(made.home), made.world.open() as platform:

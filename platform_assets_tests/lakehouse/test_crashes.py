@@ -216,7 +216,7 @@ def with_schema(text: object) -> Any:
         (with_schema(""), "no schema in its metaData"),
         (with_schema("{}"), "no schema in its metaData"),
         (with_schema(None), "no schema in its metaData"),
-        (lambda actions: [*actions, {"add": "a.parquet"}], "an action that is none of Delta's"),
+        (lambda actions: [*actions, {"add": "a.parquet"}], "an action that Delta does not have"),
     ],
 )
 def test_a_log_without_what_every_log_has_is_refused_by_name(disk_lake: Lake, spoil: Any, says: str) -> None:

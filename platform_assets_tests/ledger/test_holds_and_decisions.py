@@ -9,7 +9,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.code_version import Attempt, TiedTo, Version
 from platform_assets.records.decisions import Decision, LateDecision, PinDecision
 from platform_assets.records.history import ROLL_BACK
-from platform_assets.records.outbox import AnnouncedDay, CatchUp, Told, ToldHeads
+from platform_assets.records.outbox import Announced, AnnouncedDay, AnnouncedHeads, CatchUp
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, pinned, simple
 
 
@@ -106,19 +106,19 @@ def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: 
     held = [
         AnnouncedDay(TABLE, nth(0), refused) for refused in (Attempt("f", Version("c")), Attempt("f"), TiedTo(nth(1)))
     ]
-    told = Told(frozenset(held), frozenset({"a run"}))
+    told = Announced(frozenset(held), frozenset({"a run"}))
     for _ in range(2):
-        ledger.notes.tell("log", told)
-    ledger.notes.tell("log", Told(runs=frozenset({"another"})))
-    assert ledger.notes.announced("log") == Told(told.held, frozenset({"a run", "another"}))
-    assert ledger.notes.announced("webhook") == Told()
+        ledger.notes.mark_announced("log", told)
+    ledger.notes.mark_announced("log", Announced(runs=frozenset({"another"})))
+    assert ledger.notes.announced("log") == Announced(told.held, frozenset({"a run", "another"}))
+    assert ledger.notes.announced("webhook") == Announced()
     assert (ledger.decisions(LateDecision), ledger.decisions(PinDecision)) == ((), ())
-    for heads in (ToldHeads("first", NOON), ToldHeads("second", NOON + timedelta(days=1))):
-        ledger.notes.tell("webhook", Told(heads=heads))
-        assert ledger.notes.announced("webhook") == Told(heads=heads)
+    for heads in (AnnouncedHeads("first", NOON), AnnouncedHeads("second", NOON + timedelta(days=1))):
+        ledger.notes.mark_announced("webhook", Announced(heads=heads))
+        assert ledger.notes.announced("webhook") == Announced(heads=heads)
     told = replace(told, heads=heads)
-    ledger.notes.tell("webhook", replace(told, heads=None))
-    ledger.notes.tell("log", Told(), over=held[:2])
+    ledger.notes.mark_announced("webhook", replace(told, heads=None))
+    ledger.notes.mark_announced("log", Announced(), over=held[:2])
     assert ledger.notes.announced("log").held == {held[2]}
     assert ledger.notes.announced("webhook") == told
 

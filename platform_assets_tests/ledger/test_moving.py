@@ -102,7 +102,7 @@ def test_a_ledger_that_is_another_is_not_written_over(file: Path, server: str, i
         else:
             other.hold([hold(nth(5))])
         before = (other.holds(), other.indexed())
-    with pytest.raises(LedgerError, match="is not empty, and not what is to be moved"):
+    with pytest.raises(LedgerError, match="is not empty and differs from the one to be moved"):
         move_ledger(file, server)
     with Ledger.open(server) as other:
         assert (other.holds(), other.indexed()) == before

@@ -25,7 +25,7 @@ from platform_assets.ledger.errors import (
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.moving import copy_ledger
 from platform_assets.records.decisions import LateDecision
-from platform_assets.records.outbox import Told
+from platform_assets.records.outbox import Announced
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.ledger_records import TABLE, approval, hold, name_of, nth, simple, year
 
@@ -74,7 +74,7 @@ def test_a_ledger_is_kept_from_one_opening_to_the_next(url: str) -> None:
         lambda ledger: ledger.hold([hold(nth(0))]),
         lambda ledger: ledger.drop([hold(nth(0))]),
         lambda ledger: ledger.decide(approval()),
-        lambda ledger: ledger.notes.tell("log", Told(runs=frozenset({"r"}))),
+        lambda ledger: ledger.notes.mark_announced("log", Announced(runs=frozenset({"r"}))),
     ],
 )
 def test_a_reader_writes_nothing(url: str, write: object) -> None:

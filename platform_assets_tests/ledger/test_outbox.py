@@ -145,7 +145,7 @@ def test_senders_that_all_die_do_not_go_on_for_ever(ledger: Ledger) -> None:
     assert ledger.outbox.take([CACHE], at) is None
     [message] = ledger.outbox.messages()
     assert (message.state, message.settled_at) == ("given up", at)
-    assert "ended before it could say" in message.problem
+    assert "died before it knew" in message.problem
 
 
 def test_what_is_older_goes_first_and_what_failed_waits_until_it_is_due(ledger: Ledger) -> None:

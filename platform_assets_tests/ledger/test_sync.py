@@ -17,7 +17,7 @@ from platform_assets.records.code_version import Attempt, Version
 from platform_assets.records.decisions import LateDecision, PinDecision
 from platform_assets.records.history import ROLL_BACK, PublicationRecord
 from platform_assets.records.manifest import Arrival, DataFile, DayContent, Manifest, TableChange
-from platform_assets.records.outbox import Told
+from platform_assets.records.outbox import Announced
 from platform_assets_tests.support.ledger_records import FIRST, NOON, RAW, TABLE, approval, hold, name_of, nth, pinned
 
 
@@ -206,7 +206,7 @@ def test_holds_decisions_and_notes_survive_a_rebuild(ledger: Ledger, releases: R
     ledger.hold([hold(nth(1))])
     ledger.decide(approval())
     ledger.decide(pinned(name_of(1)))
-    ledger.notes.tell("log", Told(runs=frozenset({"r"})))
+    ledger.notes.mark_announced("log", Announced(runs=frozenset({"r"})))
     releases.publish(2)
     rebuild(releases.lake, ledger)
     assert ledger.indexed() == {name_of(1): 1, name_of(2): 2}

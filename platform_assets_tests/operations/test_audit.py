@@ -247,7 +247,7 @@ def test_a_publication_that_died_is_a_note_until_somebody_finishes_it(filled: La
     publish_elsewhere(filled, staged_manifest(filled, {SALES: {day(0): [("a", 9)]}, STORES: {}}), tmp_path, name)
     found = found_in(filled)
     assert found.faults == []
-    assert "whoever publishes next finishes it" in found.notes[0]
+    assert "the next publisher finishes it" in found.notes[0]
 
 
 def test_a_torn_release_file_hides_nothing_and_is_named(filled: Lake) -> None:

@@ -99,7 +99,7 @@ def test_a_plan_that_is_paused_goes_on_without_computing_again(shop: Shop) -> No
             pause(platform.lake, "discount", "lunch")
 
     with shop.on() as platform:
-        with pytest.raises(StoppedError, match="somebody paused it"):
+        with pytest.raises(StoppedError, match="it was paused"):
             shop.apply(platform, plan(), progress=interrupt)
         stopped, staged = read_record(platform.lake, "discount"), stage_of(platform, "discount")
         assert stopped.state == "paused"

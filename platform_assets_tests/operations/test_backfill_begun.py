@@ -80,7 +80,7 @@ def test_a_plan_that_is_applied_again_without_its_record_publishes_no_day_of_som
     before = forgotten(platform)
     begun(platform, plan(), before.hash)
     stage(platform, "plan-mend", {SILVER: {DAYS[3]: ("asked for",)}}, "0-7-0-0-0")
-    with pytest.raises(StoppedError, match="its stage holds 1 day that it does not come to"):
+    with pytest.raises(StoppedError, match="its stage holds 1 day outside the plan"):
         apply(platform, no_session, plan(), AUTHOR)
 
 

@@ -81,7 +81,7 @@ def test_what_is_in_the_way_is_told_with_the_line_of_its_field(platform: Platfor
     )
     assert line_of(place, ("days",)) == days
     [other] = [obstacle for obstacle in told(platform)[True] if "other" in obstacle.what]
-    assert other.told == f"days: {other.what}"
+    assert other.sentence == f"days: {other.what}"
 
 
 def torn(platform: Platform, *names: str) -> None:
@@ -106,7 +106,7 @@ def test_a_stage_that_cannot_be_read_is_named_and_hides_no_other(platform: Platf
     assert [obstacle.what for obstacle in obstacles[True]] == ["The plan other comes to 1 day of the same tables."]
     [damaged] = [obstacle for obstacle in obstacles[False] if "damaged" in obstacle.what]
     assert damaged.what.startswith("The stage a-trial is damaged")
-    assert damaged.what.endswith("Whether it has days of the same tables cannot be told.")
+    assert damaged.what.endswith("It is unknown whether it has days of the same tables.")
     assert "stage drop a-trial" in damaged.todo
 
 
@@ -140,7 +140,7 @@ def test_where_neither_can_be_read_nobody_can_tell(platform: Platform) -> None:
     torn(platform, "plan-other", "_plans/other")
     obstacles = told(platform)
     assert obstacles[True] == []
-    assert any(obstacle.what.endswith("days of the same tables cannot be told.") for obstacle in obstacles[False])
+    assert any(obstacle.what.endswith("whether it has days of the same tables.") for obstacle in obstacles[False])
 
 
 Refused = Callable[[Platform, str], object]

@@ -235,7 +235,7 @@ def test_days_that_the_calendar_has_no_more_are_not_published_nor_left_out_silen
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({}, "somebody paused it"),
+        ({}, "it was paused"),
         ({"service": {"hours": LATER}}, f"it may only compute within {LATER} UTC"),
         ({"budget": {"minutes": 1}}, "the budget of 1 minutes is used up"),
     ],
@@ -278,7 +278,7 @@ def test_a_plan_that_has_computed_all_of_its_days_waits_for_no_budget_and_no_hou
     assert any("It waits for more of a budget" in one for one in waits_for(platform, record))
     done = record.model_copy(update={"done": 1})
     write_record(platform.lake, done)
-    assert waits_for(platform, done) == ("Nobody applies it now: `platform-assets plan apply FILE` goes on.",)
+    assert waits_for(platform, done) == ("No process applies it now: `platform-assets plan apply FILE` goes on.",)
     assert apply(platform, no_session, file, AUTHOR).state == "published"
 
 

@@ -183,14 +183,14 @@ def test_a_plan_that_cannot_be_staged_in_time_is_refused_and_stops_when_its_time
 
 
 def test_who_is_told_of_what_a_plan_publishes_is_explained(platform: Platform) -> None:
-    assert not explain(platform, plan()).told
+    assert not explain(platform, plan()).notifies
     [domain] = platform.catalogue.domains
     exposures = (Exposure("week", "WEEK_URL", (GOLD,)), Exposure("cache", "CACHE_URL", (SILVER, GOLD)))
     told = replace(platform, catalogue=Catalogue.of([replace(domain, exposures=exposures)]))
-    assert explain(told, plan()).told == {"cache": (SILVER,)}
+    assert explain(told, plan()).notifies == {"cache": (SILVER,)}
     wide = explain(told, plan(downstream=True))
-    assert wide.told == {"week": (GOLD,), "cache": (GOLD, SILVER)}
-    assert f"Told once it is published, if their days change: week ({GOLD}), cache ({GOLD}, {SILVER})." in [
+    assert wide.notifies == {"week": (GOLD,), "cache": (GOLD, SILVER)}
+    assert f"Announced once it is published, if their days change: week ({GOLD}), cache ({GOLD}, {SILVER})." in [
         *facts(wide)
     ]
 

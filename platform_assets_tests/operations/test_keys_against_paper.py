@@ -151,7 +151,7 @@ def test_rows_that_are_approved_while_a_plan_of_keys_stands_still_come_in_with_t
 
     with found.world.open() as platform:
         take(found, platform)
-        with pytest.raises(StoppedError, match="somebody paused it"):
+        with pytest.raises(StoppedError, match="it was paused"):
             applied(found, platform, plan(["A"]), progress=halt)
         unpause(platform.lake, "some")
         approve(platform, lambda: found.world.spark, LateSelection(arrival=late), author())
@@ -314,7 +314,7 @@ def test_a_plan_that_is_edited_computes_the_keys_that_its_file_has_now(
             pause(platform.lake, "stores", "lunch")
 
     with world.open() as platform:
-        with pytest.raises(StoppedError, match="somebody paused it"):
+        with pytest.raises(StoppedError, match="it was paused"):
             applied_to(world, platform, file(before), progress=halt)
         unpause(platform.lake, "stores")
         assert applied_to(world, platform, file(after)).state == "published"

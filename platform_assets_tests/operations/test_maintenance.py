@@ -167,7 +167,7 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
     monkeypatch.setattr(maintenance, "_ingested_with", lambda *_: [])
     monkeypatch.setattr(maintenance, "publish_rest", after_somebody_else)
     done = maintenance_of(world, "compaction")
-    assert done.busy == {RAW: {DAY: "it was published again meanwhile"}}
+    assert done.busy == {RAW: {DAY: "it was published again in between"}}
     assert not stale(world)
     assert 8 in {row["basket_id"] for row in world.rows(SILVER, DAYS[0])}
 
@@ -234,7 +234,7 @@ def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
         assert (differing, busy) == ([], ())
         compacted = platform.ledger.history(SILVER, DAY)[0]
         assert (compacted.digest, compacted.publication == wrong) == (records[DAY].digest, False)
-        with pytest.raises(PlatformError, match="only made fewer files"):
+        with pytest.raises(PlatformError, match="only compacted files"):
             rollback(platform, chosen_publications(platform, run="maintenance run"), Author("undo", "wrong"))
         rollback(platform, chosen_publications(platform, publication=wrong), Author("undo", "wrong"))
         assert platform.ledger.current_days(SILVER)[DAY].digest == was

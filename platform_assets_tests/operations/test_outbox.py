@@ -253,7 +253,7 @@ def test_a_lost_ledger_tells_of_the_newest_release_alone_and_says_so(
     assert {json.loads(body)["tables"][0]["table"] for _, body in hook.came[len(before) :]} == {GOLD}
     assert len(again) == 2
     assert set(again) <= set(before)
-    assert "Exposures are told of release" in caplog.text
+    assert "Exposures are notified of release" in caplog.text
 
 
 def test_an_older_ledger_that_is_put_back_tells_again_what_was_published_since(world: World, hook: Hook) -> None:

@@ -166,7 +166,11 @@ def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, down
             "line 11, gates.0.table: gold.daily_sales is not among the tables",
         ),
         ("rollout: [10, 100]", "downstream: false\ncode: {gold.a: v}", "line 9, code.gold.a: it is not among"),
-        ("rollout: [10, 100]", "code:", "line 8, code: it is left blank, which would compute by whatever code is here"),
+        (
+            "rollout: [10, 100]",
+            "code:",
+            "line 8, code: it is left blank, which would compute with the code",
+        ),
         (
             "days:\n  range: 2017-01-01..2017-03-31",
             "policy: stale\ndays:\n  touched_by: {publication: a}",

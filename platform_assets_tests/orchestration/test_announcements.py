@@ -38,7 +38,7 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.chain import Heads
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import ArrivalRecord, Hold
-from platform_assets.records.outbox import Told, ToldHeads
+from platform_assets.records.outbox import Announced, AnnouncedHeads
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SILVER, land, refresh_on_paper
@@ -189,7 +189,7 @@ def test_without_a_webhook_it_is_logged_and_a_webhook_set_later_hears_of_it(
 
 def test_days_held_by_one_run_are_one_message_and_a_long_list_is_cut() -> None:
     many = [hold(1 + n % 28, refused=f"f{n}", run="r") for n in range(200)]
-    [message] = announcements(Present(many, known_runs=["r"], ui_url=UI), Told())
+    [message] = announcements(Present(many, known_runs=["r"], ui_url=UI), Announced())
     assert len(message.about.held) == 200
     assert len(message.payload["days"]) == 50
     assert len(message.text) < 2200
@@ -198,7 +198,7 @@ def test_days_held_by_one_run_are_one_message_and_a_long_list_is_cut() -> None:
 
 def test_a_run_that_held_days_and_broke_besides_is_told_by_itself() -> None:
     broke = FailedRun("r", "refresh", "disk full", by_gates=False, is_tried_again=True)
-    messages = announcements(Present([hold(1, run="r")], [broke]), Told())
+    messages = announcements(Present([hold(1, run="r")], [broke]), Announced())
     assert [message.payload["what"] for message in messages] == ["held", "failed"]
     assert "It is tried once more." in messages[1].text
 
@@ -214,7 +214,7 @@ def test_a_run_that_left_days_is_told_by_these_alone(good: list[int], held: list
     holds = [hold(day, run="another run") for day in held]
     now = Present(holds, [run], [days[day] for day in good])
     assert runs_told_by_days(now) == ({"r"} if silent else set())
-    messages = announcements(now, Told(held=frozenset(map(announced_day, holds))))
+    messages = announcements(now, Announced(held=frozenset(map(announced_day, holds))))
     assert [message.payload["what"] for message in messages] == ([] if silent else ["failed"])
 
 
@@ -225,7 +225,7 @@ def test_who_may_be_to_blame_is_named_however_long_the_reasons_are() -> None:
     )  # fmt: skip
     held = [replace(hold(day, refused=f"f{day}"), reason=f"odd {'x' * 300}") for day in range(1, 29)]
     details = {(SILVER, each.day): HeldDay(each, NOW, None, None, (arrival,)) for each in held}
-    [message] = announcements(Present(held, details=details, ui_url=UI), Told())
+    [message] = announcements(Present(held, details=details, ui_url=UI), Announced())
     [command] = message.payload["withdraw"]
     assert command.startswith("platform-assets withdraw 'readings/2017-01-03/r 1.csv' --reason ")
     assert message.text.count(command) == 1
@@ -290,11 +290,11 @@ def test_where_both_chains_stand_is_sent_to_the_webhook_alone_at_most_once_a_day
 
 
 def test_heads_are_told_again_where_they_moved_and_a_day_has_passed() -> None:
-    told, later = Told(heads=ToldHeads("a", NOW)), NOW + timedelta(days=1)
+    told, later = Announced(heads=AnnouncedHeads("a", NOW)), NOW + timedelta(days=1)
     for heads, is_told in (
-        (ToldHeads("b", later), True),
-        (ToldHeads("a", later), False),
-        (ToldHeads("b", later - timedelta(seconds=1)), False),
+        (AnnouncedHeads("b", later), True),
+        (AnnouncedHeads("a", later), False),
+        (AnnouncedHeads("b", later - timedelta(seconds=1)), False),
         (None, False),
     ):
         messages = announcements(Present((), heads=heads), told)

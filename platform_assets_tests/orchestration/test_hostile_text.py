@@ -16,7 +16,7 @@ from platform_assets.engine.platform import Author
 from platform_assets.orchestration.assets.events import describe_table
 from platform_assets.orchestration.automation.announcements import FailedRun, Present, announcements
 from platform_assets.orchestration.build import build_definitions, materialize_range, run_job
-from platform_assets.records.outbox import Told
+from platform_assets.records.outbox import Announced
 from platform_assets_tests.support.history import TWO_GOLDS
 from platform_assets_tests.support.hostile import HOSTILE, SHOWN, faults, faults_of_markdown
 from platform_assets_tests.support.orchestration.daemon import Daemon
@@ -113,7 +113,7 @@ def test_nothing_of_what_a_run_took_refused_and_computed_acts(make_world: MakeWo
 def announced(reason: str) -> tuple[str, str]:
     """A failed run's announcement, as it is logged and as it is sent."""
     run = FailedRun("0123456789", "refresh", reason, by_gates=False, is_tried_again=False)
-    [told] = announcements(Present((), [run], ui_url="http://ui"), Told())
+    [told] = announcements(Present((), [run], ui_url="http://ui"), Announced())
     return told.text, str(told.payload["text"])
 
 

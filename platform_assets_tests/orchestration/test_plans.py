@@ -24,7 +24,7 @@ from platform_assets.orchestration.build import build_definitions, materialize_r
 from platform_assets.orchestration.instance.launcher import TABLES_POOL
 from platform_assets.orchestration.plans import HASH_TAG, PLAN_TAG
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.records.outbox import Told
+from platform_assets.records.outbox import Announced
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.orchestration.daemon import enter_world
@@ -182,9 +182,9 @@ def test_a_plan_that_somebody_paused_stands_still_and_says_how_to_go_on(
     stopped = launch(instance, "plan_apply", plan="discount", by="zoe")
     step, message, shown = failure(stopped)
     assert step == "stage"
-    assert "somebody paused it" in message
+    assert "it was paused" in message
     assert "re-execute this run or launch `plan_apply`" in message
-    assert "somebody paused it" in shown["evidence"]
+    assert "it was paused" in shown["evidence"]
     record = recorded(readings)
     assert (record.state, record.runs, record.events[0].who) == ("paused", (stopped.run_id,), "zoe")
 
@@ -217,7 +217,7 @@ def test_a_plan_stops_at_a_gate_goes_on_and_is_shown(
     assert "50 %: gold.tills" in shown["gates"]
     assert four_days.digests() == before
     assert not any(event.is_step_materialization for event in stopped.all_events), "nobody sees what is staged"
-    [announced] = announcements(Present(holds=(), failed=failed_runs(instance, ())), Told())
+    [announced] = announcements(Present(holds=(), failed=failed_runs(instance, ())), Announced())
     assert "at 50 % 1 gate of the plan failed" in announced.payload["text"]
     told = [entry.user_message for entry in instance.all_logs(stopped.run_id)]
     assert any("discount: staging at 0 %: 4 days of tables" in line and "s left" in line for line in told), told

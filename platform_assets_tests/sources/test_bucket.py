@@ -323,7 +323,7 @@ def test_a_name_that_cannot_be_listed_is_told_and_only_its_date_waits(keys: list
     (problem,) = found.problems
     assert problem.path == "sales/2017-01-03"
     assert f"an object is called {name}" in problem.message
-    assert "Rename it, or remove it" in problem.message
+    assert "Rename or remove it" in problem.message
 
 
 def test_a_name_that_keeps_the_whole_source_from_being_listed_is_told(keys: list[str]) -> None:

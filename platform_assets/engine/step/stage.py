@@ -42,7 +42,7 @@ from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 
 Keep = Callable[["Stage", str], None]
-"""Told when days came in, and before anything is published the publication's name."""
+"""Announced when days came in, and before anything is published the publication's name."""
 
 
 class Stage:

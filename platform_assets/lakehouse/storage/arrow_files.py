@@ -15,7 +15,7 @@ from pyarrow.fs import FileInfo, FSSpecHandler, PyFileSystem
 from platform_assets.lakehouse.storage.answers import refusals_explained
 
 
-def told_files(protocol: Any) -> PyFileSystem:
+def store_files(protocol: Any) -> PyFileSystem:
     """Return what Arrow reads files through, by the bucket's name and the path in it."""
     return PyFileSystem(_Files(FsspecStore(protocol)))
 

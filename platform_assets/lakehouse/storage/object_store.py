@@ -219,10 +219,10 @@ class Stored(Location):
             raise FileNotFoundError(errno.ENOENT, "there is no such object", self.address)
 
     def arrow(self) -> tuple[FileSystem, str]:
-        from platform_assets.lakehouse.storage.arrow_files import told_files  # and Arrow, which most do without
+        from platform_assets.lakehouse.storage.arrow_files import store_files  # and Arrow, which most do without
 
         url = urlsplit(self.address)
-        return told_files(url.scheme), f"{url.netloc}{url.path}"
+        return store_files(url.scheme), f"{url.netloc}{url.path}"
 
     @property
     def _parts(self) -> tuple[str, str]:

@@ -56,7 +56,7 @@ def prove(
 ) -> tuple[TableVerified, ...]:
     """Compute published days of a backfill once more, from what they were made from.
 
-    Of days that somebody has made something else of since, that would prove somebody else's work: they are named so.
+    Days published again since are named and not verified: that would verify other work.
     """
     days = _published(platform, record)
     proved: list[TableVerified] = []
@@ -72,7 +72,7 @@ def prove(
 
 
 def _replaced(platform: Platform, table: str, published: Mapping[date, DayRecord]) -> tuple[Verified, ...]:
-    """Return the days of which readers see something else than a backfill published, each with what made it of them."""
+    """Return the days that were replaced since a backfill published them, each with the publication that did it."""
     now = platform.ledger.current_days(table, among=published)
     replaced: list[Verified] = []
     for day, record in sorted(published.items()):
@@ -143,12 +143,12 @@ def roll_back(
     """Put exactly the days of a backfill back as they were before it.
 
     Returns:
-        What became of it; and the rollback, None where somebody did it who died before saying so.
+        The new record; and the rollback, or None if an earlier process made it and died before recording it.
     """
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
         if record.state == "publishing" and (newest := publication_by(platform, record)):
-            record = as_published(platform, record, newest)  # whoever applied it died before saying so
+            record = as_published(platform, record, newest)  # its process died before recording that
         before, done = rollback_of(platform, record), None
         if before and record.state == "rolled back":
             raise BackfillError(

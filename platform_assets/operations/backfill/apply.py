@@ -1,6 +1,6 @@
 """Apply a backfill: stage it step by step, hold each against the gates, publish all of it at once.
 
-What is applied is what was explained and, where that is asked for, approved. Whatever ends the process, the next call
+Applies exactly what was explained and, where required, approved. If the process ends for any reason, the next call
 goes on after the last batch of days.
 """
 
@@ -47,7 +47,7 @@ from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets.words import counted
 
 _KEPT_EVERY_S = 1.0
-"""So that whoever watches sees it go on, and not every batch waits for the disk."""
+"""Often enough for a person to watch the progress, and seldom enough not to wait for the disk with every batch."""
 _FAILED = 10
 """Days that failed and are named."""
 _SHOWN = 3
@@ -85,7 +85,7 @@ def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[Ste
                 is_plans=True,
             )
     except BaseException as error:
-        _note(sitting, began, at_once=True)  # what is staged of it stays
+        _note(sitting, began, at_once=True)  # staged days stay
         if not isinstance(error, Exception):  # a person's Ctrl-C, or a run that was terminated
             sitting.keep(sitting.record.with_event("interrupted while it computed"))
         elif isinstance(error, DiskFullError) or not isinstance(error, PlatformError):
@@ -97,7 +97,7 @@ def _compute(sitting: Sitting, days: Mapping[str, frozenset[date]]) -> tuple[Ste
 
 
 def _refuse_blocked(sitting: Sitting, plan: Plan, days: Mapping[str, frozenset[date]]) -> None:
-    """Stand still where a day reads what is not there any more: the engine leaves such days as they are."""
+    """Stop if an input of a day is gone: the engine leaves such days as they are."""
     for table, of_table in plan.blocked.items():
         blocked = {day: state for day, (state, _) in of_table.items() if not state.is_there}
         if gone := sorted(blocked.keys() & days.get(table, frozenset())):
@@ -141,7 +141,7 @@ def _halve(sitting: Sitting, days: int) -> None:
 
 
 def wants_more(now: Progress) -> bool:
-    """Return whether work goes on computing: what is done costs nothing more, whatever its budget and its hours."""
+    """Return whether more days are to be computed. Finished work costs nothing more, so no limit applies to it."""
     return not now.finished and not (now.total and now.done >= now.total)
 
 
@@ -161,7 +161,7 @@ def stage_rollout(sitting: Sitting) -> None:
         sitting.report(f"Goes on after {record.steps[record.done - 1].share} %.")
     known = set[tuple[str, date]]()
     for number, step in enumerate(record.steps, 1):
-        # What passed may be gone: a stage is dropped by people, erasures and whoever restores a backup.
+        # Days that passed may be gone: people, erasures and restores from a backup drop stages.
         computed = _stage(sitting, step)
         known.update((one.table, day) for one in computed for day in one.published)
         known = _still_there(sitting, known)
@@ -187,7 +187,7 @@ def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[st
     if gone := sorted(known - there):
         table, day = gone[0]
         raise sitting.stop(
-            f"{counted(len(gone), 'day')} that it had staged are gone, first {table} {day}: somebody dropped its stage "
+            f"{counted(len(gone), 'day')} that it had staged are gone, first {table} {day}: its stage was dropped "
             "while it was applied",
             f"Apply it again to compute them anew; to give it up, `platform-assets plan cancel {sitting.record.name}`.",
         )
@@ -212,9 +212,9 @@ def _stage(sitting: Sitting, step: RolloutStep) -> tuple[StepResult, ...]:
         update = {"settled": {**sitting.record.settled, **settled}, "settled_at": datetime.now(UTC)}
         sitting.keep(sitting.record.model_copy(update=update))
         raise sitting.stop(
-            f"settled figures move at {step.share} %, and nobody approved it as {as_it_is} since it was looked at",
-            f"Ask somebody to run `platform-assets plan approve FILE --hash {as_it_is} --reason … --by …`; then apply "
-            "it again.",
+            f"settled figures move at {step.share} %, and hash {as_it_is} was not approved since they were found",
+            f"Ask another person to run `platform-assets plan approve FILE --hash {as_it_is} --reason … --by …`; then "
+            "apply it again.",
             _lines(failed),
         )
     _refuse_failed(sitting, failed, step.share)
@@ -278,9 +278,9 @@ def _judge(sitting: Sitting, share: int, stage: OpenStage | None = None) -> None
 
 
 def publish(sitting: Sitting) -> None:
-    """Show everything in one release; whoever died in between finds what the dead one published.
+    """Publish everything in one release. If an earlier process published and died, use its publication.
 
-    What others published meanwhile is computed in first, and that the gates have not seen: they are asked again.
+    First recomputes days whose inputs other publications changed. The plan's gates judge these days again.
     """
     platform, file = sitting.platform, sitting.record.file
     if sitting.record.state == "published":
@@ -292,7 +292,7 @@ def publish(sitting: Sitting) -> None:
         if what and what not in {event.what for event in sitting.record.events}:  # however often it is tried
             sitting.say(what)
             sitting.keep(sitting.record.with_event(what))
-        refuse_overruled(sitting)  # while it was computed again, too, somebody may have put days back
+        refuse_overruled(sitting)  # days may have been rolled back during the recomputation
         _refuse_failed(sitting, failed, 100)
         _judge(sitting, 100, now)
 
@@ -342,15 +342,15 @@ def as_published(platform: Platform, record: BackfillRecord, newest: Publication
 
 
 def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
-    """Refuse days that somebody else staged there: no one explained them, and no gate looked at them."""
+    """Refuse days that another person staged there: they were not explained, and no gate judged them."""
     names = sitting.platform.catalogue.names
     strange = [(table, day) for table, days in stage.staged.days.items() if table in names for day in days]
     strange = sorted(set(strange) - sitting.record.planned)
     if strange:
         table, day = strange[0]
         raise sitting.stop(
-            f"its stage holds {counted(len(strange), 'day')} that it does not come to, first {table} {day}: somebody "
-            "computed them there",
+            f"its stage holds {counted(len(strange), 'day')} outside the plan, first {table} {day}: they were computed "
+            "there by hand",
             f"`platform-assets plan cancel {sitting.record.name}`, and apply it again.",
         )
 
@@ -423,8 +423,8 @@ def apply(
 
     Raises:
         BackfillError: something is in the way, an approval is missing, or it was applied before.
-        StoppedError: a gate failed, the budget is used up, or somebody paused it; the next call goes on.
-        LockTimeoutError: somebody else applies it.
+        StoppedError: a gate failed, the budget is used up, or a person paused it; the next call goes on.
+        LockTimeoutError: another process applies it.
     """
     with sitting_over(platform, spark, file, author, progress, report, place) as sitting:
         stage_rollout(sitting)

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _LOOKED_AT = 12
 """Days of a table whose keys are counted: a column of each is read."""
 _MOST = 20
-"""Of the newest: machines and code of long ago tell little."""
+"""Newest runs to estimate from: old machines and old code say little."""
 
 
 def refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
@@ -120,7 +120,7 @@ def scope_in(platform: Platform, file: PlanFile) -> KeyScope | None:
 
 
 def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
-    """Return what somebody should know of the keys of a plan before it is written: values that no row has."""
+    """Return warnings about the keys of a plan before it is written: values that no row has."""
     refuse_unknown_tables(platform, file)
     scope = scope_in(platform, file)
     if scope is None:
@@ -188,7 +188,7 @@ def _run(record: BackfillRecord, made: Mapping[str, Timing]) -> PastRun:
 
 
 def explain(platform: Platform, file: PlanFile) -> Backfill:
-    """Work out which days of which tables a plan comes to, in which order, at what price, and what is in the way."""
+    """Return which days of which tables a plan computes, in which order, at what price, and what blocks it."""
     refuse_unknown_tables(platform, file)
     refuse_other_code(platform, file)
     snapshot = LakeSnapshot.now(platform)
@@ -201,7 +201,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     if file.downstream:
         named = {**reached_days(platform.catalogue, named, platform.calendar)}
     by_table = {table: frozenset(of_table) for table, of_table in named.items()}
-    # Of protected days what is in the way tells.
+    # Obstacles name the protected days.
     request = request_for(file, by_table, scope, frozenset(platform.calendar.days()))
     refuse_what_tables_cannot_take(snapshot, request)
     plan = _planned(snapshot, request)
@@ -235,7 +235,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         protected=protected_in(platform.catalogue, planned, marks),
         put_back=_put_back(snapshot, planned),
         exposed=tuple(name for name in reading if name not in planned and name not in request.by_table),
-        told=platform.catalogue.told_of(planned),
+        notifies=platform.catalogue.exposures_of(planned),
     )
     found = sorted(obstacles(platform, backfill, cores), key=lambda obstacle: not obstacle.blocks)
     return replace(backfill, obstacles=tuple(found), consent=_consent(platform, backfill))
@@ -314,7 +314,7 @@ def _touched(platform: Platform, file: PlanFile) -> frozenset[date]:
     }
     if not days:
         raise PlanFieldError(
-            f"the arrival {touched.arrival!r} is none of which a row was taken.",
+            f"no row of the arrival {touched.arrival!r} was ingested.",
             "Write its path below the landing folder, as `why` shows it.",
             ("days", "touched_by", "arrival"),
         )
@@ -331,10 +331,10 @@ def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -
 
 
 def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Backfill:
-    """Write down that somebody approves a backfill as it was explained.
+    """Record an approval of a backfill as it was explained.
 
     Args:
-        hash: that `explain` showed to whoever approves.
+        hash: that `explain` showed to the approver.
     """
     backfill = explain(platform, file)
     if backfill.hash != hash:
@@ -345,12 +345,12 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
         )
     if is_same(author.who, file.owner):
         raise PlatformError(
-            f"{author.who} owns the plan {file.name}, and nobody approves what is his own.",
-            "Ask somebody else: `platform-assets plan approve … --by NAME`.",
+            f"{author.who} owns the plan {file.name}, and owners cannot approve their own plans.",
+            "Ask another person: `platform-assets plan approve … --by NAME`.",
         )
     if backfill.blocking:
         first = backfill.blocking[0]
-        raise PlatformError(f"The plan {file.name} cannot begin: {first.told}", first.todo)
+        raise PlatformError(f"The plan {file.name} cannot begin: {first.sentence}", first.todo)
     platform.ledger.decide(PlanDecision("approval of a plan", file.name, hash, **author.signature(datetime.now(UTC))))
     given = people([*backfill.consent.given, author.who])
     return replace(backfill, consent=replace(backfill.consent, given=given))

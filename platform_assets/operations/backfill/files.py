@@ -47,9 +47,9 @@ SCHEMA = "plan.schema.json"
 _ENDINGS = (".yaml", ".yml")
 _NEVER_BLANK = {
     "only": ("compute all rows", "columns and values"),
-    "code": ("compute by whatever code is here", "tables and versions"),
+    "code": ("compute with the code that is here", "tables and versions"),
 }
-"""Fields of which nobody can tell a slip from nothing, with what nothing would do, and what they hold."""
+"""Fields that must not be empty by accident, each with the effect of leaving it out, and its content."""
 
 
 class PlanFileError(PlatformError):
@@ -59,7 +59,7 @@ class PlanFileError(PlatformError):
 
 
 def plan_text(path: Path) -> str:
-    """Return what a file says, whatever it is."""
+    """Return the text of a file."""
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)  # what has no size may have no end either
@@ -158,7 +158,7 @@ def plan_in(folder: Path, name: str) -> Path:
 
 
 class PlacedError(PlatformError):
-    """What is about a field of a plan.
+    """An error about a field of a plan.
 
     Args:
         field: where in the file; empty where it is about none.
@@ -188,7 +188,7 @@ class PlanFieldError(PlanFileError):
 
 @contextmanager
 def plan_at(path: Path) -> Iterator[PlanFile]:
-    """Yield the plan in a file, to work with: a field that turns out to be wrong is told with its line."""
+    """Yield the plan in a file. Errors about its fields that are raised inside get the line."""
     text = plan_text(path)
     try:
         yield parse_plan(text, str(path))
@@ -197,7 +197,7 @@ def plan_at(path: Path) -> Iterator[PlanFile]:
 
 
 def line_of(path: Path, field: tuple[int | str, ...]) -> int:
-    """Return the line of a field, or of what is around it, in a plan file that can be read."""
+    """Return the line of a field, or of its parent, in a readable plan file."""
     return _line(said_in(plan_text(path), str(path)), field)
 
 
@@ -295,7 +295,7 @@ def _plain(value: object) -> str:
 
 
 def _mistakes(error: ValidationError, said: CommentedMap) -> Iterator[tuple[int, str]]:
-    """Yield what is wrong, each with its line."""
+    """Yield the mistakes, each with its line."""
     for wrong in error.errors(include_url=False):
         cause = wrong.get("ctx", {}).get("error")
         loc = (*wrong["loc"], *(cause.field if isinstance(cause, MisplacedError) else ()))

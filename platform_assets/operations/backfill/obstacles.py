@@ -1,4 +1,4 @@
-"""What is in the way of a backfill, found before any work."""
+"""Obstacles of a backfill, found before any work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ROOM = 1.2
 
 
 def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iterator[Obstacle]:
-    """Yield what is in the way, and what somebody should know."""
+    """Yield obstacles and warnings."""
     file, plan = backfill.file, backfill.plan
     yield from _before(platform, file)
     for name, blocked in plan.blocked.items():
@@ -58,7 +58,7 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
         yield Obstacle(
             f"{counted(len(days), 'day')} of {table} {'was' if len(days) == 1 else 'were'} put back by a person "
             f"({which(days)}), because: {because}. The plan makes what its code and its inputs make now.",
-            "Name in `days.without` what is to stay as it was put back.",
+            "Name the days that should stay rolled back in `days.without`.",
             blocks=False,
             field=_DAYS,
         )
@@ -67,15 +67,15 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
     yield from beyond_limits(platform, file, backfill.price, cores)
     if file.notify and not platform.settings.webhook_url:
         yield Obstacle(
-            f"Of {', '.join(file.notify)} nobody is told where no webhook is set, as here.",
-            "See that PLATFORM_WEBHOOK_URL is set where `up` is started.",
+            f"No webhook is set here, so nothing is sent about {', '.join(file.notify)}.",
+            "Set PLATFORM_WEBHOOK_URL where `up` is started.",
             blocks=False,
             field=("notify",),
         )
 
 
 def applied_before(record: BackfillRecord) -> Obstacle | None:
-    """Say that a plan is over, so that nobody applies it again; None of one that goes on, or that may begin anew."""
+    """Return the obstacle that a plan is over; None if it can go on or begin again."""
     if record.state not in OVER or record.state == "cancelled":
         return None
     replay = f" `platform-assets plan replay {record.name}` is the proof of that one." if record.wants_proof else ""
@@ -108,7 +108,7 @@ def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
 
 
 def _before(platform: Platform, file: PlanFile) -> Iterator[Obstacle]:
-    """Yield what became of the plan of that name; whoever applies it is told of a record that cannot be read."""
+    """Yield the outcome of an earlier plan of that name. `apply` itself reports a record that cannot be read."""
     with suppress(RecordError):
         record = find_record(platform.lake, file.name)
         if record is None or not (over := applied_before(record)):
@@ -181,7 +181,7 @@ def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
 
 
 def _cannot_tell(error: PlatformError) -> Obstacle:
-    return Obstacle(f"{error.what} Whether it has days of the same tables cannot be told.", error.todo, blocks=False)
+    return Obstacle(f"{error.what} It is unknown whether it has days of the same tables.", error.todo, blocks=False)
 
 
 def _of_the_same(shared: Set[tuple[str, date]]) -> str:
@@ -201,8 +201,8 @@ def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
 
 
 def beyond_limits(platform: Platform, file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle]:
-    """Yield what will not do by what a backfill is expected to take, and what of it nobody knows."""
-    place = folder_of(platform.settings.lake)  # a bucket has no end that anybody could know
+    """Yield limits that the expected cost exceeds, and costs that are unknown."""
+    place = folder_of(platform.settings.lake)  # the free space of a bucket is unknown
     free = shutil.disk_usage(place).free if place and place.exists() else None
     if free is not None and (need := int(cost.bytes * _ROOM)) > free:
         yield Obstacle(

@@ -163,8 +163,8 @@ def record_parts(
     """Show what became of a backfill.
 
     Args:
-        unread: tables whose amounts are not told, with the reason.
-        approvals: of the plan, of whatever hash, oldest first.
+        unread: tables whose amounts are not shown, with the reason.
+        approvals: of the plan, for any hash, oldest first.
         gates: what those of the plan said, by share of the rollout.
         made_by: of each table by what its published days were made: code, contract, commit, what was read.
         cores: that Spark computes with, where that is known.
@@ -203,7 +203,7 @@ def record_parts(
 def _approvals(record: BackfillRecord, approvals: Sequence[PlanDecision]) -> Iterator[Part]:
     yield Heading("Approvals")
     if not approvals:
-        yield "Nobody approved it; whether somebody had to, the plan says under `approvals`."
+        yield "It was not approved; `approvals` in the plan says whether that was required."
         return
     rows = []
     for said in approvals:
@@ -252,7 +252,7 @@ def _before_and_after(
         amounts = [(table, name, *_compared(pair)) for table, name, pair in sums]
         yield Grid("Amounts", ("table", "sum of", *beside), amounts, right=beside)
     if unread:
-        yield Points([f"Amounts of {name} are not told: {why}." for name, why in unread.items()])
+        yield Points([f"Amounts of {name} are not shown: {why}." for name, why in unread.items()])
     for table in tables:
         cells = {day.day: day.cell(table.measure) for day in table.days}
         nothing = [] if table.changed else ["Nothing changed: all its days came out as they were."]
@@ -296,12 +296,12 @@ def _verdicts(record: BackfillRecord, gates: Mapping[int, Sequence[GateVerdict]]
     for share, verdicts in gates.items():
         yield Heading(f"at {share} %", 3)
         for one in verdicts:
-            told = "; ".join([one.sentence, *one.worst])
-            yield Note("green", "passed", told) if one.passed else Note("red", "failed", told)
+            text = "; ".join([one.sentence, *one.worst])
+            yield Note("green", "passed", text) if one.passed else Note("red", "failed", text)
 
 
 def table_reports(platform: Platform, record: BackfillRecord) -> tuple[tuple[TableReport, ...], Mapping[str, str]]:
-    """Return each table of a backfill before and after, by name; and whose amounts are not told, with the reason."""
+    """Return each table of a backfill before and after, by name; and tables without amounts, with the reason."""
     changes = day_changes(platform, record)
     measures = measures_of(record.file.gates)
     amounts = changed_amounts(platform, record, changes)
@@ -340,7 +340,7 @@ def _after(platform: Platform, record: BackfillRecord) -> dict[str, Mapping[date
 
 
 def before_publication(records: Sequence[DayRecord], publication: str | None) -> DayRecord | None:
-    """Return what a day was before a publication, by its records, newest first; what it is, where there is none yet."""
+    """Return a day's record from before a publication, or its newest without one. `records` are newest first."""
     names = [one.publication for one in records]
     older = records[names.index(publication) + 1 :] if publication in names else records
     return older[0] if older else None

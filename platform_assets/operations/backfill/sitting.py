@@ -52,12 +52,12 @@ class ObstructedError(BackfillError, PlacedError):
 
     def __init__(self, name: str, obstacles: Sequence[Obstacle]) -> None:
         first, *more = obstacles
-        super().__init__(f"The plan {name} cannot begin: {first.told}", first.todo, [one.told for one in more])
+        super().__init__(f"The plan {name} cannot begin: {first.sentence}", first.todo, [one.sentence for one in more])
         self.field = first.field
 
 
 class StoppedError(BackfillError):
-    """A backfill stands still: what is staged stays, readers see nothing of it, and it can be gone on with."""
+    """A backfill stopped. Its staged days stay, readers see none of them, and it can go on."""
 
 
 @dataclass
@@ -111,8 +111,8 @@ def sitting_over(
     report: Callable[[str], None] = lambda sentence: None,
     place: Path | None = None,
 ) -> Iterator[Sitting]:
-    """Begin a backfill, or go on with it; nobody else works on it meanwhile."""
-    from platform_assets.spark.session.on_demand import TimedSpark  # Spark, which who only looks does not need
+    """Begin or resume a backfill, under its lock."""
+    from platform_assets.spark.session.on_demand import TimedSpark  # Spark, which reading a plan does not need
 
     platform.sync()
     with plan_lock(platform.lake, file.name):
@@ -125,15 +125,15 @@ def sitting_over(
 
 
 def stop_if_paused(sitting: Sitting) -> None:
-    """Stand still where somebody asked for it."""
+    """Stop if a person paused the plan."""
     name = sitting.record.name
     if is_paused(sitting.platform.lake, name):
         todo = f"`platform-assets plan resume {name}`, then apply it again."
-        raise sitting.stop("somebody paused it", todo, state="paused")
+        raise sitting.stop("it was paused", todo, state="paused")
 
 
 def refuse_overruled(sitting: Sitting) -> None:
-    """Stand still where a backfill would overrule a decision of which nobody knew who explained or approved it."""
+    """Stop if the backfill would overrule a decision made after it was explained or approved."""
     sitting.platform.sync()
     if found := list(overruled(sitting.platform, sitting.record)):
         raise sitting.stop(found[0].what, found[0].todo, [one.what for one in found[1:]])
@@ -170,7 +170,7 @@ def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
 
 
 def accepted_by_plan(sitting: Sitting) -> LookedAt:
-    """Return the days whose settled figures may move: those for which it stopped, if somebody approved it since."""
+    """Return the days whose settled figures may move: those for which it stopped, if it was approved since."""
     record, since = sitting.record, sitting.record.settled_at
     decided = sitting.platform.ledger.decisions(PlanDecision, as_far_as_readable=True)
     looked = [decision for decision in decided if since and decision.created_at > since]
@@ -178,7 +178,7 @@ def accepted_by_plan(sitting: Sitting) -> LookedAt:
 
 
 def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
-    """Return the publication that a backfill made, also where whoever made it died before it could say so."""
+    """Return the publication that a backfill made, even if its process died before recording it."""
     platform.settle()
     # One of the same name and content, whose record is gone, may have been published before this one began.
     since = -1 if record.looked_at is None else record.looked_at
@@ -187,7 +187,7 @@ def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRec
 
 
 def why_of(file: PlanFile) -> str:
-    """Return what is kept with all that a plan publishes."""
+    """Return the reason to record in each publication of a plan."""
     return f"plan {file.name}: {file.reason}"
 
 
@@ -217,7 +217,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
         if before:
             kept = {name: getattr(before, name) for name in ("events", "seconds", "starts", "runs")}
             if before.state != "cancelled":
-                # Of a release that the lake does not have, nobody can tell what came after it.
+                # Decisions after a release that the lake does not have are unknown.
                 kept["looked_at"] = before.looked_at if is_of_this_lake else record.looked_at
                 _keep_what_is_asked_for(platform, before, record)
             record = record.model_copy(update=kept)
@@ -229,7 +229,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
 
 
 def _keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: BackfillRecord) -> None:
-    """Take out of a stage what a plan no longer comes to; nobody approves, or holds against gates, what is left of it.
+    """Remove days from a stage that are no longer in the plan: they would be published without approval or gates.
 
     Of other keys than before all of it goes: what was staged beside them was carried over, and is to be computed.
     """
@@ -251,7 +251,7 @@ def _refuse(backfill: Backfill) -> None:
         raise BackfillError(
             f"The plan {name} needs {counted(backfill.consent.needed, 'approval')} of {backfill.hash} and has "
             f"{len(backfill.consent.given)}, because {' and '.join(backfill.consent.because)}.",
-            f"Ask somebody to run `platform-assets plan approve FILE --hash {backfill.hash} --reason … --by …`.",
+            f"Ask another person to run `platform-assets plan approve FILE --hash {backfill.hash} --reason … --by …`.",
         )
 
 
@@ -263,19 +263,19 @@ def is_at_work(platform: Platform, record: BackfillRecord) -> bool:
 def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
     """Return what has to happen before a backfill goes on, as sentences; nothing of one that is over or at work.
 
-    What is published and not proved yet, as its file asks for, is not quite over.
+    A published plan whose file asks for a proof is not over before the proof.
     """
     if record.wants_proof:
         hours = record.file.service.hours
         if not may_compute(record.file.service, datetime.now(UTC)):
             return (f"Its proof waits for its hours, {hours} UTC: `platform-assets plan apply FILE` then.",)
-        return ("Its proof is still to come: by whoever applies it now, or by `platform-assets plan apply FILE`.",)
+        return ("Its proof is still to come: from the running `apply`, or `platform-assets plan apply FILE`.",)
     return () if record.state in OVER else tuple(_waits(platform, record))
 
 
 def waits_to_begin(backfill: Backfill) -> tuple[str, ...]:
-    """Return what has to happen before a plan that was never applied can be."""
-    waits = [f"{obstacle.told} {obstacle.todo}" for obstacle in backfill.blocking]
+    """Return what has to happen before a plan can be applied for the first time."""
+    waits = [f"{obstacle.sentence} {obstacle.todo}" for obstacle in backfill.blocking]
     consent = backfill.consent
     if not consent.is_there:
         missing = counted(consent.needed - len(consent.given), "approval")
@@ -291,7 +291,7 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
             yield f"It waits for the publish lock, which {publisher} holds."
         return
     if is_paused(lake, record.name):
-        yield f"Somebody paused it: `platform-assets plan resume {record.name}`."
+        yield f"It is paused: `platform-assets plan resume {record.name}`."
     computes = record.done < len(record.steps)
     if computes and not may_compute(file.service, datetime.now(UTC)):
         yield f"It waits for its hours, {file.service.hours} UTC."
@@ -304,7 +304,7 @@ def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
         yield from waits_to_begin(explain(platform, file))
     for decided in overruled(platform, record):
         yield f"It would overrule what was decided since: {decided.what}. {decided.todo}"
-    yield "Nobody applies it now: `platform-assets plan apply FILE` goes on."
+    yield "No process applies it now: `platform-assets plan apply FILE` goes on."
 
 
 def overruled(platform: Platform, record: BackfillRecord) -> Iterator[Obstacle]:

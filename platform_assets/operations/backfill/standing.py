@@ -47,7 +47,7 @@ from platform_assets.words import as_code, counted, lasting, size
 
 
 def backfill_report(backfill: Backfill, at: Path | None = None) -> Report:
-    """Report all that somebody wants to know who is to approve a plan, and the command that comes next."""
+    """Report what an approver of a plan needs to know, and the next command."""
     return Report(_parts(backfill, at), _json(backfill), bool(backfill.blocking))
 
 
@@ -68,7 +68,7 @@ def _parts(backfill: Backfill, at: Path | None) -> Iterator[Part]:
     yield Points([*facts(backfill)])
     for one in backfill.obstacles:
         place = f"line {line_of(at, one.field)}, " if at and one.field else ""
-        what = f"{place}{one.told} {one.todo}"
+        what = f"{place}{one.sentence} {one.todo}"
         yield Note("red", "in the way", what) if one.blocks else Note("yellow", "mind", what)
     yield f"Hash `{backfill.hash}`, over release {backfill.release}."
     yield Details("", [Listing(written(file))])
@@ -81,7 +81,7 @@ def _parts(backfill: Backfill, at: Path | None) -> Iterator[Part]:
 def _next(backfill: Backfill, file: str) -> str:
     if not backfill.consent.is_there:
         return f"`platform-assets plan approve {file} --hash {backfill.hash} --reason … --by …`"
-    enough = "it is approved" if backfill.consent.needed else "nobody has to approve it"
+    enough = "it is approved" if backfill.consent.needed else "it needs no approval"
     return f"{enough}: `platform-assets plan apply {file}`"
 
 
@@ -122,14 +122,14 @@ def _json(backfill: Backfill) -> dict[str, Any]:
         "protected": backfill.protected,
         "narrowed": backfill.narrowed,
         "stale_afterwards": backfill.exposed,
-        "exposures": backfill.told,
+        "exposures": backfill.notifies,
         "obstacles": backfill.obstacles,
         "approval": backfill.consent,
     }
 
 
 def facts(backfill: Backfill) -> Iterator[str]:
-    """Return what somebody wants to know besides the days, in sentences."""
+    """Return facts about a plan besides its days, in sentences."""
     yield f"About {_cost(backfill.price)}."
     yield from _only(backfill)
     for table, days in backfill.up_to_date.items():
@@ -139,11 +139,11 @@ def facts(backfill: Backfill) -> Iterator[str]:
         yield f"Left as they are: {left}, computed by other code or another contract, and not named by the plan."
     if backfill.exposed:
         yield f"Stale afterwards, because they read it: {', '.join(backfill.exposed)}."
-    if backfill.told:
-        told = ", ".join(f"{name} ({', '.join(tables)})" for name, tables in backfill.told.items())
-        yield f"Told once it is published, if their days change: {told}."
+    if backfill.notifies:
+        notified = ", ".join(f"{name} ({', '.join(tables)})" for name, tables in backfill.notifies.items())
+        yield f"Notified once it is published, if their days change: {notified}."
     if backfill.file.notify:
-        yield f"The webhook is told of: {', '.join(backfill.file.notify)}."
+        yield f"Sent to the webhook: {', '.join(backfill.file.notify)}."
     gates = [
         f"{gate.table} {gate.metric}{f' of {gate.column}' if gate.column else ''} within {gate.tolerance_percent} %"
         f"{' on each day, too' if gate.each_day else ''}"
@@ -274,7 +274,7 @@ class _Kept(Figures):
 
 
 _DAYS = TypeAdapter(dict[str, tuple[_Kept, ...]])
-"""What is kept of a backfill, as `days`."""
+"""Type of `days` in a stored backfill."""
 
 
 def staged_figures(

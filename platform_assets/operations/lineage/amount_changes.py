@@ -42,8 +42,8 @@ class AmountChanges:
     """The amounts of days that became something else.
 
     Args:
-        by_day: sums before and after of each table's day, by column; None on a side on which there is no such day.
-        unread: tables whose amounts are not told, with the reason.
+        by_day: sums before and after of each table's day, by column; None on a side without the day.
+        unread: tables whose amounts are not shown, with the reason.
     """
 
     by_day: Mapping[tuple[str, date], tuple[Sums | None, Sums | None]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def amount_changes(
         if not names:
             continue
         if size > left:
-            unread[table] = f"{size / 2**20:,.0f} MiB would have to be read; of fewer tables or days they are told"
+            unread[table] = f"{size / 2**20:,.0f} MiB would have to be read; name fewer tables or days to see them"
             continue
         left -= size
         try:
@@ -101,7 +101,7 @@ def amount_changes(
 def _sums(
     platform: Platform, table: str, names: Collection[str], shown: Mapping[date, Shown]
 ) -> dict[date, dict[str, Amount | None]]:
-    """Return the sums of each day; of one without rows there are none, which is nothing of everything."""
+    """Return the sums of each day; all 0 for a day without rows."""
     sums: dict[date, dict[str, Amount | None]] = {}
     by_release: defaultdict[int, list[date]] = defaultdict(list)
     for day, at in shown.items():
@@ -166,14 +166,14 @@ def changed_days(
 ) -> tuple[DayDifference, ...]:
     """Return the days whose content differs between two releases, by table and day.
 
-    A day that was published again with the same content, or put back, does not differ. A day without rows that was
-    loaded meanwhile does, though the table has the same version.
+    A day that was published again with the same content, or rolled back, does not differ. A day without rows that was
+    loaded in between does, though the table has the same version.
     """
     both = before.versions | after.versions
     newer = max(before, after, key=lambda release: release.number)
     for table in sorted(only.tables - both.keys()):
         version_in(platform.lake, table, newer, platform.catalogue.names)
-    # Whatever was not published between the two is what it was.
+    # Days not published between the two are unchanged.
     published = platform.ledger.counts.published_between(*sorted((before.number, after.number)))
     return tuple(
         change

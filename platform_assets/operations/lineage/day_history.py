@@ -1,7 +1,7 @@
 """The life of a day: what made something of it, kept something from it or was decided about it; rollbacks that end.
 
-A rollback holds its days until what they are made from is another one, so one row that has nothing to do with it ends
-it. Whoever put the days back has to hear of that, before it happens where a plan is shown, and after it did.
+A rollback holds its days until their inputs change, so one unrelated row ends it. The person who rolled back is told:
+before it happens in a plan's report, and afterwards.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Published:
         record: all that is on record of the day then, the versions of the tables it was made from among it.
         arrivals: files, approvals and withdrawals whose rows entered the raw day.
         restores: publication whose content a rollback put back.
-        keys: of which alone rows were computed, while all others were carried over; empty for a whole day.
+        keys: whose rows alone were computed, all others carried over; empty for a whole day.
     """
 
     head: PublicationRecord
@@ -77,7 +77,7 @@ def life_of(platform: Platform, table: str, day: date) -> tuple[tuple[datetime, 
     published = [*_publications(platform, table, day)]
     if not published:
         table = platform.catalogue[table].name
-    # Releases say which publication came first, also where somebody set the clock back between the two.
+    # Releases give the order of publications even if the clock was set back between them.
     moments = accumulate((event.head.created_at for event in published), max)
     timed: list[tuple[datetime, Event]] = [*zip(moments, published, strict=True)]
     timed += [(hold.created_at, hold) for hold in platform.ledger.holds(table) if hold.day == day]
@@ -129,7 +129,7 @@ def _raw_tables_of(platform: Platform, table: str) -> set[str]:
 
 
 _LOOKED_AT = 10
-"""Days of a rollback of which files are looked for: that opens files of raw days."""
+"""Days of a rollback whose files are looked up: that opens files of raw days."""
 
 _SHOWN = 3
 """Files that are named."""
@@ -157,13 +157,13 @@ class EndedRollback:
 
     @property
     def name(self) -> str:
-        """Return which rollback it is, of which days."""
+        """Return a name of the rollback, with its days."""
         made = f"release {self.rollback.release}, {self.rollback.who}: {self.rollback.why}"
         return f"the rollback of {counted(len(self.days), 'day')} of {self.table} ({which(self.days)}; {made})"
 
     @property
     def is_done(self) -> bool:
-        """Return whether it ends only because the files it was about were withdrawn, so that nobody has to look."""
+        """Return whether it ends only because its files were withdrawn, so that no person has to look."""
         return bool(self.withdrawn) and not self.counts
 
     @property

@@ -1,4 +1,4 @@
-"""Held days and days warned of, as people are told of them: since when, what readers see, and what came since."""
+"""Held days and days with warnings, for display: since when, what readers see, and what arrived since."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, Publ
 from platform_assets.words import counted, for_shell
 
 _SHOWN = 5
-"""Arrivals that are named; somebody who has more of them begins with `why`."""
+"""Arrivals that are named; `why` shows more."""
 
 _MANY = 3
-"""Days that are told as one."""
+"""Days from which on they are shown as one group."""
 
 
 class OlderHold(NamedTuple):
@@ -45,10 +45,10 @@ class HeldDay:
 
     Args:
         since: when it was first held so, UTC.
-        shown: what readers have of it; None where they have nothing.
-        arrivals: that are new since then, in whatever the day is made from, newest first.
-        undelivered: the raw table of which nothing was delivered for the day, so that there is nothing to accept yet.
-        changed: code and configurations that are others since then, of whatever the day is made by.
+        shown: what readers see of it; None if nothing.
+        arrivals: in the day's inputs since then, newest first.
+        undelivered: the raw table without a delivery for the day, so that there is nothing to accept yet.
+        changed: code and configurations that changed since then and affect the day.
         is_stopped: whether an open circuit keeps the table from being published, so that nothing can be accepted.
     """
 
@@ -69,7 +69,7 @@ class HeldDay:
 
     @property
     def is_put_back(self) -> bool:
-        """Return whether a person rolled the day back, so that readers have what was put back whatever gates refuse."""
+        """Return whether a person rolled the day back: then readers see that content, whatever gates refuse."""
         return any(hold.is_of_good_content for hold in self.holds)
 
     @property
@@ -101,7 +101,7 @@ class HeldDay:
 
     @property
     def complaint(self) -> str:
-        """Return what is to be said of an arrival that is taken out because of it."""
+        """Return the reason for withdrawing an arrival because of this day."""
         by_gates = [hold.gate for hold in self.holds if not hold.is_of_good_content]
         name = f"{self.hold.table} {self.hold.day}"
         return f"{by_gates[0]} holds {name}" if by_gates else f"{name} was rolled back"
@@ -113,7 +113,7 @@ class HeldDay:
 
 
 def withdrawals(days: Iterable[HeldDay | WarnedDay]) -> tuple[str, ...]:
-    """Return the commands that take out what is new on some days, each arrival once; of more than a few how many."""
+    """Return the commands that withdraw new arrivals of some days, each once; a count if there are many."""
     lines: dict[str, str] = {}
     for day in days:
         for arrival in day.arrivals:
@@ -125,7 +125,7 @@ def withdrawals(days: Iterable[HeldDay | WarnedDay]) -> tuple[str, ...]:
 def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
     """Return held days about which there is the same to say, as one: many that a gate holds with the same arrivals new.
 
-    Days that are tied to another are as one, too: what is new on them is not what holds them. A few stay by themselves.
+    Days tied to another day are grouped, too: their own new arrivals are not what holds them. A few stay ungrouped.
     """
     groups: dict[tuple[str, ...], list[HeldDay]] = {}
     for day in held:
@@ -142,10 +142,10 @@ def withdraw_command(path: str, why: str) -> str:
 
 
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:
-    """Return what is to be said of held days, by table and day; of holds that keep nothing from readers now, nothing.
+    """Return held days for display, by table and day. Leaves out holds that keep nothing from readers now.
 
-    Nor of those of a table that no domain declares any more: nobody computes it, so nothing is kept back, and nothing
-    that a person could do would lift them. They stay for the day on which it is declared again.
+    Leaves out tables that no domain declares any more: they are not computed, so nothing is kept back, and a person
+    could not lift the hold. The holds stay in case the table is declared again.
     """
     new = NewSince(platform)
     if holds := tuple(hold for hold in holds if hold.table in platform.catalogue.names):
@@ -211,8 +211,8 @@ class WarnedDay:
     """A day that readers see though gates found something.
 
     Args:
-        since: the publication from which on the same gates warn of it.
-        arrivals: that were new then, in whatever the day is made from, and count still; newest first.
+        since: the publication since which the same gates warn of it.
+        arrivals: in the day's inputs that were new then and still count, newest first.
     """
 
     record: DayRecord
@@ -221,13 +221,13 @@ class WarnedDay:
 
     @property
     def complaint(self) -> str:
-        """Return what is to be said of an arrival that is taken out because of it."""
+        """Return the reason for withdrawing an arrival because of this day."""
         gates = dict.fromkeys(warned.gate for warned in self.record.warnings)
         return f"{' and '.join(gates)} warned of {self.record.table} {self.record.day}"
 
 
 def warned_day(platform: Platform, record: DayRecord) -> WarnedDay | None:
-    """Return what is to be said of a day as it was published last; None where no gate warned of it."""
+    """Return the warned day for its last publication; None if no gate warned of it."""
     gates = {warned.gate for warned in record.warnings}
     if not gates:
         return None

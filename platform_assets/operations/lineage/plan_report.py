@@ -53,7 +53,7 @@ def intake_lines(intakes: Iterable[Intake]) -> list[str]:
                 "take first; the days they touch are known then, and join the plan"
             )
         if intake.due:
-            days = f"{counted(len(intake.due), 'day')} of which rows arrived far ahead ({which(intake.due)})"
+            days = f"{counted(len(intake.due), 'day')} with rows that arrived far ahead ({which(intake.due)})"
             lines.append(f"{intake.table}: {days} to take first, since their day has come")
         if intake.quiet:
             lines.append(
@@ -123,7 +123,7 @@ def kept_lines(left: Iterable[tuple[str, date, str]], stops: Collection[str] = (
     """Say what kept days from being published, one line for each reason.
 
     Args:
-        stops: why circuits are open. Days that one of these kept are one line, whatever else their reason says.
+        stops: why circuits are open. All days that one of them stopped are one line.
     """
     lines: dict[str, dict[str, list[date]]] = {}
     for table, day, why in left:

@@ -1,4 +1,4 @@
-"""Where a published day comes from, back to the files that were delivered, and what is new there since. No JVM."""
+"""Where a published day comes from, back to the delivered files, and what arrived there since. No JVM."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Explanation:
         differences: of its inputs, since it read them.
         changes: of the contract, since it was computed.
         software: that computed it, as its manifest has it.
-        scope: of which keys alone rows were computed with it, if the rest may be made of something else.
+        scope: keys whose rows alone were computed with it, if other rows may come from other software.
     """
 
     table: str
@@ -258,8 +258,8 @@ def delivered_since(
     """Return the deliveries that an input day is made of now, and that nothing was made of that the explained day read.
 
     Returns:
-        Files and what was decided of them, by table and day of the input; days without such are left out. None at all
-        where the explained day read so many days that nobody looked for their files.
+        Files and decisions about them, by table and day of the input; only days with files. Empty if the explained
+        day read too many days to look up their files.
     """
     if not _is_known(explanation.origin):
         return {}
@@ -285,13 +285,13 @@ def _files(origin: Origin | None) -> Iterator[ArrivalRecord]:
 
 
 def replaced_files(platform: Platform, origin: Origin) -> tuple[Problem, ...]:
-    """Return what is wrong with each, and what to do; none of a day made from more days than files are named of."""
+    """Return a problem for each replaced file; none if the day read too many days to look up their files."""
     return each_once(_replaced(platform, origin))
 
 
 def _replaced(platform: Platform, origin: Origin) -> Iterator[Problem]:
     if taken := [arrival for arrival in origin.arrivals or () if arrival.kind != "withdrawal"]:
-        # Of rows that somebody approved, the file is the origin of what was approved.
+        # For approved late rows, the file is the origin of the approval.
         files = {path for arrival in taken for path in (arrival.path, arrival.origin) if path}
         listed = list_arrivals(platform, platform.catalogue[origin.table], among=files)
         yield from (problem for problem in listed.problems if problem.is_replaced)

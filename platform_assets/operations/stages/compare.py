@@ -159,7 +159,7 @@ def _of_one_type(
 
 
 def _shared(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """Return columns of both sides, or of the only one, but the platform's own: they tell rows without a key apart."""
+    """Return common columns without the platform's own ones. They identify rows of a table without a key."""
     sides = [side for side in (before, after) if side.columns]
     return [n for n in sides[0].columns if not n.startswith("_") and n in sides[-1].columns] if sides else []
 
@@ -212,7 +212,7 @@ class Spread:
     """How the values of a column spread over all days of one side.
 
     Args:
-        lowest: value; None where there is none, or the column is sensitive.
+        lowest: value; None without values, or for a sensitive column.
         mean: of numbers.
         quantiles: of numbers, at `QUANTILES`.
     """

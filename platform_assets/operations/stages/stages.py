@@ -86,7 +86,7 @@ def refresh_stage(
     there for the next call.
 
     Args:
-        plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
+        plan: of the request, as a person has seen it; made again if the stage has changed since.
         looked_at: days whose settled figures a person has accepted.
         is_plans: whether it is published when it is done, so that circuits stop and count it.
 
@@ -118,11 +118,11 @@ def publish_stage(
 ) -> StagePublished:
     """Show all days of a stage at once, and close it.
 
-    Days that others have published since, and those that read what is another one now, are computed again first; for
-    that alone the session is started. Killed at any moment, or refused by `look`, the stage is what it was.
+    Days published by others since, and days whose inputs changed, are computed again first; only that starts the
+    session. If killed at any moment, or refused by `look`, the stage is unchanged.
 
     Args:
-        look: shown what is going to be published where that is not just what was staged.
+        look: called with what is going to be published if it differs from what was staged.
         protected_too: protected days that are published all the same, as a plan file says why.
 
     Raises:
@@ -173,7 +173,7 @@ def drop_stage(platform: Platform, name: str) -> OpenStage | None:
 
 
 def narrow_stage(platform: Platform, name: str, wanted: Mapping[str, Collection[date]]) -> None:
-    """Take out of a stage what nobody wants of it any more; days that read these are computed again by and by.
+    """Remove days from a stage that are not wanted any more. Days that read them are computed again later.
 
     Args:
         wanted: days that stay, by table; those of its quarantined rows stay with them.
@@ -220,7 +220,7 @@ def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]
 
 
 def _keep_published(platform: Platform, before: OpenStage, look: Look | None) -> Callable[[Stage, str], None]:
-    """Return the same for a stage that is being published: what is computed again replaces all of it at once."""
+    """Return the writer for a stage that is being published: recomputed days replace all of it at once."""
 
     def keep(stage: Stage, publishing: str) -> None:
         if not publishing:  # days that others overtook are taken out first, and come back one batch after the other
@@ -249,7 +249,7 @@ def _now(platform: Platform, before: OpenStage, stage: Stage, publishing: str) -
 
 
 def _found(platform: Platform, name: str) -> OpenStage | None:
-    """Return a stage as it can be gone on with; None if there is none, or it is over."""
+    """Return a stage that can go on; None if there is none, or it is over."""
     if name not in stage_names(platform.lake):
         return None
     stage = read_stage(platform.lake, name)
@@ -264,7 +264,7 @@ def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
     """Return the release of a stage whose publisher died before closing it; None for one that was not published."""
     if not stage.published_as:
         return None
-    platform.settle()  # whoever publishes next would finish what the dead one began, and publish it once more
+    platform.settle()  # else the next publisher would finish what a dead process began, and publish it once more
     since = published(platform.lake, after=stage.release)
     return next((number for number, publication in since if publication == stage.published_as), None)
 

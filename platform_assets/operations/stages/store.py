@@ -47,7 +47,7 @@ def open_stages(lake: Lake) -> tuple[OpenStage, ...]:
 
 
 def all_stages(lake: Lake) -> tuple[tuple[OpenStage, ...], dict[str, DamagedStageError]]:
-    """Return all open stages, by name, and what is wrong with those that cannot be read, by name."""
+    """Return all open stages by name, and the errors of unreadable stages by name."""
     stages: list[OpenStage] = []
     damaged: dict[str, DamagedStageError] = {}
     for name in stage_names(lake):
@@ -88,7 +88,7 @@ def write_stage(lake: Lake, stage: OpenStage) -> None:
 
 
 def forget_stage(lake: Lake, name: str) -> None:
-    """Close a stage; its rows stay until somebody discards them."""
+    """Close a stage. Its rows stay until they are deleted."""
     file = _file(lake, name)
     if not file.exists():
         raise unknown_stage(lake, name)
@@ -140,7 +140,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
         )
     try:
         require_whole(platform.lake, stage.release)
-    except (BeyondWindowError, ErasedError) as error:  # it was opened while somebody looked for the rows to erase
+    except (BeyondWindowError, ErasedError) as error:  # opened while an erasure looked for its rows
         raise StageError(
             f"The stage {name} lies over a release that is gone. {error.what}",
             f"Drop it with {made_anew_by(platform.lake, name)}.",

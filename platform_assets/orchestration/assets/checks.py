@@ -189,7 +189,7 @@ def _wrong(by_day: Mapping[date, Checked]) -> dict[date, Checked]:
 
 def _summary(by_day: Mapping[date, Checked]) -> str:
     if not by_day:
-        return "No day was computed: what is up to date was checked when it was published."
+        return "No day was computed: up-to-date days were checked when they were published."
     days = f"{counted(len(by_day), 'day')}, {which(by_day)}"
     wrong = _wrong(by_day).values()
     if not wrong:
@@ -273,10 +273,10 @@ TableDay = tuple[str, date]
 
 _LEFT = "days"
 _SPELT_OUT = 20
-"""Days of which a failed step says why."""
+"""Days for which a failed step gives reasons."""
 
 _MOST_DAYS = 50
-"""Days of a table of which all is looked up: that opens files of raw days."""
+"""Days of a table that are looked up in full: that opens files of raw days."""
 
 
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
@@ -296,8 +296,8 @@ def days_left(
 
     Args:
         days: with what keeps each, by table, inputs first; at least one.
-        held: what is known of those that something holds.
-        stops: why circuits are open that stopped days of it; said first.
+        held: details of held days.
+        stops: why circuits are open that stopped some of the days; shown first.
     """
     reasons = [(table, day, why) for table, of_table in days.items() for day, why in sorted(of_table.items())]
     known = tuple(held)
@@ -342,7 +342,7 @@ def _red(contract: Contract, findings: Iterable[Finding]) -> tuple[Checked, ...]
 
 
 def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, HeldDay]:
-    """Return what holds some days: of each its own hold, or that of a day which it reads.
+    """Return the hold of some days: each day's own, or that of a day that it reads.
 
     Args:
         days: that were not published; of many the oldest are looked at, of a raw table none: nothing holds them.
@@ -358,7 +358,7 @@ def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -
 
 
 def good_days(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, DayRecord]:
-    """Return those of some days that are what they should be now, whoever published them."""
+    """Return those of some days that are up to date now, no matter which process published them."""
     snapshot = LakeSnapshot.now(platform)
     if contract.source is not None:
         good = set(snapshot.digests(contract.name)).intersection(days)

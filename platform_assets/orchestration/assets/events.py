@@ -1,6 +1,6 @@
 """Say what Dagster shows of a published day and of a table.
 
-Nothing else makes metadata of text, so that whoever adds some cannot forget to make it visible.
+Only this module makes metadata from text, so that control characters are always made visible.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _READ = ("days_read", "files_read")
 """Figures about the work, not about the rows."""
 
 _SHOWN_IN_PLACE = 999
-"""Characters of Markdown that Dagster shows where they stand; what is longer is hidden behind a link."""
+"""Longest Markdown that Dagster shows in place, in characters; longer text is hidden behind a link."""
 
 _MAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
 """Addresses that Dagster takes for an owner."""
@@ -48,7 +48,7 @@ def asset_key(table: str) -> dg.AssetKey:
 
 
 def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[date, Metadata]:
-    """Return what is shown of every published day that is a partition; the days share the seconds of the step.
+    """Return the metadata of every published day that is a partition. The days share the seconds of the step.
 
     Rows of other days may enter raw, and wait there for the calendar.
     """

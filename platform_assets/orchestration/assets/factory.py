@@ -121,8 +121,8 @@ def _build_asset(
     ) -> Iterator[Event]:
         days = tuple(date.fromisoformat(key) for key in context.partition_keys)
         author = Author(run=context.run_id, why=_why(context))
-        with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as told:
-            yield from _Run(context, config, opened, spark, told, contract, days, author).events()
+        with platform.open() as opened, progress_in_run(context, spark.tasks, progress) as on_progress:
+            yield from _Run(context, config, opened, spark, on_progress, contract, days, author).events()
 
     return table
 
@@ -174,7 +174,7 @@ class _Run:
             if not overtaken or good.keys() != set(self.days):
                 self._log_good(good)
                 raise
-            self.context.log.info(f"{self.contract.name}: others published all of its days meanwhile")
+            self.context.log.info(f"{self.contract.name}: another process has published all of its days")
             done = StepResult(self.contract.name, up_to_date=frozenset(good))
         self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
         reasons, good = failures(done), dict[date, DayRecord]()

@@ -3,7 +3,7 @@
 Read from the current release without Spark, and only of the newest days of a step: Dagster keeps a copy with every
 event.
 
-Dagster's pages show Markdown of up to 1,000 characters in place, and hide what is longer behind a link. A picture of
+Dagster's pages show Markdown of up to 1,000 characters in place, and hide longer text behind a link. A picture of
 points would never fit, so the chart is a few strokes of SVG within the Markdown. Nothing in it depends on colour: what
 is usual is an area, what was is a line, the day in question a ring; grey and blue show on white and on black.
 """
@@ -48,7 +48,7 @@ def _preview(platform: Platform, contract: Contract, day: date) -> dg.MetadataVa
     sensitive = {column.name for column in contract.columns if column.sensitive}
     masked = platform.masking.masked
     rows = dataset(platform.lake, contract.name, [day])
-    # Whoever published the day may have code with other columns than the process that shows it.
+    # The process that published the day may have had code with other columns than this one.
     there = [column for column in contract.columns if column.name in rows.schema.names]
     records = [
         table_row({name: masked(value) if name in sensitive else _shown(value) for name, value in row.items()})
@@ -106,7 +106,7 @@ class Chart:
     """One series by day.
 
     Args:
-        title: what is shown, and of what.
+        title: what the chart shows.
         unit: of the values.
         values: by day.
         marked: the day that the chart is about, the last one it shows.

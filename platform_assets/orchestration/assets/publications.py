@@ -1,4 +1,4 @@
-"""Show days of publications in Dagster, whoever made them, and mend what Dagster shows otherwise than it is."""
+"""Report publications made outside of Dagster to Dagster, and correct what it shows wrongly."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _JUDGED_BEFORE = {
 """What checks say of days that no gate looked at again, by the kind of their publication."""
 
 _KEPT_AS = "platform_assets.published_elsewhere"
-"""The key under which Dagster keeps how far it has been told, whoever told it."""
+"""The key under which Dagster's storage keeps how far publications have been reported."""
 
 PUBLISH, PROVE = "publish", "prove"
 """The steps of a plan's run that publish, or put back, and show what."""
@@ -53,12 +53,12 @@ _HEALED = "The day is what it should be: nothing keeps it back any more."
 
 @dataclass(frozen=True, order=True)
 class Cursor:
-    """How far Dagster has been told.
+    """How far publications have been reported to Dagster.
 
     Args:
-        until: a release: it and all before it are told; -1 before anything is.
-        table: of the publication after it, the number in the catalogue of the table that is told in part.
-        day: of that table, the last that is told.
+        until: the last release that is reported whole; -1 before the first.
+        table: in the publication after it, the catalogue number of the table that is reported in part.
+        day: the last reported day of that table.
     """
 
     until: int = -1
@@ -77,10 +77,10 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A day that Dagster has not been told of, or the end of a publication.
+    """A day that Dagster does not know, or the end of a publication.
 
     Args:
-        cursor: how far Dagster is told once it knows this.
+        cursor: position once this is reported.
         events: the day and each of its checks; none at the end of a publication.
     """
 
@@ -90,12 +90,12 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a tick told Dagster.
+    """What a tick reported to Dagster.
 
     Args:
         cursor: how far that is.
         days: how many over all tables.
-        failed: what Dagster refused, each with its reason; the others are told all the same.
+        failed: events that Dagster refused, each with its reason; the others are reported.
         more: whether there was no time for the rest.
     """
 
@@ -106,7 +106,7 @@ class Shown:
 
 
 def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: float) -> Shown:
-    """Show Dagster what was published without it since it was last told, each day once.
+    """Report days published outside of Dagster since the last report, each day once.
 
     Its instance keeps how far that is, for the sensor, and for `up --read-only`, which runs none.
 
@@ -123,7 +123,7 @@ def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: 
 
 def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Cursor) -> Iterator[Elsewhere]:
     """Yield days that no run of Dagster published and that still are as they were published, in order of releases."""
-    newest = platform.current_release().number  # up to which the ledger has no gap; others may publish meanwhile
+    newest = platform.current_release().number  # up to here the ledger has no gap; others may publish now
     indexed = {name: number for name, number in platform.ledger.indexed().items() if number <= newest}
     if since.until > newest:
         since = Cursor()  # another lake, or an older state of this one
@@ -134,7 +134,7 @@ def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since:
         head = platform.ledger.head(publication)
         shown = head is None or head.kind == COMPACTION or is_shown_by_its_run(instance, platform, head)
         if shown is None:
-            return  # once it ends, it is known what is left to tell
+            return  # once it ends, it is known what is left to report
         if head is not None and not shown:
             made = platform.ledger.publication(publication) or head
             by = {"published by": markdown(f"{_said(head)}, not by a run of Dagster ({visible(head.run)})")}
@@ -184,9 +184,9 @@ def come_since(
         for day, record in snapshot.days(contract.name).items()
         if day in loaded and record.figures.get(AHEAD)
     }
-    told = instance.get_materialized_partitions(asset_key(contract.name)) if early else ()
+    known = instance.get_materialized_partitions(asset_key(contract.name)) if early else ()
     for day, record in early.items():
-        if day.isoformat() not in told:
+        if day.isoformat() not in known:
             yield day_event(contract.name, day, record.digest, recorded_figures(record))
 
 
@@ -227,13 +227,13 @@ def held_and_not_shown(instance: dg.DagsterInstance, platform: Platform) -> tupl
     return tuple(day for day in held if (run := runs[day.hold.run]) is None or run.is_finished)
 
 
-def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, told: Cursor) -> Iterator[Elsewhere]:
-    """Yield every day that Dagster counts among the failed ones, and that is what it should be.
+def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, cursor: Cursor) -> Iterator[Elsewhere]:
+    """Yield every day that Dagster shows as failed and that is up to date.
 
     Nothing is published where a day became right as it is: what a bad delivery changed was taken out again.
 
     Args:
-        told: how far Dagster is told of publications, which this does not change.
+        cursor: how far publications are reported, which this does not change.
     """
     partitions = daily_partitions(platform.settings)
     for contract in platform.catalogue:
@@ -241,7 +241,7 @@ def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, told:
         days = [day for day in platform.calendar.days() if day.isoformat() in failed - at_work]
         good = good_days(platform, contract, days) if days else {}
         for day, event in zip(sorted(good), good_day_events(contract, good), strict=True):
-            yield Elsewhere(told, (event, *published_events(contract, good[day], _HEALED)))
+            yield Elsewhere(cursor, (event, *published_events(contract, good[day], _HEALED)))
 
 
 def is_shown_by_its_run(instance: dg.DagsterInstance, platform: Platform, head: PublicationRecord) -> bool | None:
@@ -253,7 +253,7 @@ def is_shown_by_its_run(instance: dg.DagsterInstance, platform: Platform, head: 
     try:
         record = find_record(platform.lake, plan) if plan else None
     except RecordError:
-        return False  # what became of the plan nobody knows; its days are there all the same
+        return False  # the plan's outcome is unknown; its days are there all the same
     if record is None or record.run != of_plan or not record.runs:
         return False
     runs = instance.get_runs(dg.RunsFilter(run_ids=list(record.runs)))
@@ -297,7 +297,7 @@ def current_days(platform: Platform, published: PublicationRecord) -> Iterator[t
 def published_metadata(
     platform: Platform, contract: Contract, records: Iterable[DayRecord], head: PublicationRecord, more: Metadata
 ) -> dict[date, Metadata]:
-    """Return what is shown of some days of a table: as after a run of its asset, but for what only that knew."""
+    """Return metadata of some days of a table: as after a run of its asset, without what only the run knew."""
     by = more
     if (plan := plan_of(head.run)) is not None:
         by = {

@@ -133,7 +133,7 @@ def _history(contract: Contract, state: CircuitState, now: datetime) -> str:
 
 
 def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -> dg.AssetCheckResult:
-    """Say what is overdue and what is held of a table: its page must not say first that all is well."""
+    """Return a check result with the table's overdue and held days, so that its page does not look healthy."""
     published = LakeSnapshot.now(platform).marks([contract.name])[contract.name]
     quiet = quiet_days(platform.catalogue, contract.name, published, platform.calendar)
     days = platform.calendar.days()

@@ -29,7 +29,7 @@ from platform_assets.planning.windows import as_named
 from platform_assets.records.chain import Heads
 from platform_assets.records.code_version import Attempt
 from platform_assets.records.history import CIRCUIT, Hold
-from platform_assets.records.outbox import AnnouncedDay, Channel, Message, Told, ToldHeads
+from platform_assets.records.outbox import Announced, AnnouncedDay, AnnouncedHeads, Channel, Message
 from platform_assets.words import as_chat, visible, without_figures
 
 _EVERY_S = 30
@@ -46,7 +46,7 @@ _ERROR_NAME = re.compile(r"^[\w.]+: ")
 _MOST_DAYS = 50
 _MOST_TEXT = 2000
 _MANY = 4
-"""Days of which the like is to be said, from which one line stands for all."""
+"""Days with the same message, from which on one line stands for all."""
 _HEADS_EVERY = timedelta(days=1)
 _CUT = " …"
 _CIRCUIT = Attempt(CIRCUIT)
@@ -74,12 +74,12 @@ class FailedRun:
     left: frozenset[TableDay] = frozenset()
 
 
-def failed_runs(instance: dg.DagsterInstance, told: Collection[str]) -> list[FailedRun]:
+def failed_runs(instance: dg.DagsterInstance, announced: Collection[str]) -> list[FailedRun]:
     """Return the runs of the last week that failed and are not announced yet, oldest first."""
     since = datetime.now(UTC) - _LOOK_BACK
     failure = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
     runs = [record.dagster_run for record in instance.get_run_records(failure, limit=_MOST_RUNS)]
-    return [_failed(instance, run) for run in reversed(runs) if run.run_id not in told]
+    return [_failed(instance, run) for run in reversed(runs) if run.run_id not in announced]
 
 
 def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
@@ -125,7 +125,7 @@ class Present:
         details: of held days, those at least that are not announced.
         known_runs: ids of the runs that Dagster can show.
         ui_url: of Dagster.
-        heads: of both chains, with the moment, where they are told; None where they are not, or nothing is chained.
+        heads: of both chains, with the moment, if they are announced; None if not, or if there is no chain yet.
     """
 
     holds: Collection[Hold]
@@ -134,7 +134,7 @@ class Present:
     details: Mapping[TableDay, HeldDay] = field(default_factory=dict)
     known_runs: Collection[str] = ()
     ui_url: str = ""
-    heads: ToldHeads | None = None
+    heads: AnnouncedHeads | None = None
 
 
 @dataclass(frozen=True)
@@ -142,14 +142,14 @@ class Announcement:
     """One message.
 
     Args:
-        about: what is announced once.
-        title: in a line.
+        about: what this announces, so that it is announced once.
+        title: one line.
         text: for a person, with the link.
         payload: for a program; `text` is part of it, as chat systems want it: there the words of others are code.
         over: what was announced and is no longer so: it may be announced again.
     """
 
-    about: Told
+    about: Announced
     title: str
     text: str
     payload: dict[str, Any]
@@ -160,7 +160,7 @@ class Announcement:
         return Message(token_hex(16), ANNOUNCEMENTS, self.title, json.dumps(self.payload), created_at=now, due_at=now)
 
 
-def announcements(now: Present, told: Told) -> list[Announcement]:
+def announcements(now: Present, announced: Announced) -> list[Announcement]:
     """Return everything there is to announce that was not announced yet.
 
     The held days of one table and run are one message, those of one table that healed another. A run that failed by
@@ -168,22 +168,20 @@ def announcements(now: Present, told: Told) -> list[Announcement]:
     """
     together: defaultdict[tuple[str, str], list[Hold]] = defaultdict(list)
     for hold in now.holds:
-        if announced_day(hold) not in told.held:
+        if announced_day(hold) not in announced.held:
             together[hold.table, hold.run].append(hold)
     of_holds = [_of_holds(table, run, group, now) for (table, run), group in together.items()]
-    silent = told.runs | runs_told_by_days(now)
+    silent = announced.runs | runs_announced_by_days(now)
     of_runs = (_of_run(run, now.ui_url) for run in now.failed if run.run_id not in silent)
-    return [*of_holds, *_of_healed(now, told), *of_runs, *_of_heads(now.heads, told.heads)]
+    return [*of_holds, *_of_healed(now, announced), *of_runs, *_of_heads(now.heads, announced.heads)]
 
 
-def runs_told_by_days(now: Present) -> frozenset[str]:
+def runs_announced_by_days(now: Present) -> frozenset[str]:
     """Return failed runs that say nothing which their days do not: each of these is held, or good by now."""
     held_by = {hold.run for hold in now.holds}
-    told_of = {(hold.table, hold.day) for hold in now.holds} | set(now.good)
+    days = {(hold.table, hold.day) for hold in now.holds} | set(now.good)
     return frozenset(
-        run.run_id
-        for run in now.failed
-        if run.by_gates and (run.run_id in held_by or (run.left and run.left <= told_of))
+        run.run_id for run in now.failed if run.by_gates and (run.run_id in held_by or (run.left and run.left <= days))
     )
 
 
@@ -219,7 +217,7 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Anno
         "run": run,
         "link": link,
     }
-    return Announcement(Told(held=frozenset(map(announced_day, holds))), title, text, payload)
+    return Announcement(Announced(held=frozenset(map(announced_day, holds))), title, text, payload)
 
 
 def _lines(words: Sequence[tuple[date, str]]) -> list[str]:
@@ -253,11 +251,11 @@ def _as_json(hold: Hold, details: HeldDay | None) -> dict[str, Any]:
     }
 
 
-def _of_healed(now: Present, told: Told) -> Iterator[Announcement]:
+def _of_healed(now: Present, announced: Announced) -> Iterator[Announcement]:
     # A circuit that is frozen after it opened is another moment, and still not closed.
     standing = {(hold.table, None if hold.gate == CIRCUIT else hold.day) for hold in now.holds}
     by_table: defaultdict[tuple[str, bool], set[AnnouncedDay]] = defaultdict(set)
-    for day in told.held:
+    for day in announced.held:
         is_circuit = day.refused == _CIRCUIT
         if (day.table, None if is_circuit else day.day) not in standing:
             by_table[day.table, is_circuit].add(day)
@@ -276,7 +274,7 @@ def _of_healed(now: Present, told: Told) -> Iterator[Announcement]:
             "days_in_all": len(days),
             "link": link,
         }
-        yield Announcement(Told(), title, text, payload, frozenset(over))
+        yield Announcement(Announced(), title, text, payload, frozenset(over))
 
 
 def _of_run(run: FailedRun, ui_url: str) -> Announcement:
@@ -291,17 +289,17 @@ def _of_run(run: FailedRun, ui_url: str) -> Announcement:
         "run": run.run_id,
         "link": link,
     }
-    return Announcement(Told(runs=frozenset({run.run_id})), title, text, payload)
+    return Announcement(Announced(runs=frozenset({run.run_id})), title, text, payload)
 
 
-def _of_heads(now: ToldHeads | None, told: ToldHeads | None) -> Iterator[Announcement]:
+def _of_heads(now: AnnouncedHeads | None, announced: AnnouncedHeads | None) -> Iterator[Announcement]:
     """Announce where both chains stand, unless they stand there still, or that was announced within the last day."""
-    if now is None or (told and (told.heads == now.heads or now.told_at - told.told_at < _HEADS_EVERY)):
+    if now is None or (announced and (announced.heads == now.heads or now.told_at - announced.told_at < _HEADS_EVERY)):
         return
     title = "The chains of releases and decisions go on."
     text = f"{title}\nKeep this head: `platform-assets audit verify --expect {now.heads}`"
     payload = {"text": text, "what": "head", "head": now.heads, "at": now.told_at.isoformat()}
-    yield Announcement(Told(heads=now), title, text, payload)
+    yield Announcement(Announced(heads=now), title, text, payload)
 
 
 def _several(days: Sequence[date]) -> str:
@@ -374,7 +372,7 @@ def _message(record: BackfillRecord, event: Event, now: datetime) -> Message:
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
     """Announce held days with what may be to blame, healed ones, failed runs, each with reason and link; and heads.
 
-    What is for the webhook goes into the outbox, which delivers it; so does what plans ask to have told of them.
+    Announcements for the webhook go into the outbox, which delivers them; so do events that plans subscribe to.
     """
     with platform.open() as opened:
         notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
@@ -382,28 +380,30 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
         sent = notes.announced("webhook") if has_webhook else logged
         now = _present(context.instance, opened, logged, sent)
         for channel in _CHANNELS if has_webhook else _CHANNELS[:1]:
-            notes.tell(channel, Told(runs=runs_told_by_days(now)))
+            notes.mark_announced(channel, Announced(runs=runs_announced_by_days(now)))
         to_log = announcements(now, logged)
         for announcement in to_log:
             # What healed is good news; all else wants a look.
             (context.log.info if announcement.over else context.log.error)(announcement.text)
-            notes.tell("log", announcement.about, announcement.over)
+            notes.mark_announced("log", announcement.about, announcement.over)
         to_send = announcements(replace(now, heads=_heads(opened)), sent) if has_webhook else []
         for announcement in to_send:
-            notes.tell("webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC)))
+            notes.mark_announced(
+                "webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC))
+            )
         if has_webhook:
             moment = datetime.now(UTC)
             for message in plan_messages(records_since(opened.lake, moment - NEWS), moment):
                 if not opened.ledger.outbox.named(message.key):  # asked every time; written once
-                    notes.tell("webhook", Told(), by=message)
+                    notes.mark_announced("webhook", Announced(), by=message)
     news = to_log or to_send
     if not news:
         return dg.SkipReason("nothing to announce")
     return dg.SkipReason("announced: " + "; ".join(announcement.title for announcement in news))
 
 
-def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sent: Told) -> Present:
-    """Look at the platform; what is announced on both channels is not looked at again."""
+def _present(instance: dg.DagsterInstance, platform: Platform, logged: Announced, sent: Announced) -> Present:
+    """Look at the platform. Skips what is announced on both channels already."""
     holds = platform.ledger.holds()
     states = circuits(platform).items()
     opened = tuple(open_circuit(state.hold(table)) for table, state in states if state.state != "closed")
@@ -424,7 +424,7 @@ def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sen
     )
 
 
-def _heads(platform: Platform) -> ToldHeads | None:
+def _heads(platform: Platform) -> AnnouncedHeads | None:
     """Return where both chains stand; None where there is nothing in either."""
     heads = heads_of(platform.lake, platform.ledger)
-    return None if heads == Heads() else ToldHeads(str(heads), datetime.now(UTC))
+    return None if heads == Heads() else AnnouncedHeads(str(heads), datetime.now(UTC))

@@ -1,6 +1,6 @@
 """Request runs of `refresh` for what waits: the daily schedule and the sensor of late data.
 
-They share words, key, and when to try again, so that they never disagree about what is to be done.
+They share words, key, and retry time, so that they never disagree about what to do.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def earlier_tries(instance: dg.DagsterInstance, work: str) -> Sequence[dg.RunRec
 def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
     """Return seconds until the next try: five minutes after the first that failed, then four times as long, up to 6 h.
 
-    What ended by a clock that was ahead says nothing about how long ago that was, so nobody waits for it.
+    A run that ended in the future, by a clock that was ahead, does not delay the next try.
     """
     now = time.time()
     ends = (record.end_time or record.update_timestamp.replace(tzinfo=UTC).timestamp() for record in tries)
@@ -135,7 +135,7 @@ def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.Ru
 
 
 def describe(pending: Waiting) -> str:
-    """Say what was found and what is left, for a person who looks at a tick."""
+    """Describe what was found and what is left, for the page of a tick."""
     parts = [describe_work(pending) or "nothing to do"]
     if pending.growing:
         names = _some(problem.path for problem in pending.growing)
@@ -178,7 +178,7 @@ def describe_reasons(steps: Iterable[PlannedStep]) -> str:
 
 
 def describe_waiting(plan: Plan) -> str:
-    """Say which days no run takes by itself, and what does; empty if there are none."""
+    """Describe the days that wait for a person, and the command for them; empty without any."""
     count = sum(len(step.days) for step in plan.waiting)
     parts: list[str] = []
     if count:
@@ -228,7 +228,7 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
     if takers:
         return dg.SkipReason(f"run {takers[0].run_id} is taking files itself; what it leaves is taken after its end")
     with platform.open() as opened:
-        # Days without deliveries are the daily run's: nobody waits for them.
+        # Days without deliveries are left to the daily run.
         pending = replace(waiting(opened, opened.settings.files_per_run), quiet={})
         work = work_of(pending, opened.versions)
     message = "; ".join(filter(None, (describe(pending), describe_waiting(pending.plan))))
@@ -250,7 +250,7 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
 def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
     """Request all tables for the day that just ended, and every earlier day that was missed.
 
-    It looks at what is missing now, not at the tick's own date: missed ticks need no catching up.
+    It looks for missing days now, not at the tick's own date: missed ticks need no catching up.
     """
     with platform.open() as opened:
         settings = opened.settings

@@ -119,7 +119,7 @@ def show_published_elsewhere(
         shown = show_since_last(instance, opened, _SHOWING_S)
         healed = Shown(shown.cursor)
         if not shown.more:
-            # Only once all is told: what is published would make a day green that is shown as held before.
+            # Only once all is reported: a publication would make a day green that is shown as held before.
             if not unfinished_refreshes(instance):
                 healed = show(instance, healed_and_not_shown(instance, opened, shown.cursor), shown.cursor, _SHOWING_S)
             asked = request_held_days(instance, held_and_not_shown(instance, opened))
@@ -129,17 +129,17 @@ def show_published_elsewhere(
     failed = (*shown.failed, *healed.failed)
     for event in failed:
         context.log.error(f"Dagster does not take {event}")
-    told: list[str] = []
+    parts: list[str] = []
     if shown.days or shown.failed:
         rest = "; the rest with the next tick" if shown.more else ""
-        told.append(f"days published without Dagster, {shown.days:,} over all tables{rest}")
+        parts.append(f"days published without Dagster, {shown.days:,} over all tables{rest}")
     if healed.days:
-        told.append(f"days that are held no more, {healed.days:,} over all tables")
+        parts.append(f"days that are held no more, {healed.days:,} over all tables")
     if corrected:
-        told.append(f"good days of {counted(corrected, 'failed backfill')}")
+        parts.append(f"good days of {counted(corrected, 'failed backfill')}")
     if failed:
-        told.append(f"Dagster did not take {counted(len(failed), 'event')}, see the tick's log")
-    message = f"shown now: {'; '.join(told)}" if told else "nothing was published without Dagster"
+        parts.append(f"Dagster did not take {counted(len(failed), 'event')}, see the tick's log")
+    message = f"shown now: {'; '.join(parts)}" if parts else "nothing was published without Dagster"
     if asked is None:
         return dg.SkipReason(message)
     context.log.info(f"{message}; {asked.tags[WHY_TAG]}, a run shows them")
@@ -187,7 +187,7 @@ def _step(task: Task) -> dg.OpDefinition:
             named = "; ".join(f"{table} {days[0]} and {len(days) - 1:,} more" for table, days in done.differing.items())
             raise dg.Failure(
                 f"Files hold other rows than were published, and were left alone: {named}.\n"
-                "`platform-assets verify TABLE --days DAY` tells more; everything else was compacted.",
+                "`platform-assets verify TABLE --days DAY` shows more; everything else was compacted.",
                 metadata=_metadata(task, done),
                 allow_retries=False,
             )
@@ -234,7 +234,7 @@ def _table(columns: tuple[str, ...], rows: dict[str, tuple[int, ...]]) -> dict[s
 @dg.job(
     name="maintenance",
     executor_def=dg.in_process_executor,
-    description="Compaction, checkpoints, and deletion of what nobody needs any more.",
+    description="Compaction, checkpoints, and deletion of unneeded files.",
 )
 def maintenance_job() -> None:
     """Run one task after the other in one Spark session, which starts only if there is something to compact."""
@@ -284,10 +284,10 @@ def deliver_messages(context: dg.SensorEvaluationContext, platform: PlatformReso
             "They are tried again by themselves; `platform-assets outbox list` says when, and what was given up.",
         )
     waits = [f"nothing is sent to {target}: {reason}" for target, reason in done.no_address.items()]
-    told = [f"delivered: {message.title}" for message in done.delivered[:_NAMED]]
+    sent = [f"delivered: {message.title}" for message in done.delivered[:_NAMED]]
     if (more := len(done.delivered) - _NAMED) > 0:
-        told.append(f"and {counted(more, 'more message')}")
-    return dg.SkipReason("; ".join((*told, *waits)) or "nothing is due")
+        sent.append(f"and {counted(more, 'more message')}")
+    return dg.SkipReason("; ".join((*sent, *waits)) or "nothing is due")
 
 
 _RUNNING = dg.DefaultScheduleStatus.RUNNING
@@ -300,7 +300,7 @@ def build_schedules(
 
     Args:
         freshness: checked every hour, also of tables that no run touches.
-        comparisons: of both sides that contracts name; they need no schedule where there are none.
+        comparisons: of both sides that contracts name; without any there is no schedule.
     """
     looking = dg.define_asset_job(
         "check_freshness",
@@ -335,7 +335,7 @@ def build_schedules(
             "Compacts days, writes checkpoints, and deletes what no release in the rollback window needs.",
             maintenance_job,
         ),
-        # Whenever maintenance may run: no plan tells which keys a table holds.
+        # At maintenance's time: it scans all keys of a table.
         _run_at("keys", keys_job, "maintenance_cron", settings.maintenance_cron),
         _run_at("hourly_freshness", looking, "", "45 * * * *"),
         *(_run_at("comparisons", job, "reconcile_cron", settings.reconcile_cron) for job in comparing),
@@ -343,7 +343,7 @@ def build_schedules(
 
 
 def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
-    """Request what is due by now; looked at without Spark."""
+    """Request due maintenance, found without Spark."""
     with platform.open() as opened:
         due = plan_maintenance(opened)
     if not (due.compaction or due.checkpoints or due.deletions):

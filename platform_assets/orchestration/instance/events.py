@@ -4,8 +4,8 @@ Dagster 1.13 has no public names for a check result about a day's materializatio
 check, for the days that a run of a job was to make, for marks on a run's page, for which days have failed, and for
 correcting a backfill that ended.
 
-It prints the trace of whatever a step or a tick raises, which helps nobody whose day is held. It leaves that out only
-of errors that bring along how they are to be shown, as those of its other processes do.
+Dagster prints the stack trace of any error of a step or tick, which does not help with a held day. It leaves the trace
+out only for errors that carry their own description, as errors from its other processes do.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Return whether the process of a started run lives, by its lock."""
-        # Dagster makes the launcher by its name, in processes without definitions: nobody could hand it the settings.
+        # Dagster creates the launcher by its name, in processes without definitions, so settings cannot be passed in.
         process = run_process(lock_folder(load_settings()), run.run_id)
         if process == "dead" or (process == "unknown" and self._should_have_locked(run)):
             return CheckRunHealthResult(WorkerStatus.FAILED, _DEAD)
@@ -99,7 +99,7 @@ def run_process(folder: Path, run_id: str) -> RunProcess:
     file = _file(folder, run_id)
     if not file.exists():
         return "unknown"
-    # A run that holds its lock lives whatever the file says: older versions of filelock empty it whenever they look.
+    # A run that holds its lock lives, whatever the file says: older versions of filelock empty the file.
     has_begun = bool(file.read_text(encoding="utf-8"))
     return "alive" if _is_held(file) else "dead" if has_begun else "unknown"
 
@@ -141,7 +141,7 @@ _PLACES = {TABLES_POOL: 1, REFRESH_POOL: 1}
 
 
 def create_pools(instance: dg.DagsterInstance) -> None:
-    """Create the pools that do not exist yet; limits that somebody has set are left as they are.
+    """Create missing pools. Limits set by a person stay.
 
     Dagster would create a pool with the first run that wants it, and let that pass begin all the runs it finds.
     """

@@ -58,8 +58,8 @@ class LocalEventLog(SqliteEventLogStorage):
 
     Dagster's opens and closes a connection for every statement, compiles its SQL anew, and waits twice for the disk;
     a year of seven tables has more than ten thousand events. With `synchronous=NORMAL` nothing stored is lost when a
-    process dies; the newest events can be when the machine does. That is right for a log that only tells: what is
-    true is in the lake.
+    process dies; the newest events can be when the machine does. That is right for a log of events: the truth is in
+    the lake.
     """
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
@@ -76,7 +76,7 @@ class LocalEventLog(SqliteEventLogStorage):
     def _engine(self, shard: str) -> Engine:
         """Return the engine of one file, and close the least recently used ones.
 
-        A file that was removed meanwhile, or made anew, is opened again: writes into a removed one would be lost
+        A file that was removed or replaced is opened again: writes into a removed one would be lost
         without an error.
         """
         engine, file = self._engines.pop(shard, (None, None))
@@ -153,7 +153,7 @@ class UninterruptedComputeLogManager(LocalComputeLogManager):
 
     @contextmanager
     def capture_logs(self, log_key: Sequence[str]) -> Generator[CapturedLogContext, None, None]:
-        """Capture what is written within; a Ctrl-C while the helpers start is raised afterwards."""
+        """Capture output within. A Ctrl-C while the helper processes start is raised afterwards."""
         with ExitStack() as stack:
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:

@@ -257,7 +257,7 @@ class Obstacle:
     field: tuple[int | str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return what is in the way, with the field."""
         return f"{'.'.join(map(str, self.field))}: {self.what}" if self.field else self.what
 
@@ -318,7 +318,7 @@ class Backfill:
         put_back: days among these that a person put back, and that are made again, each with the reason, by table.
         narrowed: how much of each table is computed, where only rows of some keys are.
         exposed: tables that read what is computed and are not in the plan: they will be stale afterwards.
-        told: exposures that are told of what is published, each with the tables of the plan that it reads.
+        notifies: exposures that get a message about the publication, each with the tables of the plan that it reads.
         consent: whether it needs an approval, and has it.
     """
 
@@ -337,7 +337,7 @@ class Backfill:
     put_back: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
     narrowed: tuple[Narrowed, ...] = ()
     exposed: tuple[str, ...] = ()
-    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notifies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     consent: Consent = Consent()
 
     @property
